@@ -1,0 +1,3 @@
+"""Evalsite: human evaluation of generated text."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,214 @@
+"""The act of rating: slots, drafts, annotations with their ratings, and earlier states."""
+
+from django.db import models
+from django.db.models import Q
+
+from evalsite.participants.models import ItemSet, Origin, Participant
+from evalsite.studies.models import Item, Output, Study, StudyVersion
+
+
+class SlotQuerySet(models.QuerySet["Slot"]):
+    # Literals, not parameters of a join: both planners must see the partial indexes.
+    def free(self) -> "SlotQuerySet":
+        return self.filter(state=0)
+
+    def leased(self) -> "SlotQuerySet":
+        return self.filter(state=1)
+
+    def done(self) -> "SlotQuerySet":
+        return self.filter(state=2)
+
+
+class Slot(models.Model):
+    """One of the k places of an item: free, leased to a participant, or done."""
+
+    class State(models.IntegerChoices):
+        FREE = 0
+        LEASED = 1
+        DONE = 2
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="slots", db_index=False)
+    no = models.PositiveSmallIntegerField()
+    pos = models.BigIntegerField()
+    # which of the item's balanced orders this slot shows (evalsite.lib.seeds.arrange)
+    arrangement = models.PositiveSmallIntegerField()
+    state = models.PositiveSmallIntegerField(choices=State.choices, default=State.FREE)
+    participant = models.ForeignKey(
+        Participant, null=True, on_delete=models.PROTECT, related_name="slots", db_index=False
+    )
+    lease_until = models.DateTimeField(null=True)
+
+    objects = SlotQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["item", "no", "study"], name="slot_number_once_per_item"
+            ),
+            # participant first: the other order made each claim read the whole table
+            models.UniqueConstraint(
+                fields=["participant", "item", "study"],
+                condition=Q(participant__isnull=False),
+                name="one_slot_of_an_item_per_participant",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=0, participant__isnull=True, lease_until__isnull=True)
+                | Q(state=1, participant__isnull=False, lease_until__isnull=False)
+                | Q(state=2, participant__isnull=False, lease_until__isnull=True),
+                name="slot_state_agrees_with_its_holder",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["study", "pos", "id"], condition=Q(state=0), name="slot_free"),
+            models.Index(fields=["lease_until"], condition=Q(state=1), name="slot_lapsing"),
+            models.Index(fields=["participant", "study"], condition=Q(state=1), name="slot_held"),
+        ]
+
+    def __str__(self) -> str:
+        return f"slot {self.no} of {self.item_id}"
+
+
+class Draft(models.Model):
+    """What a participant has entered for an item but not saved yet."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+", db_index=False)
+    participant = models.ForeignKey(
+        Participant, on_delete=models.CASCADE, related_name="drafts", db_index=False
+    )
+    values = models.JSONField(default=dict)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["participant", "item", "study"], name="one_draft_per_participant_and_item"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"draft of {self.item_id}"
+
+
+class AnnotationQuerySet(models.QuerySet["Annotation"]):
+    def counted(self) -> "AnnotationQuerySet":
+        return self.filter(status=Annotation.Status.COUNTED)
+
+
+class Annotation(models.Model):
+    """All that one participant submitted for one item."""
+
+    class Outcome(models.TextChoices):
+        RATED = "rated"
+        IGNORED = "ignored"
+        REPORTED = "reported"
+
+    class Status(models.TextChoices):
+        COUNTED = "counted"
+        SURPLUS = "surplus"
+        CONTROL = "control"
+        PILOT = "pilot"
+        WITHDRAWN = "withdrawn"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="annotations")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="annotations")
+    participant = models.ForeignKey(
+        Participant, on_delete=models.PROTECT, related_name="annotations", db_index=False
+    )
+    # no slot: surplus, control, pilot, withdrawn or reported
+    slot = models.ForeignKey(Slot, null=True, on_delete=models.PROTECT, db_index=False)
+    item_set = models.ForeignKey(
+        ItemSet, null=True, on_delete=models.PROTECT, related_name="annotations"
+    )
+    place = models.PositiveSmallIntegerField(default=0)
+    key = models.UUIDField()
+    outcome = models.CharField(max_length=10, choices=Outcome.choices, default=Outcome.RATED)
+    status = models.CharField(max_length=10, choices=Status.choices)
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.OWN)
+    # no version: a pilot before the first launch
+    version = models.ForeignKey(StudyVersion, null=True, on_delete=models.PROTECT)
+    # the outputs' positions, in the order in which they were shown
+    order_shown = models.JSONField(default=list)
+    reason = models.CharField(max_length=40, blank=True)
+    note = models.TextField(blank=True)
+    is_aided = models.BooleanField(default=False)
+    device = models.CharField(max_length=20, blank=True)
+    language = models.CharField(max_length=35, blank=True)
+    started_at = models.DateTimeField()
+    submitted_at = models.DateTimeField()
+    client_ms = models.PositiveIntegerField(null=True)
+    active_ms = models.PositiveIntegerField(null=True)
+
+    objects = AnnotationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["participant", "item", "study"],
+                name="one_annotation_of_an_item_per_participant",
+            ),
+            models.UniqueConstraint(fields=["slot", "study"], name="one_annotation_per_slot"),
+            models.UniqueConstraint(fields=["key", "study"], name="one_annotation_per_key"),
+            models.CheckConstraint(
+                condition=Q(status="counted", slot__isnull=False)
+                | (~Q(status="counted") & Q(slot__isnull=True)),
+                name="counted_annotations_hold_a_slot",
+            ),
+            models.CheckConstraint(
+                condition=~Q(outcome="reported", status="counted"),
+                name="reported_annotations_never_count",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"annotation {self.pk}"
+
+
+class Rating(models.Model):
+    """One value: of one annotation, for one criterion and output."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    annotation = models.ForeignKey(Annotation, on_delete=models.CASCADE, related_name="ratings")
+    criterion = models.CharField(max_length=40)
+    # no output: a tie
+    output = models.ForeignKey(
+        Output, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    value = models.IntegerField()
+    value_typed = models.CharField(max_length=20, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["annotation", "criterion", "output", "study"],
+                condition=Q(output__isnull=False),
+                name="one_rating_per_criterion_and_output",
+            ),
+            models.UniqueConstraint(
+                fields=["annotation", "criterion", "study"],
+                condition=Q(output__isnull=True),
+                name="one_tie_per_criterion",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.criterion}: {self.value}"
+
+
+class Revision(models.Model):
+    """An earlier state of an annotation, kept when it was changed while its set was open."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    annotation = models.ForeignKey(Annotation, on_delete=models.CASCADE, related_name="revisions")
+    state = models.JSONField()
+    submitted_at = models.DateTimeField()
+    replaced_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"revision of {self.annotation_id}"

@@ -1,0 +1,102 @@
+"""Form fields and widgets of the scales: native controls, nothing preselected."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from evalsite.protocol import Criterion, Decision, Likert, Magnitude, Preference
+
+# ASCII only: int() and str.isdigit() also take full-width and Arabic-Indic digits.
+WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
+_ZERO_OR_LESS = re.compile(r"0+|[-−][0-9]+(?:[.,][0-9]+)?")
+_TOO_LARGE = re.compile(r"[1-9][0-9]{6,}")
+_SPACE = " \t\r\n\u00a0"
+
+
+def parse_magnitude(text: str, name: str) -> int:
+    """The whole number from 1 to 999999 that was typed; ValidationError names what is wrong."""
+    typed = text.strip(_SPACE)
+    if not typed:
+        raise ValidationError(f"Enter a score for {name}", code="required")
+    if WHOLE_NUMBER.fullmatch(typed):
+        return int(typed)
+    if _ZERO_OR_LESS.fullmatch(typed):
+        raise ValidationError(f"Score for {name} must be 1 or more", code="too_small")
+    if _TOO_LARGE.fullmatch(typed):
+        raise ValidationError(f"Score for {name} must be 999999 or less", code="too_large")
+    if not typed.isascii() and any(sign.isdecimal() for sign in typed):
+        raise ValidationError(
+            f"Score for {name} must be typed in plain digits, 0 to 9, like 70", code="digits"
+        )
+    raise ValidationError(
+        f"Score for {name} must be a whole number, like 70 (no decimals, commas or letters)",
+        code="whole",
+    )
+
+
+class MagnitudeField(forms.CharField):
+    """A text box: number boxes change by wheel and arrows, and maxlength cuts 1000000 unseen."""
+
+    def __init__(self, *, name: str, **kwargs: Any) -> None:
+        self.output_name = name
+        kwargs.setdefault(
+            "widget",
+            forms.TextInput(
+                attrs={"class": "number", "inputmode": "numeric", "autocomplete": "off"}
+            ),
+        )
+        super().__init__(required=False, strip=False, **kwargs)
+
+    def clean(self, value: Any) -> int:
+        return parse_magnitude("" if value is None else str(value), self.output_name)
+
+
+class PointField(forms.Field):
+    """One of the listed values, exactly as the page offers them."""
+
+    def __init__(self, *, values: dict[str, Any], missing: str, **kwargs: Any) -> None:
+        self.values = values
+        self.missing = missing
+        kwargs.setdefault("widget", forms.RadioSelect(choices=[(value, value) for value in values]))
+        super().__init__(required=False, **kwargs)
+
+    def clean(self, value: Any) -> Any:
+        if value in (None, ""):
+            raise ValidationError(self.missing, code="required")
+        if value not in self.values:
+            raise ValidationError(f"{self.missing}: that was none of the answers", code="invalid")
+        return self.values[value]
+
+
+def make_field(criterion: Criterion, output_name: str) -> forms.Field:
+    """The form field that asks for one rating of this criterion.
+
+    It cleans to a whole number; for a preference to "first", "tie" or "second".
+    """
+    scale = criterion.scale
+    match scale:
+        case Magnitude():
+            return MagnitudeField(name=output_name.lower(), label=criterion.label)
+        case Likert():
+            return PointField(
+                values={str(point.value): point.value for point in scale.points},
+                missing=f"Choose a score for {criterion.label.lower()}",
+                label=criterion.label,
+            )
+        case Decision():
+            return PointField(
+                values={"1": 1, "0": 0},
+                missing=(
+                    f"Choose {scale.yes.lower()} or {scale.no.lower()} "
+                    f"for this {output_name.lower()}"
+                ),
+                label=criterion.label,
+            )
+        case Preference():
+            return PointField(
+                values={side: side for side in ("first", "tie", "second")},
+                missing=f"Choose which response is better on {criterion.label.lower()}, or tie",
+                label=criterion.label,
+            )

@@ -1,0 +1,60 @@
+"""Long work outside web requests: one row a job, with progress that a page can show."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+STALE_AFTER = timedelta(minutes=2)
+
+
+class Job(models.Model):
+    """One piece of long work. Restartable: running a kind twice does no more than once."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    study_id = models.UUIDField(null=True, db_index=True)
+    kind = models.CharField(max_length=40)
+    params = models.JSONField(default=dict)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    message = models.TextField(blank=True)
+    result = models.JSONField(default=dict)
+    started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField(auto_now_add=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study_id", "kind"],
+                condition=models.Q(state__in=["waiting", "running"]),
+                name="one_open_job_of_a_kind_per_study",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.state})"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in (self.State.WAITING, self.State.RUNNING)
+
+    @property
+    def is_stale(self) -> bool:
+        """Running, but nobody has heard of it for two minutes: its worker is gone."""
+        return (
+            self.state == self.State.RUNNING
+            and self.heartbeat_at is not None
+            and self.heartbeat_at < timezone.now() - STALE_AFTER
+        )

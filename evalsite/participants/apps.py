@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class ParticipantsConfig(AppConfig):
+    name = "evalsite.participants"

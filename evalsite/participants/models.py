@@ -1,0 +1,170 @@
+"""Who evaluates: participants, their links, consent, answers at entry, and sets."""
+
+from hashlib import sha256
+from secrets import choice, token_urlsafe
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import Q
+
+from evalsite.studies.models import Item, Study, StudyVersion
+
+# without the letters and digits that are read for one another
+_CLEAR = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+
+
+def make_pseudonym() -> str:
+    """A random name, never derived from anything about the person."""
+    return "p-" + "".join(choice(_CLEAR.lower()) for _ in range(10))
+
+
+def make_receipt() -> str:
+    return "R-" + "".join(choice(_CLEAR) for _ in range(10))
+
+
+def make_completion_code() -> str:
+    """A code such as K7QF-3M2X."""
+    letters = "".join(choice(_CLEAR) for _ in range(8))
+    return f"{letters[:4]}-{letters[4:]}"
+
+
+def hash_token(token: str) -> str:
+    return sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class Origin(models.TextChoices):
+    OWN = "own"
+    IMPORTED = "imported"
+    SIMULATED = "simulated"
+
+
+class Participant(models.Model):
+    """A person in a study, under a random pseudonym."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="participants")
+    pseudonym = models.CharField(max_length=20, default=make_pseudonym)
+    receipt = models.CharField(max_length=20, default=make_receipt)
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.OWN)
+    is_pilot = models.BooleanField(default=False)
+    is_eligible = models.BooleanField(null=True)
+    # the instructions this person has read, as a hash of their text
+    instructions_read = models.CharField(max_length=64, blank=True)
+    practised_at = models.DateTimeField(null=True)
+    cursor = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+    stopped_at = models.DateTimeField(null=True)
+    withdrawn_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["pseudonym", "study"], name="pseudonym_once_per_study")
+        ]
+        indexes = [models.Index(fields=["study", "id"], name="participant_by_study")]
+
+    def __str__(self) -> str:
+        return self.pseudonym
+
+
+class ParticipantLinkManager(models.Manager["ParticipantLink"]):
+    def mint(self, participant: Participant) -> str:
+        """A new personal token for this participant; only its hash is kept."""
+        token = token_urlsafe(16)
+        self.create(
+            study_id=participant.study_id, participant=participant, token_hash=hash_token(token)
+        )
+        return token
+
+
+class ParticipantLink(models.Model):
+    """A personal link, known only by the SHA-256 of its token."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="links")
+    token_hash = models.CharField(max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ParticipantLinkManager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["token_hash", "study"], name="token_opens_one_place")
+        ]
+
+    def __str__(self) -> str:
+        return f"link of {self.participant_id}"
+
+
+class Consent(models.Model):
+    """What a participant answered to a consent text, and to which text."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="consents")
+    version = models.ForeignKey(StudyVersion, null=True, on_delete=models.PROTECT)
+    text_sha256 = models.CharField(max_length=64)
+    is_given = models.BooleanField()
+    answered_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["participant", "text_sha256", "study"],
+                name="one_answer_to_each_consent_text",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return "agreed" if self.is_given else "declined"
+
+
+class Answer(models.Model):
+    """An answer at entry or at the end: eligibility, feedback. Kept apart from ratings."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="answers")
+    question = models.CharField(max_length=40)
+    value = models.TextField(blank=True)
+    answered_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["participant", "question", "study"], name="one_answer_to_each_question"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.question
+
+
+class ItemSet(models.Model):
+    """The items dealt to a participant at one go, in the order in which they are shown."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="item_sets")
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="item_sets")
+    number = models.PositiveSmallIntegerField()
+    item_ids = models.JSONField(default=list)
+    code = models.CharField(max_length=40, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["participant", "number", "study"], name="set_number_once_per_participant"
+            ),
+            models.UniqueConstraint(
+                fields=["participant", "study"],
+                condition=Q(finished_at__isnull=True),
+                name="one_open_set_per_participant",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"set {self.number}"
+
+    def place_of(self, item: Item) -> int:
+        """Where the item stands in this set, from 1."""
+        return self.item_ids.index(item.pk) + 1

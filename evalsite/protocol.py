@@ -1,0 +1,314 @@
+"""The contract of a protocol: what it declares, and how the site finds it.
+
+A protocol is a folder with an `AppConfig` that subclasses `ProtocolConfig`. It declares; the
+site does. Nothing outside its folder names it, except one line of `PROTOCOLS` in settings.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from django.apps import AppConfig, apps
+from django.conf import settings
+
+if TYPE_CHECKING:
+    from django.forms import Form
+
+# --- scales ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One point of a Likert scale: its number, its words, and the notes that stand under it."""
+
+    value: int
+    label: str
+    notes: tuple[str, ...] = ()
+    reserved: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Likert:
+    """Numbered points, low to high. `reserved_note` is said of the points that are reserved."""
+
+    points: tuple[Point, ...]
+    stacked: bool = False
+    reserved_note: str = ""
+    kind: ClassVar[str] = "likert"
+
+    @property
+    def minimum(self) -> int:
+        return self.points[0].value
+
+    @property
+    def maximum(self) -> int:
+        return self.points[-1].value
+
+    def label_of(self, value: int) -> str:
+        return next((point.label for point in self.points if point.value == value), "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Magnitude:
+    """A whole number in proportion to the score of a standard."""
+
+    minimum: int = 1
+    maximum: int = 999_999
+    kind: ClassVar[str] = "magnitude"
+
+    def label_of(self, value: int) -> str:
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """Yes (stored as 1) or no (stored as 0), under the protocol's own words."""
+
+    yes: str
+    no: str
+    minimum: ClassVar[int] = 0
+    maximum: ClassVar[int] = 1
+    kind: ClassVar[str] = "decision"
+
+    def label_of(self, value: int) -> str:
+        return self.yes if value else self.no
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preference:
+    """Which of two outputs is better, or a tie. Stored as the output preferred, never as a side."""
+
+    first: str
+    tie: str
+    second: str
+    minimum: ClassVar[int] = 0
+    maximum: ClassVar[int] = 1
+    kind: ClassVar[str] = "preference"
+
+    def label_of(self, value: int) -> str:
+        return "preferred" if value else "tie"
+
+
+Scale = Likert | Magnitude | Decision | Preference
+
+
+# --- what is asked, and about what ----------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """One quality that is judged. `definition` is Markdown and always in full view.
+
+    `hint` says in one line what may be entered. Per output, unless it compares the outputs.
+    """
+
+    key: str
+    label: str
+    definition: str
+    scale: Scale
+    summary: str = ""
+    question: str = ""
+    hint: str = ""
+
+    @property
+    def per_output(self) -> bool:
+        return not isinstance(self.scale, Preference)
+
+
+InputKind = Literal["text", "meaning representation", "dialogue", "review", "whole number"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputColumn:
+    """A column of a batch that belongs to the item: its name, kind, and other names it goes by."""
+
+    name: str
+    label: str
+    kind: InputKind = "text"
+    aliases: tuple[str, ...] = ()
+    is_required: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """How work is handed out unless the researcher says otherwise (design.md section 5)."""
+
+    k: int = 3
+    set_size: int = 10
+    max_sets: int | None = None
+    groups: Literal["free", "together", "once"] = "free"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryQuestion:
+    """A question asked before any work, openly, so that the answer does not give the rule away.
+
+    `follow_ups` maps a pattern of the answer to a further question. Who may take part is decided
+    by `ProtocolConfig.is_eligible`.
+    """
+
+    key: str
+    label: str
+    help: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eligibility:
+    """Who may take part: what is asked, and what is said to those who may not."""
+
+    questions: tuple[EntryQuestion, ...]
+    rule: str
+    refusal: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A worked or practice item: inputs by column, output texts, given scores, and the why.
+
+    `ratings` maps criterion to one value per output, in their order. `gold` maps criterion to the
+    right answers in the notation of gold columns. `marked` lists passages to mark, by column.
+    """
+
+    inputs: Mapping[str, Any]
+    outputs: tuple[str, ...]
+    ratings: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    gold: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+    marked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aid:
+    """An addition to the exact instrument, off unless the study turns the aids on."""
+
+    key: str
+    label: str
+
+
+# --- the protocol ---------------------------------------------------------------
+
+
+class ProtocolConfig(AppConfig):
+    """What a protocol declares: subclass it in `<folder>/apps.py`, list the folder in settings."""
+
+    # Django takes a module's only config class, and this imported base would count as one.
+    default = False
+
+    title: str
+    summary: str
+    origin: str
+    criteria: tuple[Criterion, ...]
+    inputs: tuple[InputColumn, ...]
+    outputs: tuple[int, int]  # fewest and most outputs in an item
+    output_name: str = "Response"  # what a page calls an output
+    output_aliases: tuple[str, ...] = ()
+    layout: Literal["live", "mid", "rate"] = "rate"
+    design: Design = Design()
+    eligibility: Eligibility | None = None
+    options_form: "type[Form] | None" = None
+    aids: tuple[Aid, ...] = ()
+    has_ignore: bool = False
+    has_highlight: bool = False
+    has_note: bool = False
+    minutes_per_item: float = 1.0
+    analysis: str
+    script: str = ""  # a script of its own, under static/<name>/
+    style: str = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.default = True
+
+    # what it may decide beyond declaring
+
+    def clean(self, values: Mapping[str, Any]) -> None:
+        """Raise ValidationError when answers that are right one by one don't go together."""
+
+    def is_eligible(self, answers: Mapping[str, str]) -> bool:
+        """Whether these answers to the entry questions allow taking part."""
+        return True
+
+    def item_context(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """What the item template needs beside inputs and outputs."""
+        return {}
+
+    def standard_score(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> int | None:
+        """The score that magnitudes of this item relate to, where there is one."""
+        return None
+
+    # what stands in its folder
+
+    @property
+    def item_template(self) -> str:
+        return f"{self.label}/item.html"
+
+    @cached_property
+    def instructions(self) -> str:
+        return (self._folder / "instructions.md").read_text(encoding="utf-8")
+
+    @property
+    def example_batch(self) -> Path:
+        return self._folder / "example_batch.csv"
+
+    @property
+    def worked_examples(self) -> tuple[Example, ...]:
+        return tuple(Example(**raw) for raw in self._practice["examples"])
+
+    @property
+    def practice(self) -> tuple[Example, ...]:
+        return tuple(Example(**raw) for raw in self._practice["practice"])
+
+    @cached_property
+    def _practice(self) -> dict[str, list[dict[str, Any]]]:
+        text = (self._folder / "practice.json").read_text(encoding="utf-8")
+        return json.loads(text)
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.path)
+
+    # views of the above
+
+    @cached_property
+    def criterion_by_key(self) -> dict[str, Criterion]:
+        return {criterion.key: criterion for criterion in self.criteria}
+
+    @property
+    def default_options(self) -> dict[str, Any]:
+        """What the options form starts with; the options of a study that was not touched."""
+        if self.options_form is None:
+            return {}
+        fields = self.options_form.base_fields  # type: ignore[attr-defined]
+        return {name: form_field.initial for name, form_field in fields.items()}
+
+    def describe(self) -> dict[str, Any]:
+        """The instrument as plain data, for the study's frozen version."""
+        return {
+            "protocol": self.label,
+            "criteria": [
+                asdict(criterion)
+                | {"scale": {"kind": criterion.scale.kind} | asdict(criterion.scale)}
+                for criterion in self.criteria
+            ],
+            "inputs": [asdict(column) for column in self.inputs],
+            "examples": [asdict(example) for example in self.worked_examples],
+        }
+
+
+def installed_protocols() -> dict[str, ProtocolConfig]:
+    """The protocols that settings list, by name, in that order."""
+    configs = {config.name: config for config in apps.get_app_configs()}
+    found: Iterable[AppConfig | None] = (configs.get(name) for name in settings.PROTOCOLS)
+    return {config.label: config for config in found if isinstance(config, ProtocolConfig)}
+
+
+def get_protocol(name: str) -> ProtocolConfig:
+    """The installed protocol of this name; LookupError if settings don't list it."""
+    try:
+        return installed_protocols()[name]
+    except KeyError:
+        raise LookupError(f"No protocol {name!r} is listed in PROTOCOLS.") from None

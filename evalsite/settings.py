@@ -1,0 +1,213 @@
+"""Settings. Every value from the environment is EVALSITE_*, parsed, and refused if malformed."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from evalsite.lib import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(env.read_text("EVALSITE_DATA_DIR", str(BASE_DIR / "var")))
+
+# One line for each protocol; everything else about it stands in its folder.
+PROTOCOLS = [
+    "protocols.magnitude",
+]
+
+DEBUG = env.read_flag("EVALSITE_DEBUG", default=False)
+SECRET_KEY = env.read_secret("EVALSITE_SECRET_KEY")
+if not SECRET_KEY:
+    if not DEBUG:
+        raise ImproperlyConfigured(
+            "Set EVALSITE_SECRET_KEY (or EVALSITE_SECRET_KEY_FILE) to a long random text. "
+            "`make run` makes one in var/ for you."
+        )
+    SECRET_KEY = "only-for-debugging-" + "x" * 40
+
+ALLOWED_HOSTS = env.read_list("EVALSITE_HOSTS")
+if not DEBUG and (not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS):
+    raise ImproperlyConfigured("Set EVALSITE_HOSTS to the names this site answers to, without *.")
+
+# --- applications ---------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "evalsite.apps.EvalsiteAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "crispy_forms",
+    "crispy_bootstrap5",
+    "django_tasks",
+    "django_tasks_db",
+    "axes",
+    "csp",
+    "evalsite.apps.EvalsiteConfig",
+    "evalsite.audit",
+    "evalsite.jobs",
+    "evalsite.studies",
+    "evalsite.participants",
+    "evalsite.annotation",
+    "evalsite.quality",
+    "evalsite.exchange",
+    "evalsite.results",
+    *PROTOCOLS,
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.gzip.GZipMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "evalsite.urls"
+WSGI_APPLICATION = "evalsite.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+            "builtins": ["django.templatetags.static"],
+        },
+    }
+]
+
+# --- database -------------------------------------------------------------------
+
+DATABASES = {
+    "default": env.read_database("EVALSITE_DATABASE", f"sqlite:///{DATA_DIR / 'evalsite.sqlite3'}")
+}
+
+# --- jobs -----------------------------------------------------------------------
+
+TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+
+# --- who may sign in ------------------------------------------------------------
+
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+AXES_FAILURE_LIMIT = 5
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_COOLOFF_TIME = timedelta(minutes=1)
+AXES_RESET_ON_SUCCESS = True
+AXES_VERBOSE = False
+
+# --- the web --------------------------------------------------------------------
+
+# off only for a site on the loopback interface, such as `make run`
+HTTPS = env.read_flag("EVALSITE_HTTPS", default=not DEBUG)
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = HTTPS
+if env.read_flag("EVALSITE_BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 12 * 60 * 60
+if HTTPS:
+    SESSION_COOKIE_NAME = "__Host-session"
+    CSRF_COOKIE_NAME = "__Host-csrf"
+X_FRAME_OPTIONS = "DENY"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+
+STATIC_URL = "static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_MAX_AGE = 60
+
+CRISPY_ALLOWED_TEMPLATE_PACKS = "bootstrap5"
+CRISPY_TEMPLATE_PACK = "bootstrap5"
+
+# --- limits on uploads (printed on the upload page) -------------------------------
+
+UPLOAD_MAX_BYTES = env.read_whole("EVALSITE_UPLOAD_MAX_BYTES", 25 * 1024 * 1024)
+UPLOAD_MAX_ROWS = env.read_whole("EVALSITE_UPLOAD_MAX_ROWS", 200_000)
+UPLOAD_MAX_CELL = env.read_whole("EVALSITE_UPLOAD_MAX_CELL", 1024 * 1024)
+UPLOAD_MAX_COLUMNS = env.read_whole("EVALSITE_UPLOAD_MAX_COLUMNS", 200)
+
+# --- language and time ------------------------------------------------------------
+
+LANGUAGE_CODE = "en-gb"
+USE_I18N = True
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# --- logs ---------------------------------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"hide_tokens": {"()": "evalsite.lib.logs.HideTokens"}},
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "filters": ["hide_tokens"],
+            "formatter": "line",
+        }
+    },
+    "root": {"handlers": ["console"], "level": env.read_text("EVALSITE_LOG_LEVEL", "INFO")},
+    # replace Django's own handlers, so that every line goes through the filter
+    "loggers": {
+        "django": {"handlers": ["console"], "level": "INFO", "propagate": False},
+        "django.server": {"handlers": ["console"], "level": "INFO", "propagate": False},
+    },
+}

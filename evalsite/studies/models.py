@@ -1,0 +1,305 @@
+"""What is evaluated: studies, their versions and members, batches, items and outputs."""
+
+from functools import cached_property
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.crypto import get_random_string
+
+from evalsite.protocol import ProtocolConfig, get_protocol
+
+
+def make_seed() -> str:
+    """A new seed. Everything random in a study is drawn from its seed, so it can be replayed."""
+    return get_random_string(12, "0123456789abcdef")
+
+
+class StudyQuerySet(models.QuerySet["Study"]):
+    def visible_to(self, user: Any) -> "StudyQuerySet":
+        """The studies this person is a member of; a superuser sees all."""
+        if not user.is_authenticated or not user.is_staff:
+            return self.none()
+        if user.is_superuser:
+            return self
+        return self.filter(pk__in=Membership.objects.filter(user=user).values("study"))
+
+
+class Study(models.Model):
+    """One evaluation."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft"
+        PILOT = "pilot"
+        LIVE = "live"
+        PAUSED = "paused"
+        CLOSED = "closed"
+        ARCHIVED = "archived"
+
+    class ItemOrder(models.TextChoices):
+        RANDOM = "random", "random for each participant"
+        UPLOADED = "uploaded", "as uploaded"
+
+    class Groups(models.TextChoices):
+        FREE = "free", "free: any items in a set"
+        TOGETHER = "together", "together: items of a group follow one another"
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    # Which protocols exist is a setting, so the names are not choices of the column.
+    protocol = models.CharField(max_length=40)
+    options = models.JSONField(default=dict, blank=True)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
+    is_demo = models.BooleanField(default=False)
+    seed = models.CharField(max_length=32, default=make_seed)
+
+    # texts
+    title = models.CharField(max_length=120)
+    organisation = models.CharField(max_length=120, blank=True)
+    contact_name = models.CharField(max_length=120, blank=True)
+    contact_email = models.EmailField(blank=True)
+    headline = models.CharField(max_length=160, blank=True)
+    summary = models.TextField(blank=True)
+    consent = models.TextField(blank=True)
+    instructions = models.TextField(blank=True)
+    language = models.CharField(max_length=35, default="en")
+
+    # how work is handed out
+    k = models.PositiveSmallIntegerField(
+        default=3, validators=[MinValueValidator(1), MaxValueValidator(1000)]
+    )
+    set_size = models.PositiveSmallIntegerField(
+        default=10, validators=[MinValueValidator(1), MaxValueValidator(500)]
+    )
+    max_sets = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    groups = models.CharField(max_length=10, choices=Groups.choices, default=Groups.FREE)
+    item_order = models.CharField(
+        max_length=10, choices=ItemOrder.choices, default=ItemOrder.RANDOM
+    )
+    lease_minutes = models.PositiveSmallIntegerField(
+        default=60, validators=[MinValueValidator(5), MaxValueValidator(10080)]
+    )
+    expected_participants = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    break_every = models.PositiveSmallIntegerField(default=20)
+    is_practice_on = models.BooleanField(default=True)
+    is_eligibility_on = models.BooleanField(default=True)
+    is_aided = models.BooleanField(default=False)
+
+    # time and pay
+    minutes_per_set = models.PositiveSmallIntegerField(null=True, blank=True)
+    pay_per_set = models.DecimalField(
+        max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
+    )
+    currency = models.CharField(max_length=3, default="GBP")
+    completion_code = models.CharField(max_length=40, blank=True)
+    completion_url = models.URLField(blank=True)
+    closes_at = models.DateTimeField(null=True, blank=True)
+
+    created_at = models.DateTimeField(auto_now_add=True)
+    launched_at = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)
+    revision = models.PositiveIntegerField(default=0)
+    version = models.ForeignKey(
+        "StudyVersion", null=True, on_delete=models.PROTECT, related_name="+"
+    )
+
+    objects = StudyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name_plural = "studies"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(k__gte=1) & Q(set_size__gte=1), name="k_and_set_size_are_at_least_1"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["draft", "pilot"]) | Q(version__isnull=False),
+                name="launched_study_has_a_version",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @cached_property
+    def config(self) -> ProtocolConfig:
+        return get_protocol(self.protocol)
+
+    @property
+    def is_launched(self) -> bool:
+        return self.launched_at is not None
+
+    @property
+    def is_past_its_end(self) -> bool:
+        return self.closes_at is not None and timezone.now() >= self.closes_at
+
+    @property
+    def is_open(self) -> bool:
+        """Whether new work may be handed out now."""
+        return self.state == self.State.LIVE and not self.is_past_its_end
+
+
+class StudyVersion(models.Model):
+    """What participants were shown: immutable, named by annotations and consents."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    content = models.JSONField()
+    sha256 = models.CharField(max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["number", "study"], name="version_number_once_per_study"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.number}"
+
+
+class Membership(models.Model):
+    """What a member of staff may do in a study."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        EDITOR = "editor"
+        VIEWER = "viewer"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    role = models.CharField(max_length=10, choices=Role.choices)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "study"], name="one_role_per_person_and_study")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.role}"
+
+
+class System(models.Model):
+    """What produced outputs. Its name never reaches a participant in any form."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="systems")
+    name = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="system_name_once_per_study")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Batch(models.Model):
+    """One uploaded file of items."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="batches")
+    file_name = models.CharField(max_length=200)
+    sha256 = models.CharField(max_length=64)
+    rows = models.PositiveIntegerField()
+    uploaded_at = models.DateTimeField(auto_now_add=True)
+    uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    opened_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["uploaded_at"]
+        verbose_name_plural = "batches"
+        constraints = [
+            models.UniqueConstraint(fields=["study", "sha256"], name="same_file_once_per_study")
+        ]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+
+class ItemQuerySet(models.QuerySet["Item"]):
+    def main(self) -> "ItemQuerySet":
+        return self.filter(kind=Item.Kind.MAIN)
+
+    def practice(self) -> "ItemQuerySet":
+        return self.filter(kind=Item.Kind.PRACTICE).order_by("id")
+
+
+class Item(models.Model):
+    """What a participant sees at once: inputs and one or more outputs."""
+
+    class Kind(models.TextChoices):
+        MAIN = "main"
+        PRACTICE = "practice"
+        GOLD = "gold"
+        ATTENTION = "attention"
+        REPEAT = "repeat"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
+    # no batch: an item that came with the protocol, such as its practice items
+    batch = models.ForeignKey(Batch, null=True, on_delete=models.CASCADE, related_name="items")
+    key = models.CharField(max_length=128)
+    group = models.CharField(max_length=128)
+    cluster = models.CharField(max_length=128, blank=True)
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.MAIN)
+    repeat_of = models.ForeignKey("self", null=True, on_delete=models.CASCADE)
+    inputs = models.JSONField(default=dict)
+    extra = models.JSONField(default=dict)
+    gold = models.JSONField(default=dict)
+    # seeded numbers that put items, or whole groups, into the order in which slots are dealt
+    shuffle_key = models.BigIntegerField()
+    group_shuffle_key = models.BigIntegerField()
+    held_at = models.DateTimeField(null=True)
+
+    objects = ItemQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "key"], name="item_key_once_per_study"),
+            models.CheckConstraint(
+                condition=Q(kind="repeat", repeat_of__isnull=False)
+                | (~Q(kind="repeat") & Q(repeat_of__isnull=True)),
+                name="repeats_name_their_original",
+            ),
+        ]
+        indexes = [models.Index(fields=["study", "kind", "id"], name="item_by_kind")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Output(models.Model):
+    """One text of one system in one item."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="outputs")
+    # no system: an output of a practice item that came with the protocol
+    system = models.ForeignKey(System, null=True, on_delete=models.PROTECT, related_name="outputs")
+    position = models.PositiveSmallIntegerField()
+    text = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["item_id", "position"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["item", "position", "study"], name="output_position_once_per_item"
+            ),
+            models.UniqueConstraint(
+                fields=["item", "system", "study"], name="one_output_of_a_system_per_item"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"output {self.position + 1} of {self.item_id}"

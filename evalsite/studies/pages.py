@@ -1,0 +1,48 @@
+"""How an app adds a staff page to a study: it exports a list `study_views` of these."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+
+from evalsite.studies.models import Membership, Study
+
+StudyViewFunction = Callable[..., HttpResponseBase]
+
+_RANK = {Membership.Role.VIEWER: 0, Membership.Role.EDITOR: 1, Membership.Role.OWNER: 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyView:
+    """A staff page of one study, under its address, with the least role that may open it.
+
+    The view gets the request, the study (one the person may see) and what the path captures.
+    It returns a TemplateResponse on a template that extends `studies/study.html`, or a redirect.
+    A page with a `tab` stands in the study's navigation, by `order`.
+    """
+
+    path: str
+    name: str
+    view: StudyViewFunction
+    role: Membership.Role = Membership.Role.VIEWER
+    tab: str = ""
+    order: int = 100
+
+
+def get_study(request: HttpRequest, study_id: object) -> Study:
+    """The study of this id if this person may see it; Http404 otherwise, as for one that is not."""
+    study = (
+        Study.objects.visible_to(request.user).select_related("version").filter(pk=study_id).first()
+    )
+    if study is None:
+        raise Http404("No such study.")
+    return study
+
+
+def has_role(request: HttpRequest, study: Study, role: Membership.Role) -> bool:
+    """Whether this person has at least this role in the study; a superuser has every role."""
+    if getattr(request.user, "is_superuser", False):
+        return True
+    held = Membership.objects.filter(study=study, user_id=request.user.pk).first()
+    return held is not None and _RANK[Membership.Role(held.role)] >= _RANK[role]

@@ -1,0 +1,59 @@
+"""Making studies, and the items that come with their protocol."""
+
+from typing import Any
+
+from django.db import transaction
+
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.seeds import derive_number
+from evalsite.protocol import get_protocol
+from evalsite.studies.models import Item, Membership, Output, Study
+
+
+@transaction.atomic
+def create_study(*, protocol: str, title: str, by: Any, **fields: Any) -> Study:
+    """A draft study with its protocol's defaults and practice items, owned by who made it."""
+    config = get_protocol(protocol)
+    design = config.design
+    study = Study.objects.create(
+        protocol=protocol,
+        title=title,
+        **{
+            "options": config.default_options,
+            "k": design.k,
+            "set_size": design.set_size,
+            "max_sets": design.max_sets,
+            "groups": design.groups,
+            **fields,
+        },
+    )
+    Membership.objects.create(study=study, user=by, role=Membership.Role.OWNER)
+    add_practice_items(study)
+    AuditEntry.objects.record("study created", by=by, study_id=study.pk, protocol=protocol)
+    return study
+
+
+def add_practice_items(study: Study) -> None:
+    """The protocol's practice items stand in the study, in their order, outside every batch."""
+    for number, example in enumerate(study.config.practice, start=1):
+        item = Item.objects.create(
+            study=study,
+            kind=Item.Kind.PRACTICE,
+            inputs=dict(example.inputs),
+            gold={**example.gold, "why": example.why},
+            **item_keys(study, key=f"practice-{number}", group=f"practice-{number}"),
+        )
+        Output.objects.bulk_create(
+            Output(study=study, item=item, position=position, text=text)
+            for position, text in enumerate(example.outputs)
+        )
+
+
+def item_keys(study: Study, *, key: str, group: str) -> dict[str, Any]:
+    """Key, group, and the numbers that the study's seed gives them."""
+    return {
+        "key": key,
+        "group": group,
+        "shuffle_key": derive_number(study.seed, "item", key),
+        "group_shuffle_key": derive_number(study.seed, "group", group),
+    }

@@ -1,0 +1,81 @@
+"""What participants are shown: live before launch, frozen as numbered versions from then on."""
+
+import json
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+import evalsite
+from evalsite.studies.models import Study, StudyVersion
+
+_TEXTS = (
+    "title", "organisation", "contact_name", "contact_email", "headline", "summary", "consent",
+    "language",
+)  # fmt: skip
+_SETTINGS = (
+    "k", "set_size", "max_sets", "groups", "item_order", "lease_minutes", "is_practice_on",
+    "is_eligibility_on", "is_aided", "minutes_per_set", "currency", "seed",
+)  # fmt: skip
+
+
+def hash_content(content: Any) -> str:
+    """SHA-256 of plain data, the same for equal data."""
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return sha256(text.encode()).hexdigest()
+
+
+def hash_text(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def build_content(study: Study) -> dict[str, Any]:
+    """Everything a participant of this study would be shown now, as plain data."""
+    return {
+        "texts": {
+            **{name: getattr(study, name) for name in _TEXTS},
+            "instructions": study.instructions or study.config.instructions,
+        },
+        "settings": {
+            **{name: getattr(study, name) for name in _SETTINGS},
+            "pay_per_set": None if study.pay_per_set is None else str(study.pay_per_set),
+        },
+        "options": study.config.default_options | study.options,
+        "instrument": study.config.describe(),
+        "software": evalsite.__version__,
+    }
+
+
+@transaction.atomic
+def make_version(study: Study, *, by: Any) -> StudyVersion:
+    """The study as it stands is its newest version; unchanged content makes no new one."""
+    content = build_content(study)
+    digest = hash_content(content)
+    if study.version is not None and study.version.sha256 == digest:
+        return study.version
+    last = study.versions.aggregate(last=Max("number"))["last"] or 0
+    version = StudyVersion.objects.create(
+        study=study,
+        number=last + 1,
+        content=content,
+        sha256=digest,
+        created_by=by if getattr(by, "is_authenticated", False) else None,
+    )
+    Study.objects.filter(pk=study.pk).update(version=version)
+    study.version = version
+    return version
+
+
+def shown_content(study: Study) -> dict[str, Any]:
+    """What participants see: the frozen version, or before launch the study as it stands."""
+    if study.version_id is None:
+        return build_content(study)
+    return _content_of(study.version_id)
+
+
+@lru_cache(maxsize=256)
+def _content_of(version_id: int) -> dict[str, Any]:
+    # safe to keep for the life of the process: a version is never changed
+    return StudyVersion.objects.values_list("content", flat=True).get(pk=version_id)

@@ -1,0 +1,124 @@
+"""Magnitude estimation of informativeness, after the RankME task document."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalsite.protocol import (
+    Aid,
+    Criterion,
+    Design,
+    Eligibility,
+    EntryQuestion,
+    InputColumn,
+    Magnitude,
+    ProtocolConfig,
+)
+from protocols.magnitude.forms import StandardForm
+
+
+class MagnitudeConfig(ProtocolConfig):
+    name = "protocols.magnitude"
+    verbose_name = title = "Magnitude estimation: informativeness"
+    summary = (
+        "Three utterances for one meaning representation, each scored with a whole number in "
+        "proportion to a standard."
+    )
+    origin = (
+        "RankME informativeness instructions (Novikova, Dušek and Rieser, NAACL 2018), CC BY-SA 4.0"
+    )
+    criteria = (
+        Criterion(
+            key="informativeness",
+            label="Informativeness",
+            definition=(
+                "**Informativeness** is defined as whether the utterance provides all the "
+                "information given in the meaning representation and does not give any "
+                "unnecessary information."
+            ),
+            hint=(
+                "Whole numbers from 1 to 999999. No negative numbers, zero, fractions or decimals."
+            ),
+            scale=Magnitude(),
+        ),
+    )
+    inputs = (
+        InputColumn(
+            name="mr",
+            label="Meaning representation",
+            kind="meaning representation",
+            aliases=("meaning_representation", "meaning representation", "prompt"),
+        ),
+        InputColumn(
+            name="standard_mr",
+            label="Meaning representation of the standard",
+            kind="meaning representation",
+            is_required=False,
+        ),
+        InputColumn(
+            name="standard_utterance", label="Utterance of the standard", is_required=False
+        ),
+        InputColumn(
+            name="standard_score",
+            label="Score of the standard",
+            kind="whole number",
+            is_required=False,
+        ),
+    )
+    outputs = (3, 3)
+    output_name = "Utterance"
+    output_aliases = ("utterance", "ref", "text")
+    layout = "live"
+    design = Design(k=3, set_size=10)
+    eligibility = Eligibility(
+        questions=(
+            EntryQuestion(
+                key="first_language",
+                label="What is your first language?",
+                help="The language you learned first as a child.",
+            ),
+            EntryQuestion(
+                key="variety",
+                label="If it is English: which English did you grow up with?",
+                choices=(
+                    ("british", "British"),
+                    ("american", "American"),
+                    ("other", "Another English"),
+                    ("none", "My first language is not English"),
+                ),
+            ),
+        ),
+        rule="Native speakers of British or American English.",
+        refusal="This study needs native speakers of British or American English.",
+    )
+    aids = (
+        Aid(key="ratio", label="the ratio of each score to the standard, and the implied order"),
+        Aid(key="chips", label="slots of the meaning representation as chips"),
+        Aid(key="identical", label="a note where utterances are identical"),
+    )
+    analysis = "magnitude"
+    options_form = StandardForm
+    minutes_per_item = 1.0
+
+    def is_eligible(self, answers: Mapping[str, str]) -> bool:
+        """First language English, learned as British or American English."""
+        return answers.get("variety") in ("british", "american") and _says_english(
+            answers.get("first_language", "")
+        )
+
+    def item_context(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        return {"standard": self._standard(options, inputs)}
+
+    def standard_score(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> int | None:
+        return int(self._standard(options, inputs)["score"])
+
+    def _standard(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The standard of this item: the study's, unless the item's columns give their own."""
+        values = self.default_options | dict(options)
+        return {
+            part: inputs.get(f"standard_{part}") or values[f"standard_{part}"]
+            for part in ("mr", "utterance", "score")
+        }
+
+
+def _says_english(text: str) -> bool:
+    return "english" in text.casefold()
