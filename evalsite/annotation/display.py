@@ -1,0 +1,231 @@
+"""What a page shows of an item: plain values for the templates, blind by construction.
+
+Nothing here carries a system, an item key or a file name, so no template can leak one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from evalsite.lib.markdown import render_markdown
+from evalsite.lib.seeds import arrange
+from evalsite.protocol import Criterion, Example, InputColumn, Point, ProtocolConfig
+from evalsite.studies.models import Item
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of a text, marked or not."""
+
+    text: str
+    is_marked: bool = False
+
+
+@dataclass(frozen=True)
+class InputView:
+    """One input: its column, and its text in segments."""
+
+    name: str
+    label: str
+    kind: str
+    value: str
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class QuestionView:
+    """One question as a control: `name` is its form name and id, `value` what was entered."""
+
+    name: str
+    criterion: Criterion
+    definition: SafeString
+    output_label: str
+    value: str = ""
+    error: str = ""
+    is_disabled: bool = False
+
+    @property
+    def kind(self) -> str:
+        return self.criterion.scale.kind
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        return getattr(self.criterion.scale, "points", ())
+
+
+@dataclass(frozen=True)
+class OutputView:
+    """One output in the place where it is shown, from 1, with the questions about it."""
+
+    number: int
+    label: str
+    text: str
+    questions: tuple[QuestionView, ...]
+
+    @property
+    def error(self) -> str:
+        return next((question.error for question in self.questions if question.error), "")
+
+
+@dataclass(frozen=True)
+class ItemView:
+    """One screen: inputs, outputs in shown order, and all questions in page order."""
+
+    inputs: tuple[InputView, ...]
+    outputs: tuple[OutputView, ...]
+    questions: tuple[QuestionView, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+    aids: tuple[str, ...] = ()
+
+    def input(self, name: str) -> InputView | None:
+        return next((one for one in self.inputs if one.name == name), None)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a participant is in a set."""
+
+    done: int
+    total: int
+    minutes_left: int | None = None
+
+    @property
+    def words(self) -> str:
+        return f"{self.done} of {self.total} done"
+
+
+def question_names(config: ProtocolConfig, outputs: int) -> list[tuple[str, Criterion, int]]:
+    """Form name, criterion and number of the output (0: of all) for each question, in page order.
+
+    With one output a question is named after its criterion; with several, after criterion and
+    the place of the output on the page. Names never hold what produced an output.
+    """
+    found = []
+    for criterion in config.criteria:
+        if not criterion.per_output:
+            found.append((criterion.key, criterion, 0))
+        elif outputs == 1:
+            found.append((criterion.key, criterion, 1))
+        else:
+            found += [
+                (f"{criterion.key}-{number}", criterion, number) for number in range(1, outputs + 1)
+            ]
+    return found
+
+
+def output_label(config: ProtocolConfig, number: int, outputs: int) -> str:
+    return config.output_name if outputs == 1 else f"{config.output_name} {number}"
+
+
+def order_of(study_seed: str, item: Item, outputs: int, arrangement: int) -> list[int]:
+    """The outputs' positions in the order that this arrangement of the item shows."""
+    return arrange(outputs, arrangement, study_seed, item.key)
+
+
+def view_item(
+    config: ProtocolConfig,
+    *,
+    inputs: Mapping[str, Any],
+    texts: Sequence[str],
+    options: Mapping[str, Any],
+    values: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+    marked: Mapping[str, Sequence[str]] | None = None,
+    is_aided: bool = False,
+    is_disabled: bool = False,
+) -> ItemView:
+    """The screen of one item. `texts` are the outputs in the order shown."""
+    values, errors, marked = values or {}, errors or {}, marked or {}
+    questions = tuple(
+        QuestionView(
+            name=name,
+            criterion=criterion,
+            definition=_definition(criterion),
+            output_label=output_label(config, number, len(texts)) if number else "",
+            value=str(values.get(name, "")),
+            error=errors.get(name, ""),
+            is_disabled=is_disabled,
+        )
+        for name, criterion, number in question_names(config, len(texts))
+    )
+    return ItemView(
+        inputs=tuple(
+            _view_input(column, inputs[column.name], marked.get(column.name, ()))
+            for column in config.inputs
+            if inputs.get(column.name)
+        ),
+        outputs=tuple(
+            OutputView(
+                number=number,
+                label=output_label(config, number, len(texts)),
+                text=text,
+                questions=tuple(
+                    question
+                    for question, (_, _, owner) in zip(
+                        questions, question_names(config, len(texts)), strict=True
+                    )
+                    if owner == number
+                ),
+            )
+            for number, text in enumerate(texts, start=1)
+        ),
+        questions=questions,
+        extra=config.item_context(options, inputs),
+        aids=tuple(aid.key for aid in config.aids) if is_aided else (),
+    )
+
+
+def view_example(config: ProtocolConfig, example: Example, options: Mapping[str, Any]) -> ItemView:
+    """A worked example in the real layout, with the given scores filled in and disabled."""
+    count = len(example.outputs)
+    values = {
+        name: str(example.ratings[criterion.key][max(number - 1, 0)])
+        for name, criterion, number in question_names(config, count)
+        if criterion.key in example.ratings
+    }
+    return view_item(
+        config,
+        inputs=example.inputs,
+        texts=example.outputs,
+        options=options,
+        values=values,
+        marked=example.marked,
+        is_disabled=True,
+    )
+
+
+_definitions: dict[str, SafeString] = {}
+
+
+def _definition(criterion: Criterion) -> SafeString:
+    """The definition as HTML, rendered once: it stands in code, so it cannot change."""
+    if criterion.definition not in _definitions:
+        _definitions[criterion.definition] = render_markdown(criterion.definition)
+    return _definitions[criterion.definition]
+
+
+def _view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> InputView:
+    text = str(value)
+    return InputView(
+        name=column.name,
+        label=column.label,
+        kind=column.kind,
+        value=text,
+        segments=tuple(split_marked(text, marked)),
+    )
+
+
+def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:
+    """The text in segments; each passage of `marked` is marked where it first stands."""
+    segments: list[Segment] = []
+    rest = text
+    for passage in sorted(marked, key=text.find):
+        before, found, after = rest.partition(passage)
+        if not found:
+            continue
+        segments += [Segment(before)] if before else []
+        segments.append(Segment(found, is_marked=True))
+        rest = after
+    return [*segments, Segment(rest)] if rest or not segments else segments
