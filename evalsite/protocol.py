@@ -201,6 +201,7 @@ class ProtocolConfig(AppConfig):
     title: str
     summary: str
     origin: str
+    instructions_title: str  # the heading of the instructions, which themselves start with text
     criteria: tuple[Criterion, ...]
     inputs: tuple[InputColumn, ...]
     outputs: tuple[int, int]  # fewest and most outputs in an item

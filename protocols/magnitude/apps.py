@@ -26,6 +26,7 @@ class MagnitudeConfig(ProtocolConfig):
     origin = (
         "RankME informativeness instructions (Novikova, Dušek and Rieser, NAACL 2018), CC BY-SA 4.0"
     )
+    instructions_title = "Evaluate the informativeness of the given utterance"
     criteria = (
         Criterion(
             key="informativeness",
