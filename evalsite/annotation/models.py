@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
+from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 
@@ -78,7 +79,7 @@ class Draft(models.Model):
         Participant, on_delete=models.CASCADE, related_name="drafts", db_index=False
     )
     values = models.JSONField(default=dict)
-    updated_at = models.DateTimeField(auto_now=True)
+    updated_at = models.DateTimeField(default=now)
 
     class Meta:
         constraints = [
@@ -205,7 +206,7 @@ class Revision(models.Model):
     annotation = models.ForeignKey(Annotation, on_delete=models.CASCADE, related_name="revisions")
     state = models.JSONField()
     submitted_at = models.DateTimeField()
-    replaced_at = models.DateTimeField(auto_now_add=True)
+    replaced_at = models.DateTimeField(default=now)
 
     class Meta:
         ordering = ["id"]

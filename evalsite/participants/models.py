@@ -7,6 +7,7 @@ from uuid import uuid4
 from django.db import models
 from django.db.models import Q
 
+from evalsite.lib.clock import now
 from evalsite.studies.models import Item, Study, StudyVersion
 
 # without the letters and digits that are read for one another
@@ -51,7 +52,7 @@ class Participant(models.Model):
     instructions_read = models.CharField(max_length=64, blank=True)
     practised_at = models.DateTimeField(null=True)
     cursor = models.BigIntegerField(default=0)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=now)
     stopped_at = models.DateTimeField(null=True)
     withdrawn_at = models.DateTimeField(null=True)
 
@@ -82,7 +83,7 @@ class ParticipantLink(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="links")
     token_hash = models.CharField(max_length=64)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=now)
 
     objects = ParticipantLinkManager()
 
@@ -103,7 +104,7 @@ class Consent(models.Model):
     version = models.ForeignKey(StudyVersion, null=True, on_delete=models.PROTECT)
     text_sha256 = models.CharField(max_length=64)
     is_given = models.BooleanField()
-    answered_at = models.DateTimeField(auto_now_add=True)
+    answered_at = models.DateTimeField(default=now)
 
     class Meta:
         constraints = [
@@ -124,7 +125,7 @@ class Answer(models.Model):
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="answers")
     question = models.CharField(max_length=40)
     value = models.TextField(blank=True)
-    answered_at = models.DateTimeField(auto_now=True)
+    answered_at = models.DateTimeField(default=now)
 
     class Meta:
         constraints = [
@@ -146,7 +147,7 @@ class ItemSet(models.Model):
     number = models.PositiveSmallIntegerField()
     item_ids = models.JSONField(default=list)
     code = models.CharField(max_length=40, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=now)
     finished_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -8,9 +8,9 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 from django.utils.crypto import get_random_string
 
+from evalsite.lib.clock import now
 from evalsite.protocol import ProtocolConfig, get_protocol
 
 
@@ -138,7 +138,7 @@ class Study(models.Model):
 
     @property
     def is_past_its_end(self) -> bool:
-        return self.closes_at is not None and timezone.now() >= self.closes_at
+        return self.closes_at is not None and now() >= self.closes_at
 
     @property
     def is_open(self) -> bool:

@@ -1,0 +1,23 @@
+"""The server's clock, which a simulation may replace by one of its own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+_simulated: ContextVar[datetime | None] = ContextVar("simulated_moment", default=None)
+
+
+def now() -> datetime:
+    """The moment in UTC: the server's, never a browser's."""
+    return _simulated.get() or datetime.now(UTC)
+
+
+@contextmanager
+def standing_at(moment: datetime) -> Iterator[None]:
+    """Inside the block the clock stands at this moment."""
+    token = _simulated.set(moment)
+    try:
+        yield
+    finally:
+        _simulated.reset(token)
