@@ -206,7 +206,7 @@ def renew_leases(me: Participant, study: Study) -> None:
 def _pick(me: Participant, study: Study, *, skip_locked: bool) -> list[Slot]:
     """Free slots for one set, whole groups only, each item once; empty when there are none."""
     slots = _pick_from(me, study, me.cursor, skip_locked=skip_locked)
-    if not slots and me.cursor:
+    if not slots and me.cursor >= 0:
         slots = _pick_from(me, study, -1, skip_locked=skip_locked)
     return slots
 

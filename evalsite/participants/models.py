@@ -51,7 +51,7 @@ class Participant(models.Model):
     # the instructions this person has read, as a hash of their text
     instructions_read = models.CharField(max_length=64, blank=True)
     practised_at = models.DateTimeField(null=True)
-    cursor = models.BigIntegerField(default=0)
+    cursor = models.BigIntegerField(default=-1)
     created_at = models.DateTimeField(default=now)
     stopped_at = models.DateTimeField(null=True)
     withdrawn_at = models.DateTimeField(null=True)

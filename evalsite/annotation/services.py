@@ -1,0 +1,297 @@
+"""Saving what a participant submits: once, counted if the item needs it, never lost."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from django.db import IntegrityError, transaction
+
+from evalsite.annotation.dealing import free_slot_of, lease_end, renew_leases
+from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet, Participant, make_completion_code
+from evalsite.studies.models import Item, Study
+
+logger = logging.getLogger(__name__)
+
+# two reports of an item, and it waits for the researcher
+_REPORTS_TO_HOLD = 2
+# a lease younger than this is not written again with every answer
+_RENEW_AFTER_SECONDS = 60
+
+
+class Saved(Enum):
+    """What became of a submission. Every one of them is a success for the participant."""
+
+    SAVED = "Saved"
+    ALREADY = "Already saved"
+    CHANGED = "Changed"
+    FINAL = "This answer is final"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """One rating as submitted: `output_id` None is a tie."""
+
+    criterion: str
+    output_id: int | None
+    value: int
+    typed: str = ""
+
+    @property
+    def identity(self) -> tuple[str, int | None, int]:
+        return (self.criterion, self.output_id, self.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """All that one participant submits for one item, checked."""
+
+    item: Item
+    values: tuple[Value, ...] = ()
+    outcome: str = Annotation.Outcome.RATED
+    reason: str = ""
+    note: str = ""
+    slot_id: int | None = None
+    item_set_id: UUID | None = None
+    place: int = 0
+    version_id: int | None = None
+    order_shown: tuple[int, ...] = ()
+    is_aided: bool = False
+    started_at: datetime = field(default_factory=now)
+    device: str = ""
+    language: str = ""
+    client_ms: int | None = None
+    active_ms: int | None = None
+
+    def key_for(self, participant: Participant) -> UUID:
+        """One key per slot and participant, so however often it is sent, it is one answer."""
+        place = f"slot/{self.slot_id}" if self.slot_id else f"item/{self.item.pk}"
+        return uuid5(NAMESPACE_URL, f"evalsite/{place}/participant/{participant.pk}")
+
+
+def submit_annotation(*, participant: Participant, submission: Submission) -> Saved:
+    """The submission is in the database, once; counted, or surplus if nobody needs it any more."""
+    try:
+        return _insert(participant, submission)
+    except IntegrityError:
+        # Another tab, a second send or a reload was first: the whole transaction is gone, the
+        # slot's new state too. What stands decides.
+        with transaction.atomic():
+            standing = _standing(participant, submission.item)
+            if standing is None:
+                raise
+            return _settle(standing, participant, submission)
+
+
+@transaction.atomic
+def _insert(participant: Participant, submission: Submission) -> Saved:
+    status, slot_id = _place(participant, submission)
+    if status == Annotation.Status.SURPLUS:
+        standing = _standing(participant, submission.item)
+        if standing is not None:
+            return _settle(standing, participant, submission)
+    annotation = Annotation.objects.create(
+        study_id=participant.study_id,
+        item=submission.item,
+        participant=participant,
+        slot_id=slot_id,
+        status=status,
+        origin=participant.origin,
+        key=submission.key_for(participant),
+        submitted_at=now(),
+        version_id=submission.version_id,
+        item_set_id=submission.item_set_id,
+        place=submission.place,
+        order_shown=list(submission.order_shown),
+        is_aided=submission.is_aided,
+        started_at=submission.started_at,
+        device=submission.device,
+        language=submission.language,
+        client_ms=submission.client_ms,
+        active_ms=submission.active_ms,
+        **_what_was_said(submission),
+    )
+    _write_ratings(annotation, submission)
+    if submission.outcome == Annotation.Outcome.REPORTED:
+        _after_report(participant, submission.item)
+    return Saved.SAVED
+
+
+def _what_was_said(submission: Submission) -> dict[str, str]:
+    return {
+        "outcome": submission.outcome,
+        "reason": submission.reason,
+        "note": submission.note,
+    }
+
+
+def _place(participant: Participant, submission: Submission) -> tuple[str, int | None]:
+    """Status of a new annotation and the slot that it fills, if any."""
+    if participant.is_pilot:
+        return Annotation.Status.PILOT, None
+    if submission.item.kind != Item.Kind.MAIN:
+        return Annotation.Status.CONTROL, None
+    if submission.outcome == Annotation.Outcome.REPORTED:
+        return Annotation.Status.SURPLUS, None
+    slot_id = _fill_slot(participant, submission)
+    return (Annotation.Status.COUNTED if slot_id else Annotation.Status.SURPLUS), slot_id
+
+
+def _fill_slot(participant: Participant, submission: Submission) -> int | None:
+    """The slot that is done by this submission: the one I hold, else a free one of the item."""
+    mine = Slot.objects.leased().filter(participant=participant, item=submission.item)
+    if submission.slot_id and _finish(mine.filter(pk=submission.slot_id), participant):
+        return submission.slot_id
+    if Annotation.objects.filter(participant=participant, item=submission.item).exists():
+        return None
+    slot = mine.first() or free_slot_of(submission.item.pk)
+    if slot and _finish(Slot.objects.filter(pk=slot.pk, state=slot.state), participant):
+        return slot.pk
+    return None
+
+
+def _finish(slots: Any, participant: Participant) -> bool:
+    return bool(slots.update(state=Slot.State.DONE, participant=participant, lease_until=None))
+
+
+def _write_ratings(annotation: Annotation, submission: Submission) -> None:
+    Rating.objects.bulk_create(
+        Rating(
+            study_id=annotation.study_id,
+            annotation=annotation,
+            criterion=value.criterion,
+            output_id=value.output_id,
+            value=value.value,
+            value_typed=value.typed,
+        )
+        for value in submission.values
+    )
+
+
+def _after_report(participant: Participant, item: Item) -> None:
+    """My place goes to someone else; an item reported twice waits for the researcher."""
+    Slot.objects.leased().filter(participant=participant, item=item).update(
+        state=Slot.State.FREE, participant=None, lease_until=None
+    )
+    reports = Annotation.objects.filter(item=item, outcome=Annotation.Outcome.REPORTED).count()
+    if reports >= _REPORTS_TO_HOLD:
+        Item.objects.filter(pk=item.pk, held_at__isnull=True).update(held_at=now())
+
+
+# --- an answer of mine stands already -----------------------------------------------
+
+
+def _standing(participant: Participant, item: Item) -> Annotation | None:
+    return (
+        Annotation.objects.select_for_update(of=("self",))
+        .filter(participant=participant, item=item)
+        .select_related("item_set")
+        .first()
+    )
+
+
+def _settle(standing: Annotation, participant: Participant, submission: Submission) -> Saved:
+    """Same values: nothing to do. Others: a revision while the set is open, else nothing."""
+    ratings = list(standing.ratings.all())
+    before = {(rating.criterion, rating.output_id, rating.value) for rating in ratings}
+    is_same = before == {value.identity for value in submission.values}
+    if is_same and all(getattr(standing, k) == v for k, v in _what_was_said(submission).items()):
+        return Saved.ALREADY
+    if standing.item_set is None or standing.item_set.finished_at is not None:
+        return Saved.FINAL
+    Revision.objects.create(
+        study_id=standing.study_id,
+        annotation=standing,
+        submitted_at=standing.submitted_at,
+        state={
+            "outcome": standing.outcome,
+            "reason": standing.reason,
+            "note": standing.note,
+            "ratings": [
+                [rating.criterion, rating.output_id, rating.value, rating.value_typed]
+                for rating in ratings
+            ],
+        },
+    )
+    _replace(standing, participant, submission)
+    return Saved.CHANGED
+
+
+def _replace(standing: Annotation, participant: Participant, submission: Submission) -> None:
+    was_reported = standing.outcome == Annotation.Outcome.REPORTED
+    is_reported = submission.outcome == Annotation.Outcome.REPORTED
+    for name, value in _what_was_said(submission).items():
+        setattr(standing, name, value)
+    standing.submitted_at = now()
+    if was_reported != is_reported:
+        _move_place(standing, participant, submission)
+    standing.save()
+    standing.ratings.all().delete()
+    _write_ratings(standing, submission)
+    if is_reported and not was_reported:
+        _after_report(participant, submission.item)
+
+
+def _move_place(standing: Annotation, participant: Participant, submission: Submission) -> None:
+    """A report gives its slot back; a rating in place of a report takes one if one is free."""
+    if standing.status not in (Annotation.Status.COUNTED, Annotation.Status.SURPLUS):
+        return
+    freed, standing.slot = standing.slot, None
+    standing.status = Annotation.Status.SURPLUS
+    if submission.outcome == Annotation.Outcome.REPORTED:
+        standing.save()
+        if freed is not None:
+            Slot.objects.filter(pk=freed.pk).update(
+                state=Slot.State.FREE, participant=None, lease_until=None
+            )
+        return
+    slot = free_slot_of(submission.item.pk)
+    if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
+        standing.slot, standing.status = slot, Annotation.Status.COUNTED
+
+
+# --- around it ------------------------------------------------------------------------
+
+
+def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:
+    """What I hold is mine for a full lease again, unless that was written a moment ago."""
+    if slot is None or slot.lease_until is None:
+        return
+    if (lease_end(study) - slot.lease_until).total_seconds() > _RENEW_AFTER_SECONDS:
+        renew_leases(participant, study)
+
+
+def save_draft(*, participant: Participant, item: Item, values: Mapping[str, str]) -> Draft:
+    """What was entered so far is kept, and comes back with the page."""
+    draft, _ = Draft.objects.update_or_create(
+        participant=participant,
+        item=item,
+        study_id=participant.study_id,
+        defaults={"values": dict(values), "updated_at": now()},
+    )
+    return draft
+
+
+def unanswered_places(item_set: ItemSet) -> list[int]:
+    """Places of the set, from 1, that have no answer yet."""
+    answered = set(item_set.annotations.values_list("item_id", flat=True))
+    return [
+        place for place, item_id in enumerate(item_set.item_ids, start=1) if item_id not in answered
+    ]
+
+
+@transaction.atomic
+def finish_set(*, item_set: ItemSet) -> ItemSet:
+    """The set is finished and has its code; its answers are final. Done twice, it is done once."""
+    locked = ItemSet.objects.select_for_update(of=("self",)).get(pk=item_set.pk)
+    if locked.finished_at is None and not unanswered_places(locked):
+        locked.finished_at = now()
+        locked.code = locked.code or make_completion_code()
+        locked.save(update_fields=["finished_at", "code"])
+        Draft.objects.filter(participant_id=locked.participant_id).delete()
+    return locked
