@@ -1,0 +1,128 @@
+"""A pytest plugin: which database the suite runs on, and a throw-away PostgreSQL if asked for.
+
+`pytest` runs on SQLite, one file for each process. `pytest --database postgresql` runs the same
+tests on PostgreSQL: the server at EVALSITE_TEST_POSTGRES, or a cluster of its own, made from the
+installed server binaries in a temporary folder and gone afterwards.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+NO_SERVER = "PostgreSQL tests skipped: no server binaries (initdb, pg_ctl) are installed."
+
+
+class Cluster:
+    """A PostgreSQL server of our own, reached by a socket in its own folder."""
+
+    def __init__(self, binaries: Path) -> None:
+        self.binaries = binaries
+        self.folder = Path(tempfile.mkdtemp(prefix="evalsite-pg-"))
+        # PostgreSQL refuses to run as root; its own user comes with its package.
+        self.user = "postgres" if os.geteuid() == 0 else None
+        if self.user:
+            shutil.chown(self.folder, self.user, self.user)
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@/evalsite?host={quote(str(self.folder), safe='')}"
+
+    def start(self) -> None:
+        """The server answers at `url`."""
+        data = str(self.folder / "data")
+        self._run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
+                  "--no-locale", "--no-sync")  # fmt: skip
+        # Without fsync a power cut would lose data; this data lives for minutes.
+        # synchronous_commit stays on: the product's promise is tested.
+        options = (
+            f"-c listen_addresses='' -c unix_socket_directories='{self.folder}' "
+            "-c fsync=off -c full_page_writes=off -c max_connections=200"
+        )
+        self._run("pg_ctl", "-D", data, "-o", options, "-l", str(self.folder / "log"),
+                  "-w", "-t", "60", "start")  # fmt: skip
+
+    def stop(self) -> None:
+        """The server and its folder are gone."""
+        data = self.folder / "data"
+        if (data / "postmaster.pid").exists():
+            self._run("pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, command: str, *arguments: str) -> None:
+        with (self.folder.parent / f"{self.folder.name}.out").open("w+") as output:
+            done = subprocess.run(
+                [str(self.binaries / command), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=self.folder,
+                user=self.user,
+                group=self.user,
+                extra_groups=[] if self.user else None,
+                check=False,
+            )
+            output.seek(0)
+            told = output.read()
+        Path(output.name).unlink()
+        if done.returncode:
+            raise pytest.UsageError(f"{command} failed: {told.strip()}")
+
+
+def find_binaries() -> Path | None:
+    """The folder of the newest PostgreSQL server programs, if there are any."""
+    folders = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda folder: int(folder.parent.name) if folder.parent.name.isdigit() else 0,
+        reverse=True,
+    )
+    if on_path := shutil.which("initdb"):
+        folders.insert(0, Path(on_path).resolve().parent)
+    return next((folder for folder in folders if (folder / "pg_ctl").exists()), None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--database",
+        choices=["sqlite", "postgresql"],
+        default=os.environ.get("EVALSITE_TEST_DATABASE", "sqlite"),
+        help="what the suite runs on: sqlite (default) or postgresql",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Not a conftest.py: the tests in the protocols' folders need these fixtures as well.
+    config.pluginmanager.import_plugin("tests.fixtures")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Choose the database before Django reads its settings; xdist's workers inherit the choice."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    folder = tempfile.mkdtemp(prefix="evalsite-tests-")
+    early_config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ["EVALSITE_DATA_DIR"] = folder
+    os.environ["EVALSITE_DATABASE"] = f"sqlite:///{folder}/evalsite.sqlite3"
+    options = early_config.known_args_namespace
+    if options.database == "postgresql" and not (options.help or options.version):
+        os.environ["EVALSITE_DATABASE"] = _find_postgres(early_config)
+
+
+def _find_postgres(config: pytest.Config) -> str:
+    """The address of a PostgreSQL for this session."""
+    if url := os.environ.get("EVALSITE_TEST_POSTGRES"):
+        return url
+    binaries = find_binaries()
+    if binaries is None:
+        if os.environ.get("CI") == "true":
+            raise pytest.UsageError(NO_SERVER)
+        pytest.exit(NO_SERVER, returncode=0)
+    cluster = Cluster(binaries)
+    config.add_cleanup(cluster.stop)
+    cluster.start()
+    return cluster.url

@@ -1,0 +1,115 @@
+"""Fixtures for every test, also for those that stand in a protocol's folder."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from evalsite.studies import versions
+from tests import factories
+
+CHROMIUM_FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+
+
+@pytest.fixture(autouse=True)
+def _forget_versions() -> None:
+    """No test sees a study version that an earlier one left in memory."""
+    versions._content_of.cache_clear()
+
+
+# --- rows -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def make_study(db: None) -> Callable[..., Any]:
+    return factories.make_study
+
+
+@pytest.fixture
+def add_batch(db: None) -> Callable[..., Any]:
+    return factories.add_batch
+
+
+@pytest.fixture
+def make_participant(db: None) -> Callable[..., Any]:
+    return factories.make_participant
+
+
+@pytest.fixture
+def mint_link(db: None) -> Callable[..., str]:
+    """The address of a participant's own page; only the hash of its token is stored."""
+    return factories.mint_link
+
+
+@pytest.fixture
+def researcher(db: None) -> User:
+    """The member of staff who owns what the factories make."""
+    return factories.make_user()
+
+
+@pytest.fixture
+def staff_client(researcher: User) -> Client:
+    """A client signed in as the researcher."""
+    client = Client()
+    client.force_login(researcher, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def database_url(transactional_db: None) -> str:
+    """The value of EVALSITE_DATABASE with which another process sees this test's rows."""
+    values = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{values['NAME']}"
+    login = quote(values["USER"], safe="")
+    if values["PASSWORD"]:
+        login += ":" + quote(values["PASSWORD"], safe="")
+    return (
+        f"postgresql://{login}@/{values['NAME']}"
+        f"?host={quote(values['HOST'], safe='')}&port={values['PORT']}"
+    )
+
+
+# --- a browser --------------------------------------------------------------------
+
+
+def find_chromium() -> str | None:
+    """The program to use: EVALSITE_CHROMIUM, else the first on the path."""
+    names = [os.environ.get("EVALSITE_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"]
+    return next((path for name in names if name and (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, without a window; skipped with the reason where it is missing, except under CI."""
+    path = find_chromium()
+    if path is None:
+        reason = "No Chromium on this machine: install Debian's `chromium` for browser tests."
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    # Playwright keeps an event loop in this thread; the tests themselves are synchronous.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page of a new, empty profile, 1280 by 900."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(10_000)
+    yield context.new_page()
+    context.close()

@@ -1,0 +1,31 @@
+"""The site's settings for tests: the real ones, but for keys, folders and the job backend."""
+
+import os
+
+os.environ |= {
+    "EVALSITE_SECRET_KEY": "only-for-tests-" + "t" * 50,
+    "EVALSITE_HOSTS": "testserver,localhost,127.0.0.1",
+    "EVALSITE_HTTPS": "off",
+    "EVALSITE_DEBUG": "off",
+    "EVALSITE_LOG_LEVEL": "WARNING",
+}
+
+from evalsite.settings import *  # noqa: E402, F403 (the real settings, all of them)
+from evalsite.settings import DATA_DIR, DATABASES, STORAGES  # noqa: E402
+
+# A file, not memory: in memory neither WAL nor several connections mean anything.
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+
+# A job runs as soon as the transaction that started it has been committed.
+TASKS = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend"}}
+
+# No `collectstatic` before tests.
+STORAGES = STORAGES | {
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+}
+STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+
+# Passwords in tests are no secrets; a slow hash would only slow every sign-in.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
