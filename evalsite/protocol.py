@@ -117,6 +117,11 @@ class Criterion:
     def per_output(self) -> bool:
         return not isinstance(self.scale, Preference)
 
+    @property
+    def keeps_typed(self) -> bool:
+        """Whether the text that was typed is kept beside the number."""
+        return isinstance(self.scale, Magnitude)
+
 
 InputKind = Literal["text", "meaning representation", "dialogue", "review", "whole number"]
 

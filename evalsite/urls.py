@@ -2,7 +2,41 @@
 
 from django.contrib import admin
 from django.urls import path
+from django.views.generic import RedirectView
+
+from evalsite.annotation import practice_views, rating_views, views
+from evalsite.participants import views as entry_views
+
+handler404 = "evalsite.participants.access.page_not_found"
 
 urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    path("join/<uuid:study_id>/", entry_views.join, name="study-join"),
+    path("p/<token>/", views.home, name="participant-home"),
+    path("p/<token>/consent/", entry_views.consent, name="participant-consent"),
+    path("p/<token>/declined/", views.declined, name="participant-declined"),
+    path("p/<token>/questions/", entry_views.entry, name="participant-entry"),
+    path("p/<token>/not-eligible/", views.refused, name="participant-refused"),
+    path("p/<token>/instructions/", views.instructions, name="participant-instructions"),
+    path("p/<token>/practice/<int:number>/", practice_views.practice, name="participant-practice"),
+    path("p/<token>/start/", views.start, name="participant-start"),
+    path(
+        "p/<token>/sets/<int:number>/items/<int:place>/",
+        rating_views.rating_page,
+        name="rating-page",
+    ),
+    path(
+        "p/<token>/sets/<int:number>/items/<int:place>/report/",
+        rating_views.report,
+        name="rating-report",
+    ),
+    path("p/<token>/sets/<int:number>/break/<int:place>/", views.pause, name="set-break"),
+    path("p/<token>/sets/<int:number>/review/", views.review, name="set-review"),
+    path("p/<token>/draft/", rating_views.draft, name="rating-draft"),
+    path("p/<token>/finish/", views.finish, name="participant-finish"),
+    path("p/<token>/stop/", entry_views.stop, name="participant-stop"),
+    path("p/<token>/closed/", views.shut, name="participant-shut"),
+    path("p/<token>/withdraw/", views.leave, name="participant-withdraw"),
+    path("p/<token>/withdrawn/", views.withdrawn, name="participant-withdrawn"),
 ]

@@ -125,11 +125,11 @@ def _claim(participant: Participant) -> ItemSet | None:
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
     if open_set is not None and _hold_again(open_set, me, study):
         return open_set
-    if not may_have_another_set(me, study):
+    if open_set is None and not may_have_another_set(me, study):
         return None
     # Locked rows are skipped; before anyone hears that nothing is left, they are waited for.
     slots = _pick(me, study, skip_locked=True) or _pick(me, study, skip_locked=False)
-    return _deal(slots, me, study) if slots else None
+    return _deal(slots, me, study, open_set) if slots else None
 
 
 def may_have_another_set(me: Participant, study: Study) -> bool:
@@ -171,8 +171,6 @@ def _hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     if kept != open_set.item_ids:
         open_set.item_ids = kept
         open_set.save(update_fields=["item_ids"])
-    if not kept:
-        open_set.delete()
     return bool(kept)
 
 
@@ -263,8 +261,12 @@ def _groups_at(heads: list[Slot], me: Participant) -> list[list[Slot]]:
     return [group for group in groups.values() if group]
 
 
-def _deal(slots: list[Slot], me: Participant, study: Study) -> ItemSet:
-    """These slots are leased to me as my next set; LostRace if one of them was taken meanwhile."""
+def _deal(slots: list[Slot], me: Participant, study: Study, emptied: ItemSet | None) -> ItemSet:
+    """These slots are leased to me as my set; LostRace if one of them was taken meanwhile.
+
+    A set of mine that others have emptied is filled again. It is never deleted: an answer that
+    arrives late may still name it.
+    """
     taken = (
         Slot.objects.free()
         .filter(pk__in=[slot.pk for slot in slots])
@@ -272,15 +274,16 @@ def _deal(slots: list[Slot], me: Participant, study: Study) -> ItemSet:
     )
     if taken != len(slots):
         raise LostRace
-    last = ItemSet.objects.filter(participant=me).aggregate(last=Max("number"))["last"] or 0
     me.cursor = max(slot.pos for slot in slots)
     me.save(update_fields=["cursor"])
-    return ItemSet.objects.create(
-        study=study,
-        participant=me,
-        number=last + 1,
-        item_ids=_order_items([slot.item for slot in slots], me, study, last + 1),
-    )
+    mine = emptied or ItemSet(study=study, participant=me, number=_next_number(me))
+    mine.item_ids = _order_items([slot.item for slot in slots], me, study, mine.number)
+    mine.save()
+    return mine
+
+
+def _next_number(me: Participant) -> int:
+    return (ItemSet.objects.filter(participant=me).aggregate(last=Max("number"))["last"] or 0) + 1
 
 
 def _order_items(items: list[Item], me: Participant, study: Study, number: int) -> list[int]:
@@ -297,6 +300,16 @@ def _order_items(items: list[Item], me: Participant, study: Study, number: int) 
     for group in order:
         draw.shuffle(group)
     return [item_id for group in order for item_id in group]
+
+
+def has_work(me: Participant, study: Study) -> bool:
+    """Whether a claim by this person would find something now."""
+    if not study.is_open or me.stopped_at or not may_have_another_set(me, study):
+        return False
+    free = Slot.objects.free().filter(study=study, item__held_at__isnull=True)
+    mine = Slot.objects.filter(participant=me, item=OuterRef("item"))
+    answered = Annotation.objects.filter(participant=me, item=OuterRef("item"))
+    return free.filter(~Exists(mine), ~Exists(answered)).exists()
 
 
 # --- pilots -------------------------------------------------------------------------
@@ -316,10 +329,10 @@ def deal_pilot_set(participant: Participant) -> ItemSet | None:
         )
         if not items:
             return None
-        last = ItemSet.objects.filter(participant=me).aggregate(last=Max("number"))["last"] or 0
+        number = _next_number(me)
         return ItemSet.objects.create(
             study=study,
             participant=me,
-            number=last + 1,
-            item_ids=_order_items(items, me, study, last + 1),
+            number=number,
+            item_ids=_order_items(items, me, study, number),
         )

@@ -1,0 +1,140 @@
+"""What a study must have before people can be let in."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from django.db.models import Count
+
+from evalsite.lib.clock import now
+from evalsite.studies.changes import WITH_PLACEHOLDERS
+from evalsite.studies.models import Item, Study
+from evalsite.studies.starters import find_placeholders
+from evalsite.studies.summaries import count_of
+
+_NAMES = {"consent": "consent text"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One point of the launch checklist: met, or with the problem and the page that mends it."""
+
+    label: str
+    problem: str = ""
+    url_name: str = "study-settings"
+
+    @property
+    def is_met(self) -> bool:
+        return not self.problem
+
+
+def check_launch(study: Study) -> list[Check]:
+    """Every point that must be met at launch, in the order of the page."""
+    return [
+        _check_items(study),
+        _check_consent(study),
+        _check_placeholders(study),
+        _check_contact(study),
+        _check_options(study),
+        _check_practice(study),
+        _check_closing_date(study),
+        _check_completion_url(study),
+        _check_people(study),
+    ]
+
+
+def _check_items(study: Study) -> Check:
+    has_items = Item.objects.main().filter(study=study).exists()
+    problem = "" if has_items else "There are no items yet. Upload a batch."
+    return Check(label="Items are uploaded", problem=problem, url_name="batch-list")
+
+
+def _check_consent(study: Study) -> Check:
+    problem = "" if study.consent.strip() else "There is no consent text. Write one."
+    return Check(label="There is a consent text", problem=problem)
+
+
+def _check_placeholders(study: Study) -> Check:
+    found = [
+        f"{_NAMES.get(name, name)}: {mark}"
+        for name in WITH_PLACEHOLDERS
+        for mark in find_placeholders(getattr(study, name))
+    ]
+    problem = f"Replace these by your own words. {'; '.join(found)}" if found else ""
+    return Check(label="No placeholder is left in the texts", problem=problem)
+
+
+def _check_contact(study: Study) -> Check:
+    problem = "" if study.contact_email else "Enter an email address that participants write to."
+    return Check(label="Participants know whom to ask", problem=problem)
+
+
+def _check_options(study: Study) -> Check:
+    label = "The protocol's options are complete"
+    if study.config.options_form is None:
+        return Check(label=label)
+    form = study.config.options_form(study.config.default_options | study.options)
+    problems = [
+        f"{form[name].label}: {message}"
+        for name, messages in form.errors.items()
+        for message in messages
+    ]
+    return Check(label=label, problem=" ".join(problems))
+
+
+def _check_practice(study: Study) -> Check:
+    has_practice = not study.is_practice_on or study.items.practice().exists()  # type: ignore[attr-defined]
+    problem = "" if has_practice else "Practice is on, but there is no practice item. Turn it off."
+    return Check(label="Practice is ready, or off", problem=problem)
+
+
+def _check_closing_date(study: Study) -> Check:
+    is_past = study.closes_at is not None and study.closes_at <= now()
+    problem = "The closing date is past. Choose a later one, or none." if is_past else ""
+    return Check(label="The closing date is to come, or there is none", problem=problem)
+
+
+def _check_completion_url(study: Study) -> Check:
+    is_right = not study.completion_url or study.completion_url.startswith("https://")
+    problem = "" if is_right else "The completion link must begin with https://."
+    return Check(label="The completion link is safe, or there is none", problem=problem)
+
+
+def _check_people(study: Study) -> Check:
+    needed, why = people_needed(study)
+    label = f"The design can be finished: it takes {count_of(needed, 'person', 'people')} or more"
+    expected = study.expected_participants
+    if expected is None or expected >= needed:
+        return Check(label=label)
+    return Check(
+        label="The design can be finished by the people you expect",
+        problem=(
+            f"You expect {count_of(expected, 'person', 'people')}, but {why}: {needed:,} would do. "
+            "Expect more people, ask for fewer answers per item, or allow more sets each."
+        ),
+    )
+
+
+def people_needed(study: Study) -> tuple[int, str]:
+    """The fewest people who can finish this design, and what makes it so many."""
+    needed, why = study.k, f"each item is answered by {study.k} different people"
+    items = Item.objects.main().filter(study=study)
+    answers = items.count() * study.k
+    most = _most_items_each(study)
+    if most and ceil(answers / most) > needed:
+        needed = ceil(answers / most)
+        why = f"there are {answers:,} answers to give, and nobody may give more than {most:,}"
+    if study.groups == Study.Groups.ONCE:
+        sizes = items.order_by().values("group").annotate(size=Count("pk"))
+        largest = sizes.order_by("-size").values_list("size", flat=True).first() or 0
+        if study.k * largest > needed:
+            needed = study.k * largest
+            why = (
+                f"nobody meets a group twice, the largest has {largest} items, and each is "
+                f"answered by {study.k} people"
+            )
+    return needed, why
+
+
+def _most_items_each(study: Study) -> int | None:
+    """How many items one person may answer at most, where there is a limit."""
+    return None if study.max_sets is None else study.max_sets * study.set_size

@@ -1,0 +1,41 @@
+"""Withdrawing from a study."""
+
+from django.db import transaction
+
+from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.participants.models import Answer, Participant
+
+
+@transaction.atomic
+def withdraw(*, participant: Participant, is_kept: bool) -> Participant:
+    """This person gets no more work; their answers stay, or are gone and their places free.
+
+    What is deleted leaves a row with status withdrawn, so that counts can be explained.
+    """
+    me = Participant.objects.select_for_update().get(pk=participant.pk)
+    if me.withdrawn_at is not None:
+        return me
+    me.withdrawn_at = me.stopped_at = now()
+    me.save(update_fields=["withdrawn_at", "stopped_at"])
+    Draft.objects.filter(participant=me).delete()
+    held = Slot.objects.filter(participant=me, state=Slot.State.LEASED)
+    held.update(state=Slot.State.FREE, participant=None, lease_until=None)
+    if not is_kept:
+        _delete_answers(me)
+    AuditEntry.objects.record(
+        "participant withdrew", by=None, study_id=me.study_id, kept=is_kept, who=me.pseudonym
+    )
+    return me
+
+
+def _delete_answers(me: Participant) -> None:
+    annotations = Annotation.objects.filter(participant=me)
+    Rating.objects.filter(annotation__participant=me).delete()
+    Revision.objects.filter(annotation__participant=me).delete()
+    annotations.update(status=Annotation.Status.WITHDRAWN, slot=None, note="", reason="")
+    Slot.objects.filter(participant=me, state=Slot.State.DONE).update(
+        state=Slot.State.FREE, participant=None, lease_until=None
+    )
+    Answer.objects.filter(participant=me).delete()

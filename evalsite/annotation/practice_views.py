@@ -1,0 +1,142 @@
+"""Practice in the real layout, with feedback that says why. Nothing in it counts."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from evalsite.annotation.display import Progress, output_label
+from evalsite.annotation.forms import RatingForm, read_circumstances
+from evalsite.annotation.journey import entry_step
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.rating_views import as_shown
+from evalsite.annotation.screens import Screen, answered_screen, entered_values, load_screen
+from evalsite.annotation.services import Submission, submit_annotation
+from evalsite.annotation.state import read_shown
+from evalsite.lib.clock import now
+from evalsite.participants.access import address, page_context, participant_page, unknown_link
+from evalsite.participants.models import Participant
+from evalsite.studies.gold import Feedback, feedback
+from evalsite.studies.models import Item
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
+    """One practice item: asked, then explained. The first answer given is the one that is kept."""
+    items = list(Item.objects.practice().filter(study=me.study))
+    if not 1 <= number <= len(items):
+        return unknown_link(request)
+    step = entry_step(me)
+    if step is not None and step.name != "participant-practice":
+        return redirect(address(request, "participant-home"))
+    item = items[number - 1]
+    annotation = (
+        Annotation.objects.filter(participant=me, item=item).prefetch_related("ratings").first()
+    )
+    frame = _frame(request, me, number, len(items))
+    if annotation is not None:
+        return _explain(request, me, item, annotation, frame)
+    screen = load_screen(me, item, None)
+    if request.method == "POST":
+        return _check(request, me, screen, frame)
+    return _ask(request, me, screen, frame)
+
+
+def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> dict[str, Any]:
+    config = me.study.config
+    is_last = number == total
+    return page_context(request, me) | {
+        "frame": "annotation/practice.html",
+        "layout": config.layout,
+        "number": number,
+        "total": total,
+        "place": number,
+        "errors": [],
+        "progress": Progress(number - 1, total),
+        "protocol_script": config.script,
+        "protocol_style": config.style,
+        "next_url": "" if is_last else address(request, "participant-practice", number + 1),
+        "start_url": address(request, "participant-start"),
+        "is_checked": False,
+        "next_label": "Start rating" if is_last else "Next practice item",
+    }
+
+
+def _ask(
+    request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
+) -> HttpResponse:
+    context = frame | {
+        "item": screen.view({}),
+        "state": as_shown(me, screen).sign(),
+    }
+    return render(request, me.study.config.item_template, context)
+
+
+def _check(
+    request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
+) -> HttpResponse:
+    form = RatingForm(request.POST, config=me.study.config, outputs=len(screen.outputs))
+    shown = read_shown(request.POST.get("state"))
+    if shown is None or (shown.participant_id, shown.item_id) != (me.pk, screen.item.pk):
+        return unknown_link(request)
+    if not form.is_valid():
+        context = frame | {
+            "item": screen.view(form.entered, form.first_errors),
+            "errors": list(form.first_errors.items()),
+            "state": shown.sign(),
+            "status": "Look at what is marked, then check again",
+        }
+        return render(request, me.study.config.item_template, context, status=422)
+    submission = Submission(
+        item=screen.item,
+        values=form.values(screen.output_ids),
+        note=form.cleaned_data.get("note", ""),
+        version_id=shown.version_id,
+        order_shown=tuple(screen.order),
+        is_aided=shown.is_aided,
+        started_at=shown.shown_at,
+        **read_circumstances(request.POST),
+    )
+    submit_annotation(participant=me, submission=submission)
+    if frame["number"] == frame["total"]:
+        Participant.objects.filter(pk=me.pk).update(practised_at=now())
+    return redirect(request.path)
+
+
+def _explain(
+    request: HttpRequest,
+    me: Participant,
+    item: Item,
+    annotation: Annotation,
+    frame: dict[str, Any],
+) -> HttpResponse:
+    screen = answered_screen(annotation, me.study)
+    context = frame | {
+        "item": screen.view(entered_values(screen, annotation), is_disabled=True),
+        "is_checked": True,
+        "progress": Progress(frame["number"], frame["total"]),
+        "feedback": explain_answers(screen, annotation),
+        "why": item.gold.get("why", ""),
+    }
+    return render(request, me.study.config.item_template, context)
+
+
+def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
+    """What practice says of each answer for which a right one is known."""
+    config = screen.study.config
+    count = len(screen.outputs)
+    names = [output_label(config, number, count).lower() for number in range(1, count + 1)]
+    standard = config.standard_score(screen.content["options"], screen.item.inputs)
+    found: list[Feedback] = []
+    for criterion in config.criteria:
+        gold = screen.item.gold.get(criterion.key, "")
+        by_output = {
+            rating.output_id: rating.value
+            for rating in annotation.ratings.all()
+            if rating.criterion == criterion.key
+        }
+        values = [by_output.get(output.pk) for output in screen.outputs]
+        found += feedback(criterion, gold, values, standard, names)
+    return found

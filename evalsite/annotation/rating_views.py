@@ -1,0 +1,315 @@
+"""The rating page and what belongs to it: drafts and problem reports."""
+
+import logging
+from statistics import median
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evalsite.annotation.display import Progress
+from evalsite.annotation.forms import RatingForm, ReportForm, read_circumstances, read_entered
+from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.screens import (
+    Screen,
+    answered_screen,
+    entered_values,
+    load_screen,
+)
+from evalsite.annotation.services import (
+    Saved,
+    Submission,
+    keep_lease,
+    save_draft,
+    submit_annotation,
+)
+from evalsite.annotation.state import Shown, read_shown
+from evalsite.lib.clock import now
+from evalsite.participants.access import address, page_context, participant_page, unknown_link
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.models import Item
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_MINUTES = 10
+_WORDS = {
+    Saved.SAVED.name.lower(): "Saved",
+    Saved.ALREADY.name.lower(): "Already saved",
+    Saved.CHANGED.name.lower(): "Changed: the new answer is saved",
+    Saved.FINAL.name.lower(): "This answer is final. Nothing was changed.",
+}
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def rating_page(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+    """One item of an open set. A GET changes nothing; a POST saves and goes on."""
+    if request.method == "POST":
+        return _save(request, me)
+    item_set = ItemSet.objects.filter(participant=me, number=number).first()
+    if item_set is None or not 1 <= place <= len(item_set.item_ids):
+        return unknown_link(request)
+    if item_set.finished_at is not None:
+        return redirect(address(request, "participant-finish"))
+    return _show(request, me, item_set, place)
+
+
+def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> HttpResponse:
+    item_id = item_set.item_ids[place - 1]
+    times = {
+        found: (submitted - started).total_seconds()
+        for found, started, submitted in item_set.annotations.values_list(
+            "item_id", "started_at", "submitted_at"
+        )
+    }
+    if item_id in times:
+        annotation = (
+            Annotation.objects.select_related("item")
+            .prefetch_related("ratings")
+            .get(participant=me, item_id=item_id)
+        )
+        screen = answered_screen(annotation, me.study)
+        values = entered_values(screen, annotation)
+    else:
+        screen = _screen_of(me, item_id)
+        if screen.is_lapsed and not me.is_pilot:
+            lapsed = page_context(request, me) | {
+                "start_url": address(request, "participant-start")
+            }
+            return render(request, "annotation/continue.html", lapsed)
+        values = _drafted(me, item_id)
+    frame = _frame(request, me, item_set.number, place, len(item_set.item_ids))
+    shown = as_shown(me, screen, item_set, place)
+    context = {
+        **frame,
+        "item": screen.view(values),
+        "note": values.get("note", ""),
+        "state": shown.sign(),
+        "status": _WORDS.get(request.GET.get("was", ""), ""),
+        "progress": Progress(len(times), len(item_set.item_ids)),
+        "minutes_left": _minutes_left(me, list(times.values()), len(item_set.item_ids)),
+        "lease_until": screen.slot.lease_until if screen.slot else None,
+    }
+    return render(request, me.study.config.item_template, context)
+
+
+def _screen_of(me: Participant, item_id: int) -> Screen:
+    slot = (
+        Slot.objects.select_related("item").filter(participant=me, item_id=item_id).first()
+        if not me.is_pilot
+        else None
+    )
+    item = slot.item if slot else Item.objects.get(pk=item_id)
+    return load_screen(me, item, slot)
+
+
+def _drafted(me: Participant, item_id: int) -> dict[str, str]:
+    draft = Draft.objects.filter(participant=me, item_id=item_id).first()
+    return dict(draft.values) if draft else {}
+
+
+def as_shown(
+    me: Participant, screen: Screen, item_set: ItemSet | None = None, place: int = 0
+) -> Shown:
+    """This screen as it is shown to this person at this moment."""
+    return Shown(
+        participant_id=me.pk,
+        item_id=screen.item.pk,
+        slot_id=screen.slot.pk if screen.slot else None,
+        set_id=item_set.pk if item_set else None,
+        set_number=item_set.number if item_set else 0,
+        place=place,
+        total=len(item_set.item_ids) if item_set else 0,
+        version_id=me.study.version_id,
+        is_aided=screen.content["settings"]["is_aided"],
+        shown_at=now(),
+    )
+
+
+def _frame(
+    request: HttpRequest, me: Participant, number: int, place: int, total: int
+) -> dict[str, Any]:
+    """What the rating page shows around its item."""
+    config = me.study.config
+    return {
+        **page_context(request, me),
+        "frame": "annotation/annotate.html",
+        "layout": config.layout,
+        "place": place,
+        "total": total,
+        "errors": [],
+        "has_back": place > 1,
+        "has_note": config.has_note,
+        "draft_url": address(request, "rating-draft"),
+        "report_url": address(request, "rating-report", number, place),
+        "protocol_script": config.script,
+        "protocol_style": config.style,
+        "set_label": _set_label(me, number),
+    }
+
+
+def _set_label(me: Participant, number: int) -> str:
+    most = me.study.max_sets
+    return f"Set {number} of at most {most}" if most else ""
+
+
+def _minutes_left(me: Participant, seconds: list[float], total: int) -> int:
+    """From this person's own median when there are two answers, else from the protocol's guess."""
+    study = me.study
+    guess = (
+        study.minutes_per_set / study.set_size
+        if study.minutes_per_set
+        else study.config.minutes_per_item
+    )
+    pace = median(seconds) / 60 if len(seconds) > 1 else guess
+    return max(1, round(min(pace, _LONGEST_MINUTES) * (total - len(seconds))))
+
+
+# --- saving ---------------------------------------------------------------------------
+
+
+def _load_posted(request: HttpRequest, me: Participant) -> tuple[Shown, Screen]:
+    """What this post answers; Http404 unless it was shown to this very person."""
+    shown = read_shown(request.POST.get("state"))
+    if shown is None or shown.participant_id != me.pk:
+        logger.warning("refused a post whose state belongs to nobody or to somebody else")
+        raise Http404("Nothing to save here.")
+    if shown.slot_id is None:
+        item, slot = Item.objects.filter(pk=shown.item_id).first(), None
+    else:
+        slot = (
+            Slot.objects.select_related("item")
+            .filter(pk=shown.slot_id, item_id=shown.item_id)
+            .first()
+        )
+        item = slot.item if slot else None
+    if item is None:
+        raise Http404("This item is gone.")
+    return shown, load_screen(me, item, slot)
+
+
+def _save(request: HttpRequest, me: Participant) -> HttpResponse:
+    try:
+        shown, screen = _load_posted(request, me)
+    except Http404:
+        return unknown_link(request)
+    config = me.study.config
+    if request.POST.get("go") == "back":
+        entered = read_entered(config, len(screen.outputs), request.POST)
+        save_draft(participant=me, item=screen.item, values=entered)
+        return redirect(_place_address(request, shown, max(1, shown.place - 1)))
+    form = RatingForm(request.POST, config=config, outputs=len(screen.outputs))
+    if not form.is_valid():
+        return _show_again(request, me, shown, screen, form)
+    saved = submit_annotation(participant=me, submission=_submission(request, shown, screen, form))
+    if screen.slot is not None and screen.slot.participant_id == me.pk:
+        keep_lease(me, me.study, screen.slot)
+    return redirect(f"{_next_address(request, me, shown)}?was={saved.name.lower()}")
+
+
+def _submission(request: HttpRequest, shown: Shown, screen: Screen, form: RatingForm) -> Submission:
+    return Submission(
+        item=screen.item,
+        values=form.values(screen.output_ids),
+        note=form.cleaned_data.get("note", ""),
+        slot_id=shown.slot_id,
+        item_set_id=shown.set_id,
+        place=shown.place,
+        version_id=shown.version_id,
+        order_shown=tuple(screen.order),
+        is_aided=shown.is_aided,
+        started_at=shown.shown_at,
+        language=request.headers.get("Accept-Language", "").split(",")[0][:35],
+        **read_circumstances(request.POST),
+    )
+
+
+def _show_again(
+    request: HttpRequest, me: Participant, shown: Shown, screen: Screen, form: RatingForm
+) -> HttpResponse:
+    """The page again, as it was, with every entered value and a message at each fault."""
+    errors = form.first_errors
+    answers = "1 answer needs" if len(errors) == 1 else f"{len(errors)} answers need"
+    context = {
+        **_frame(request, me, shown.set_number, shown.place, shown.total),
+        "item": screen.view(form.entered, errors),
+        "note": form.entered.get("note", ""),
+        "state": shown.sign(),
+        "errors": list(errors.items()),
+        "status": f"Not saved: {answers} another look",
+        "progress": Progress(shown.place - 1, shown.total),
+        "minutes_left": _minutes_left(me, [], shown.total - shown.place + 1),
+        "lease_until": screen.slot.lease_until if screen.slot else None,
+    }
+    return render(request, me.study.config.item_template, context, status=422)
+
+
+def _place_address(request: HttpRequest, shown: Shown, place: int) -> str:
+    return address(request, "rating-page", shown.set_number, place)
+
+
+def _next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
+    if shown.place >= shown.total:
+        return address(request, "set-review", shown.set_number)
+    every = me.study.break_every
+    if every and shown.place % every == 0:
+        return address(request, "set-break", shown.set_number, shown.place + 1)
+    return _place_address(request, shown, shown.place + 1)
+
+
+@participant_page
+@require_POST
+def draft(request: HttpRequest, me: Participant) -> HttpResponse:
+    """What was entered so far is kept, and the place with it."""
+    try:
+        _, screen = _load_posted(request, me)
+    except Http404:
+        return unknown_link(request)
+    entered = read_entered(me.study.config, len(screen.outputs), request.POST)
+    save_draft(participant=me, item=screen.item, values=entered)
+    if me.is_pilot or screen.slot is None:
+        return JsonResponse({"lease_until": None})
+    if screen.slot.participant_id != me.pk:
+        return JsonResponse({"lease_until": None}, status=409)
+    keep_lease(me, me.study, screen.slot)
+    screen.slot.refresh_from_db(fields=["lease_until"])
+    return JsonResponse({"lease_until": screen.slot.lease_until})
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def report(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+    """A problem with an item: the item goes to somebody else, and this person goes on."""
+    item_set = ItemSet.objects.filter(
+        participant=me, number=number, finished_at__isnull=True
+    ).first()
+    if item_set is None or not 1 <= place <= len(item_set.item_ids):
+        return unknown_link(request)
+    form = ReportForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        screen = _screen_of(me, item_set.item_ids[place - 1])
+        shown = as_shown(me, screen, item_set, place)
+        submission = Submission(
+            item=screen.item,
+            outcome=Annotation.Outcome.REPORTED,
+            reason=form.cleaned_data["reason"],
+            note=form.cleaned_data["note"],
+            slot_id=shown.slot_id,
+            item_set_id=item_set.pk,
+            place=place,
+            version_id=shown.version_id,
+            order_shown=tuple(screen.order),
+            is_aided=shown.is_aided,
+        )
+        submit_annotation(participant=me, submission=submission)
+        return redirect(_next_address(request, me, shown))
+    context = page_context(request, me) | {
+        "reasons": ReportForm.REASONS,
+        "reason": request.POST.get("reason", ""),
+        "note": request.POST.get("note", ""),
+        "errors": [(name, messages[0]) for name, messages in form.errors.items()],
+        "place": place,
+        "back_url": address(request, "rating-page", number, place),
+    }
+    return render(request, "annotation/report.html", context, status=422 if form.errors else 200)

@@ -1,0 +1,103 @@
+"""One item as one participant meets it: its row, its outputs in order, its slot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from evalsite.annotation.display import ItemView, order_of, question_names, view_item
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.lib.clock import now
+from evalsite.participants.models import Participant
+from evalsite.protocol import Preference
+from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.versions import shown_content
+
+
+@dataclass
+class Screen:
+    """An item with its outputs in the order that this participant sees."""
+
+    study: Study
+    item: Item
+    order: list[int]
+    outputs: list[Output]
+    slot: Slot | None = None
+
+    @property
+    def output_ids(self) -> list[int]:
+        return [output.pk for output in self.outputs]
+
+    @property
+    def is_lapsed(self) -> bool:
+        """Whether the place is not this participant's any more."""
+        if self.slot is None or self.slot.state == Slot.State.FREE:
+            return True
+        return self.slot.lease_until is not None and self.slot.lease_until < now()
+
+    @cached_property
+    def content(self) -> dict:
+        return shown_content(self.study)
+
+    def view(
+        self,
+        values: Mapping[str, str],
+        errors: Mapping[str, str] | None = None,
+        *,
+        is_disabled: bool = False,
+    ) -> ItemView:
+        return view_item(
+            self.study.config,
+            inputs=self.item.inputs,
+            texts=[output.text for output in self.outputs],
+            options=self.content["options"],
+            values=values,
+            errors=errors,
+            is_aided=self.content["settings"]["is_aided"],
+            is_disabled=is_disabled,
+        )
+
+
+def load_screen(me: Participant, item: Item, slot: Slot | None) -> Screen:
+    """The screen of an item; its order is the slot's, or for pilots and practice a seeded one."""
+    outputs = list(Output.objects.filter(item=item).order_by("position"))
+    if item.kind == Item.Kind.PRACTICE:
+        order = list(range(len(outputs)))
+    else:
+        arrangement = slot.arrangement if slot else me.pk
+        order = order_of(me.study.seed, item, len(outputs), arrangement)
+    return in_order(me.study, item, outputs, order, slot)
+
+
+def in_order(
+    study: Study, item: Item, outputs: list[Output], order: list[int], slot: Slot | None = None
+) -> Screen:
+    by_position = {output.position: output for output in outputs}
+    return Screen(study, item, order, [by_position[position] for position in order], slot)
+
+
+def answered_screen(annotation: Annotation, study: Study) -> Screen:
+    """The screen as it was when this annotation was given."""
+    outputs = list(Output.objects.filter(item_id=annotation.item_id))
+    return in_order(study, annotation.item, outputs, annotation.order_shown)
+
+
+def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
+    """What stands in the boxes of an answered item, by question name."""
+    study_config = screen.study.config
+    by_criterion_and_output = {
+        (rating.criterion, rating.output_id): rating for rating in annotation.ratings.all()
+    }
+    values = {}
+    for name, criterion, number in question_names(study_config, len(screen.outputs)):
+        if isinstance(criterion.scale, Preference):
+            sides = dict(zip(screen.output_ids, ("first", "second"), strict=True))
+            given = [key for key in by_criterion_and_output if key[0] == criterion.key]
+            if given:
+                values[name] = sides.get(given[0][1], "tie")
+            continue
+        rating = by_criterion_and_output.get((criterion.key, screen.output_ids[number - 1]))
+        if rating is not None:
+            values[name] = rating.value_typed or str(rating.value)
+    if annotation.note:
+        values["note"] = annotation.note
+    return values

@@ -1,0 +1,254 @@
+"""The way through a study: home, instructions, practice, sets, finish, withdrawal."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evalsite.annotation.dealing import claim_set, deal_pilot_set, has_work
+from evalsite.annotation.display import Progress, view_example
+from evalsite.annotation.journey import Step, entry_step, next_step
+from evalsite.annotation.leaving import withdraw
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.services import finish_set, unanswered_places
+from evalsite.lib.markdown import render_markdown
+from evalsite.participants.access import address, page_context, participant_page, unknown_link
+from evalsite.participants.forms import FeedbackForm
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.services import (
+    consent_of,
+    instructions_hash,
+    mark_instructions_read,
+    record_answers,
+)
+from evalsite.participants.views import shut_sentence
+from evalsite.studies.versions import shown_content
+
+
+def go_to(request: HttpRequest, step: Step) -> HttpResponse:
+    return redirect(address(request, step.name, *step.args))
+
+
+@participant_page
+@require_safe
+def home(request: HttpRequest, me: Participant) -> HttpResponse:
+    """The personal link: it always opens the page where this person is."""
+    return go_to(request, next_step(me))
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
+    """What to do, with the worked examples in the real layout."""
+    given = consent_of(me)
+    if given is None or not given.is_given:
+        return redirect(address(request, "participant-home"))
+    if request.method == "POST":
+        mark_instructions_read(participant=me)
+        return redirect(address(request, "participant-home"))
+    content = shown_content(me.study)
+    config = me.study.config
+    is_read = me.instructions_read == instructions_hash(me.study)
+    context = page_context(request, me) | {
+        "title": config.instructions_title,
+        "html": render_markdown(content["texts"]["instructions"]),
+        "examples": [
+            {"html": render_example(me, example), "why": example.why}
+            for example in config.worked_examples
+        ],
+        "is_changed": bool(me.instructions_read) and not is_read,
+        "next_label": "" if is_read else _after_instructions(me),
+    }
+    return render(request, "annotation/instructions.html", context)
+
+
+def _after_instructions(me: Participant) -> str:
+    if me.study.is_practice_on and me.practised_at is None:
+        return "I’ve read it, start practice"
+    return "I’ve read it, go on"
+
+
+def render_example(me: Participant, example: Any) -> str:
+    """A worked example in the real layout, scores filled in and disabled."""
+    config = me.study.config
+    item = view_example(config, example, shown_content(me.study)["options"])
+    return render_to_string(
+        config.item_template,
+        {"frame": "annotation/example.html", "item": item, "layout": config.layout},
+    )
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def start(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Between sets: pressing the button, and only that, takes a set."""
+    step = entry_step(me)
+    if step is not None:
+        return go_to(request, step)
+    if request.method == "POST":
+        item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
+        if item_set is None:
+            return _no_work(request, me)
+        places = unanswered_places(item_set)
+        if not places:
+            return redirect(address(request, "set-review", item_set.number))
+        return redirect(address(request, "rating-page", item_set.number, places[0]))
+    step = next_step(me)
+    if step.name != "participant-start":
+        return go_to(request, step)
+    context = page_context(request, me) | {"set_size": me.study.set_size}
+    return render(request, "annotation/start.html", context)
+
+
+def _no_work(request: HttpRequest, me: Participant) -> HttpResponse:
+    if not me.is_pilot and not me.study.is_open:
+        return redirect(address(request, "participant-shut"))
+    finished = me.annotations.exclude(status=Annotation.Status.CONTROL).count()
+    context = page_context(request, me) | {"finished": finished, "code": last_code(me)}
+    return render(request, "participants/no_work.html", context)
+
+
+def last_code(me: Participant) -> str:
+    """The completion code to show: the study's fixed one, else that of the last finished set."""
+    last = me.item_sets.filter(finished_at__isnull=False).order_by("-number").first()
+    if last is None:
+        return ""
+    return me.study.completion_code or last.code
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
+    """The answers of a set, open to change until Finish is pressed."""
+    item_set = ItemSet.objects.filter(participant=me, number=number).first()
+    if item_set is None:
+        return unknown_link(request)
+    missing = set(unanswered_places(item_set))
+    if request.method == "POST" and not missing:
+        finish_set(item_set=item_set)
+        return redirect(address(request, "participant-finish"))
+    if item_set.finished_at is not None:
+        return redirect(address(request, "participant-finish"))
+    total = len(item_set.item_ids)
+    context = page_context(request, me) | {
+        "places": [
+            (place, address(request, "rating-page", number, place), place not in missing)
+            for place in range(1, total + 1)
+        ],
+        "answered": total - len(missing),
+        "total": total,
+        "is_complete": not missing,
+        "progress": Progress(total - len(missing), total),
+    }
+    return render(request, "annotation/review.html", context)
+
+
+@participant_page
+@require_safe
+def pause(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+    """A break in a long set. Everything is saved."""
+    item_set = ItemSet.objects.filter(participant=me, number=number).first()
+    if item_set is None or not 1 <= place <= len(item_set.item_ids):
+        return unknown_link(request)
+    total = len(item_set.item_ids)
+    context = page_context(request, me) | {
+        "done": place - 1,
+        "total": total,
+        "next_url": address(request, "rating-page", number, place),
+        "progress": Progress(place - 1, total),
+    }
+    return render(request, "annotation/break.html", context)
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def finish(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Thanks, the code, feedback, and the next set if there is one."""
+    code = last_code(me)
+    if not code:
+        return redirect(address(request, "participant-home"))
+    form = FeedbackForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        record_answers(participant=me, answers=form.cleaned_data)
+        return redirect(address(request, "participant-finish") + "?feedback=saved")
+    sets = list(me.item_sets.filter(finished_at__isnull=False))
+    done = sum(len(item_set.item_ids) for item_set in sets)
+    context = page_context(request, me) | {
+        "done": done,
+        "code": code,
+        "completion_url": me.study.completion_url,
+        "next_set": _next_set_label(me, len(sets)),
+        "start_url": address(request, "participant-start"),
+        "feedback_saved": request.GET.get("feedback") == "saved",
+        "form": form,
+        "receipt": me.receipt,
+        "until": me.study.closes_at,
+        "progress": Progress(done, done),
+    }
+    return render(request, "annotation/finish.html", context)
+
+
+def _next_set_label(me: Participant, finished: int) -> str:
+    if me.is_pilot or not has_work(me, me.study):
+        return ""
+    most = me.study.max_sets
+    if most is None:
+        return "Another set is open, if you like."
+    return f"You have finished {finished} of at most {most} sets. Another one is open."
+
+
+@participant_page
+@require_safe
+def shut(request: HttpRequest, me: Participant) -> HttpResponse:
+    """A study that is paused or closed: what it means, and the code if one was earned."""
+    if next_step(me).name != "participant-shut":
+        return redirect(address(request, "participant-home"))
+    context = page_context(request, me) | shut_sentence(me.study) | {"code": last_code(me)}
+    return render(request, "participants/closed.html", context)
+
+
+@participant_page
+@require_safe
+def refused(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Not for this person: said kindly, without the rule being a secret any more."""
+    eligibility = me.study.config.eligibility
+    if me.is_eligible is not False or eligibility is None:
+        return redirect(address(request, "participant-home"))
+    context = page_context(request, me) | {"message": eligibility.refusal}
+    return render(request, "participants/refused.html", context)
+
+
+@participant_page
+@require_safe
+def declined(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Nothing is kept but the choice, and it may be changed."""
+    context = page_context(request, me) | {"consent_url": address(request, "participant-consent")}
+    return render(request, "participants/declined.html", context)
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def leave(request: HttpRequest, me: Participant) -> HttpResponse:
+    """I withdraw: stop, and choose what becomes of the answers."""
+    if me.withdrawn_at is not None:
+        return redirect(address(request, "participant-withdrawn"))
+    choice = request.POST.get("keep", "")
+    error = ""
+    if request.method == "POST":
+        if choice in ("keep", "delete"):
+            withdraw(participant=me, is_kept=choice == "keep")
+            return redirect(address(request, "participant-withdrawn"))
+        error = "Choose what becomes of your answers"
+    context = page_context(request, me) | {"error": error}
+    return render(request, "participants/withdraw.html", context, status=422 if error else 200)
+
+
+@participant_page
+@require_safe
+def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
+    if me.withdrawn_at is None:
+        return redirect(address(request, "participant-home"))
+    context = page_context(request, me) | {"receipt": me.receipt}
+    return render(request, "participants/withdrawn.html", context)

@@ -1,0 +1,91 @@
+"""Who is asking: on participants' pages the token in the address is the identity."""
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views import defaults
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+
+from evalsite.participants.models import Origin, Participant, ParticipantLink, hash_token
+from evalsite.studies.versions import shown_content
+
+logger = logging.getLogger(__name__)
+
+ParticipantView = Callable[..., HttpResponse]
+
+
+def unknown_link(request: HttpRequest) -> HttpResponse:
+    """The one page for every address that opens nothing."""
+    return private(render(request, "participants/unknown.html", status=404))
+
+
+def private(response: HttpResponse) -> HttpResponse:
+    """The address of this page is a secret: no other site hears of it, nobody keeps a copy."""
+    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def participant_page(view: ParticipantView) -> ParticipantView:
+    """A page for the owner of a personal link; the view gets `me`, with its study.
+
+    No cookie is read or set here, so no cookie can authorise a forged post.
+    """
+
+    @csrf_exempt
+    @never_cache
+    @wraps(view)
+    def wrapped(request: HttpRequest, token: str, **captured: Any) -> HttpResponse:
+        link = (
+            ParticipantLink.objects.select_related("participant__study")
+            .filter(token_hash=hash_token(token))
+            .first()
+        )
+        if link is None:
+            return unknown_link(request)
+        request.token = token  # type: ignore[attr-defined]
+        me = link.participant
+        if me.withdrawn_at is not None and not _is_farewell(request):
+            return private(redirect("participant-withdrawn", token))
+        return private(view(request, me, **captured))
+
+    return wrapped
+
+
+def _is_farewell(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return match is not None and match.url_name == "participant-withdrawn"
+
+
+def address(request: HttpRequest, name: str, *args: object) -> str:
+    """The address of a page of the person who is asking."""
+    return reverse(name, args=[request.token, *args])  # type: ignore[attr-defined]
+
+
+def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
+    """What every page of a participant shows around its content."""
+    names = ("home", "instructions", "stop", "withdraw")
+    return {
+        "texts": shown_content(me.study)["texts"],
+        "urls": {name: address(request, f"participant-{name}") for name in names},
+        "is_pilot": me.is_pilot,
+        "is_simulated": me.origin == Origin.SIMULATED,
+        "progress": None,
+    }
+
+
+def personal_link(request: HttpRequest) -> str:
+    return request.build_absolute_uri(address(request, "participant-home"))
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The constant page for addresses below /p/ and /join/; Django's own for everybody else."""
+    if request.path.startswith(("/p/", "/join/")):
+        return unknown_link(request)
+    return defaults.page_not_found(request, exception)

@@ -1,0 +1,34 @@
+"""What participants are asked at entry and at the end."""
+
+from typing import Any
+
+from django import forms
+
+from evalsite.protocol import Eligibility
+
+
+class EntryForm(forms.Form):
+    """The protocol's entry questions: open ones as text boxes, others as radio buttons."""
+
+    def __init__(self, data: Any = None, *, eligibility: Eligibility) -> None:
+        super().__init__(data)
+        for question in eligibility.questions:
+            missing = {"required": f"Answer this question: {question.label}"}
+            if question.choices:
+                self.fields[question.key] = forms.ChoiceField(
+                    label=question.label,
+                    choices=question.choices,
+                    error_messages={**missing, "invalid_choice": "Choose one of the answers"},
+                )
+            else:
+                self.fields[question.key] = forms.CharField(
+                    label=question.label, max_length=100, error_messages=missing
+                )
+
+
+class FeedbackForm(forms.Form):
+    """How it was: all optional, kept apart from the answers."""
+
+    clear = forms.ChoiceField(choices=[(str(n), n) for n in range(1, 6)], required=False)
+    fair = forms.ChoiceField(choices=[(str(n), n) for n in range(1, 6)], required=False)
+    comment = forms.CharField(max_length=5000, required=False, widget=forms.Textarea)

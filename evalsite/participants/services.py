@@ -1,0 +1,71 @@
+"""Arriving, agreeing, and answering what is asked before any work."""
+
+from collections.abc import Mapping
+
+from django.db import transaction
+
+from evalsite.lib.clock import now
+from evalsite.participants.models import Answer, Consent, Participant, ParticipantLink
+from evalsite.studies.models import Study
+from evalsite.studies.versions import hash_text, shown_content
+
+
+@transaction.atomic
+def admit_participant(*, study: Study, is_pilot: bool = False) -> tuple[Participant, str]:
+    """A new participant, and the token of the personal link that opens their pages."""
+    participant = Participant.objects.create(study=study, is_pilot=is_pilot)
+    return participant, ParticipantLink.objects.mint(participant)
+
+
+def consent_text(study: Study) -> str:
+    return str(shown_content(study)["texts"]["consent"])
+
+
+def consent_of(participant: Participant) -> Consent | None:
+    """What this person answered to the consent text that is shown now, if anything."""
+    digest = hash_text(consent_text(participant.study))
+    return Consent.objects.filter(participant=participant, text_sha256=digest).first()
+
+
+def record_consent(*, participant: Participant, is_given: bool) -> Consent:
+    """The choice stands beside the text and the version that it answers."""
+    study = participant.study
+    consent, _ = Consent.objects.update_or_create(
+        participant=participant,
+        study=study,
+        text_sha256=hash_text(consent_text(study)),
+        defaults={"is_given": is_given, "version_id": study.version_id, "answered_at": now()},
+    )
+    return consent
+
+
+@transaction.atomic
+def record_entry(*, participant: Participant, answers: Mapping[str, str]) -> bool:
+    """The entry answers are kept, and whether they allow taking part is decided once."""
+    record_answers(participant=participant, answers=answers)
+    is_eligible = participant.study.config.is_eligible(answers)
+    Participant.objects.filter(pk=participant.pk, is_eligible__isnull=True).update(
+        is_eligible=is_eligible
+    )
+    participant.refresh_from_db(fields=["is_eligible"])
+    return bool(participant.is_eligible)
+
+
+def record_answers(*, participant: Participant, answers: Mapping[str, str]) -> None:
+    """Each answer stands once, in its newest form."""
+    for question, value in answers.items():
+        Answer.objects.update_or_create(
+            participant=participant,
+            study_id=participant.study_id,
+            question=question,
+            defaults={"value": value, "answered_at": now()},
+        )
+
+
+def mark_instructions_read(*, participant: Participant) -> None:
+    participant.instructions_read = instructions_hash(participant.study)
+    participant.save(update_fields=["instructions_read"])
+
+
+def instructions_hash(study: Study) -> str:
+    return hash_text(str(shown_content(study)["texts"]["instructions"]))

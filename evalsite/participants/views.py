@@ -1,0 +1,163 @@
+"""Pages before and beside the work: landing, consent, entry questions, stopping."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evalsite.lib.markdown import render_markdown
+from evalsite.participants.access import (
+    address,
+    page_context,
+    participant_page,
+    personal_link,
+    private,
+    unknown_link,
+)
+from evalsite.participants.forms import EntryForm
+from evalsite.participants.models import Participant
+from evalsite.participants.services import (
+    admit_participant,
+    consent_of,
+    consent_text,
+    record_consent,
+    record_entry,
+)
+from evalsite.studies.models import Study
+from evalsite.studies.versions import shown_content
+
+NOT_AGREED = "Tick the box if you agree to take part. If you don't agree, choose 'Don't take part'."
+
+
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+def join(request: HttpRequest, study_id: UUID) -> HttpResponse:
+    """The open link of a study. Only pressing Start makes a participant."""
+    study = Study.objects.select_related("version").filter(pk=study_id).first()
+    if study is None:
+        return unknown_link(request)
+    if not study.is_open:
+        return private(render(request, "participants/closed.html", _shut_context(study)))
+    if request.method == "POST":
+        _, token = admit_participant(study=study)
+        return private(redirect("participant-home", token))
+    return private(render(request, "participants/landing.html", _landing_context(study)))
+
+
+def _landing_context(study: Study) -> dict[str, Any]:
+    eligibility = study.config.eligibility if study.is_eligibility_on else None
+    return {
+        "texts": shown_content(study)["texts"],
+        "facts": study_facts(study),
+        "eligibility_rule": eligibility.rule if eligibility else "",
+        "study_id": study.pk,
+        "is_open": True,
+    }
+
+
+def _shut_context(study: Study) -> dict[str, Any]:
+    return {"texts": shown_content(study)["texts"], **shut_sentence(study)}
+
+
+def shut_sentence(study: Study) -> dict[str, Any]:
+    """Why no work is handed out now, in words for a participant."""
+    if study.state in (Study.State.DRAFT, Study.State.PILOT):
+        return {"heading": "This study has not started yet", "sentence": "Please come back later."}
+    if study.state == Study.State.PAUSED:
+        return {
+            "heading": "This study is paused",
+            "sentence": "Please come back later with the same link. What you saved is kept.",
+        }
+    ended = study.closed_at or study.closes_at
+    on = f" It ended on {timezone.localtime(ended):%-d %B %Y}." if ended else ""
+    return {"heading": "This study is closed", "sentence": f"Thank you for your interest.{on}"}
+
+
+def study_facts(study: Study) -> list[tuple[str, str, str]]:
+    """Time, pay and size of one set: term, value, and a note in small print."""
+    minutes = study.minutes_per_set or max(1, round(study.config.minutes_per_item * study.set_size))
+    facts = [("Time", f"about {minutes} minutes", "")]
+    if study.pay_per_set is not None:
+        hourly = study.pay_per_set * 60 / minutes
+        facts.append(("Pay", money(study, study.pay_per_set), f"{money(study, hourly)} an hour"))
+    return [
+        *facts,
+        ("Items", f"up to {study.set_size}", "in one set"),
+        ("Works on a phone", "yes", ""),
+    ]
+
+
+def money(study: Study, amount: Any) -> str:
+    sign = {"GBP": "£", "EUR": "€", "USD": "$"}.get(study.currency, f"{study.currency} ")
+    return f"{sign}{amount:.2f}"
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def consent(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Taking part begins here: nothing is handed out before this is agreed to."""
+    error = ""
+    if request.method == "POST":
+        if request.POST.get("go") == "decline":
+            record_consent(participant=me, is_given=False)
+            return redirect(address(request, "participant-home"))
+        if request.POST.get("agree") == "yes":
+            record_consent(participant=me, is_given=True)
+            return redirect(address(request, "participant-home"))
+        error = NOT_AGREED
+    given = consent_of(me)
+    context = page_context(request, me) | {
+        "consent_html": render_markdown(consent_text(me.study)),
+        "personal_link": personal_link(request),
+        "study_id": me.study_id,
+        "error": error,
+        "is_given": given is not None and given.is_given,
+    }
+    return render(request, "participants/consent.html", context, status=422 if error else 200)
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def entry(request: HttpRequest, me: Participant) -> HttpResponse:
+    """The entry questions, asked openly; decided on the server, once."""
+    eligibility = me.study.config.eligibility
+    given = consent_of(me)
+    is_asked = eligibility is not None and me.is_eligible is None
+    if not is_asked or given is None or not given.is_given:
+        return redirect(address(request, "participant-home"))
+    form = EntryForm(request.POST if request.method == "POST" else None, eligibility=eligibility)
+    if form.is_bound and form.is_valid():
+        record_entry(participant=me, answers=form.cleaned_data)
+        return redirect(address(request, "participant-home"))
+    errors = {name: messages[0] for name, messages in form.errors.items()}
+    context = page_context(request, me) | {
+        "questions": [
+            {
+                "key": question.key,
+                "label": question.label,
+                "help": question.help,
+                "choices": question.choices,
+                "value": form[question.key].value() or "",
+                "error": errors.get(question.key, ""),
+            }
+            for question in eligibility.questions
+        ],
+        "error_list": list(errors.items()),
+    }
+    return render(request, "participants/entry.html", context, status=422 if errors else 200)
+
+
+@participant_page
+@require_safe
+def stop(request: HttpRequest, me: Participant) -> HttpResponse:
+    """How to come back."""
+    context = page_context(request, me) | {
+        "personal_link": personal_link(request),
+        "until": me.study.closes_at,
+        "study_id": me.study_id,
+    }
+    return render(request, "participants/stop.html", context)
