@@ -11,7 +11,17 @@ from django.utils.safestring import SafeString
 
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.seeds import arrange
-from evalsite.protocol import Criterion, Example, InputColumn, Point, ProtocolConfig
+from evalsite.protocol import (
+    Criterion,
+    Decision,
+    Example,
+    InputColumn,
+    Likert,
+    Magnitude,
+    Point,
+    Preference,
+    ProtocolConfig,
+)
 from evalsite.studies.models import Item
 
 
@@ -53,6 +63,19 @@ class QuestionView:
     @property
     def points(self) -> tuple[Point, ...]:
         return getattr(self.criterion.scale, "points", ())
+
+    @property
+    def control_id(self) -> str:
+        """The id of the first control, where the link of an error leads."""
+        match self.criterion.scale:
+            case Magnitude():
+                return self.name
+            case Likert(points=points):
+                return f"{self.name}-{points[0].value}"
+            case Decision():
+                return f"{self.name}-1"
+            case Preference():
+                return f"{self.name}-first"
 
 
 @dataclass(frozen=True)
