@@ -1,5 +1,6 @@
 """Magnitude estimation of informativeness, after the RankME task document."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,14 @@ from evalsite.protocol import (
     ProtocolConfig,
 )
 from protocols.magnitude.forms import StandardForm
+
+_SEPARATORS = re.compile(r"[,;/&+]|\band\b")
+_WORDS = re.compile(r"[^\W\d_]+")
+_WAYS_TO_SAY_ENGLISH = frozenset({
+    "english", "british", "american", "scottish", "uk", "us", "usa", "gb", "great", "britain",
+    "united", "kingdom", "states", "of", "america", "england", "scotland",
+    "the", "my", "native", "first", "language", "mother", "tongue", "is", "standard",
+})  # fmt: skip
 
 
 class MagnitudeConfig(ProtocolConfig):
@@ -122,4 +131,14 @@ class MagnitudeConfig(ProtocolConfig):
 
 
 def _says_english(text: str) -> bool:
-    return "english" in text.casefold()
+    """Whether the first language named is English; nothing but other languages may follow.
+
+    Strict, for a guess in favour would let in "not English" and "Spanish, then English".
+    """
+    first, *others = _SEPARATORS.split(text.casefold().replace(".", ""))
+    words = set(_WORDS.findall(first))
+    return (
+        "english" in words
+        and words <= _WAYS_TO_SAY_ENGLISH
+        and all(len(_WORDS.findall(other)) <= 1 for other in others)
+    )
