@@ -1,0 +1,37 @@
+"""A new password for somebody who lost theirs."""
+
+import secrets
+from argparse import ArgumentParser
+from typing import Any
+
+from axes.utils import reset
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+
+
+class Command(BaseCommand):
+    help = "Give a researcher a new password and print it once."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("username", nargs="?", help="may be left out if there is only one")
+
+    def handle(self, *, username: str | None, **options: Any) -> None:
+        user = find_user(username)
+        password = secrets.token_urlsafe(12)
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        reset(username=user.get_username())
+        self.stdout.write(f"User: {user.get_username()}\nPassword: {password}")
+        self.stdout.write("It is shown only now. Sessions signed in with the old one have ended.")
+
+
+def find_user(username: str | None) -> User:
+    """The member of staff of this name, or the only one."""
+    staff = User.objects.filter(is_staff=True, is_active=True).order_by("username")
+    found = staff.filter(username=username) if username else staff
+    if len(found) == 1:
+        return found[0]
+    if not staff:
+        raise CommandError("Nobody can sign in yet: make run (or createsuperuser) makes somebody.")
+    names = ", ".join(user.get_username() for user in staff)
+    raise CommandError(f"Say whose password it is: manage.py password NAME. There are: {names}")
