@@ -48,13 +48,12 @@ check: lint types contracts ## all that CI runs: lint, types, contracts, migrati
 lint: .venv/.installed-dev ## style of code and templates
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	git ls-files -z '*.html' | xargs -0 -r $(BIN)/djade --check --target-version 5.2
 	git ls-files -z '*.html' | xargs -0 -r $(BIN)/djlint --lint --quiet
 
-types: .venv/.installed-dev
+types: .venv/.installed-dev ## types of the code
 	$(BIN)/mypy
 
-contracts: .venv/.installed-dev
+contracts: .venv/.installed-dev ## which part may import which
 	$(BIN)/lint-imports --no-logo
 
 bench: .venv/.installed-dev ## measure the budgets of the design
@@ -96,7 +95,7 @@ if [ -n "$(UV)" ]; then \
   $(UV) pip install --quiet --python $(BIN)/python --require-hashes -r $(1); \
 else \
   { [ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv; } && \
-  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $(1); \
+  $(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r $(1); \
 fi
 endef
 
