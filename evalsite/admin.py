@@ -5,14 +5,18 @@ from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
-from evalsite.studies.pages import StudyView, get_study, has_role
+from evalsite.studies.models import Study
+from evalsite.studies.pages import StudyView, get_study, held_rank, is_enough
+from evalsite.studies.summaries import describe_study, name_of_protocol
 
 APPS_WITH_PAGES = ("results", "exchange", "quality", "annotation", "participants", "studies")
+PAGE = 50
 
 
 def collect_study_views() -> list[StudyView]:
@@ -31,10 +35,13 @@ def collect_study_views() -> list[StudyView]:
 
 class EvalsiteAdminSite(AdminSite):
     site_header = site_title = "Evalsite"
+    site_url = None  # type: ignore[assignment]  # participants have links; there is no other site
     index_title = "Studies"
     enable_nav_sidebar = False
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
+        from evalsite.studies.study_views import new_study  # noqa: PLC0415 (needs the URLs)
+
         pages = [
             path(
                 f"studies/<uuid:study_id>/{page.path}",
@@ -43,28 +50,68 @@ class EvalsiteAdminSite(AdminSite):
             )
             for page in collect_study_views()
         ]
-        return [*pages, *super().get_urls()]
+        new = path("studies/new/", self.admin_view(self._frame(new_study)), name="study-new")
+        return [new, *pages, *super().get_urls()]
 
-    def _serve(self, page: StudyView) -> Any:
-        """The page as a view: 404 for a study one may not see, 403 for a role that is too low."""
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """The studies of this person with their progress; for superusers also the records."""
+        from evalsite.results.progress import progress_of  # noqa: PLC0415 (needs the models)
 
-        def view(request: HttpRequest, study_id: object, **captured: Any) -> HttpResponseBase:
-            study = get_study(request, study_id)
-            if not has_role(request, study, page.role):
-                raise PermissionDenied
-            response = page.view(request, study, **captured)
+        visible = Study.objects.visible_to(request.user)
+        rows = Paginator(visible, PAGE).get_page(request.GET.get("page"))
+        progress = progress_of(list(rows))
+        context = {
+            **self.each_context(request),
+            "title": self.index_title,
+            "rows": rows,
+            "studies": [
+                (study, name_of_protocol(study.protocol), progress[study.pk]) for study in rows
+            ],
+            "app_list": self.get_app_list(request) if request.user.is_superuser else [],
+            **(extra_context or {}),
+        }
+        request.current_app = self.name  # type: ignore[attr-defined]
+        return TemplateResponse(request, "admin/index.html", context)
+
+    def _frame(self, page: Any) -> Any:
+        """The page with what the admin's own frame needs."""
+
+        def view(request: HttpRequest) -> HttpResponseBase:
+            response = page(request)
             if isinstance(response, TemplateResponse):
                 response.context_data = {
                     **self.each_context(request),
-                    "study": study,
-                    "tabs": self._tabs(study, page),
                     **(response.context_data or {}),
                 }
             return response
 
         return view
 
-    def _tabs(self, study: Any, current: StudyView) -> list[dict[str, Any]]:
+    def _serve(self, page: StudyView) -> Any:
+        """The page as a view: 404 for a study one may not see, 403 for a role that is too low."""
+
+        def view(request: HttpRequest, study_id: object, **captured: Any) -> HttpResponseBase:
+            study = get_study(request, study_id)
+            rank = held_rank(request, study)
+            if not is_enough(rank, page.role):
+                raise PermissionDenied
+            response = page.view(request, study, **captured)
+            if isinstance(response, TemplateResponse):
+                response.context_data = {
+                    **self.each_context(request),
+                    "study": study,
+                    "facts": describe_study(study),
+                    "tabs": self._tabs(study, page, rank),
+                    **(response.context_data or {}),
+                }
+            return response
+
+        return view
+
+    def _tabs(self, study: Study, current: StudyView, rank: int) -> list[dict[str, Any]]:
+        """The study's navigation: only the pages that this person may open."""
         return [
             {
                 "label": page.tab,
@@ -72,5 +119,5 @@ class EvalsiteAdminSite(AdminSite):
                 "is_current": page.name == current.name or page.tab == current.tab,
             }
             for page in collect_study_views()
-            if page.tab
+            if page.tab and page.is_shown(study) and is_enough(rank, page.role)
         ]

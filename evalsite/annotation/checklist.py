@@ -123,18 +123,17 @@ def people_needed(study: Study) -> tuple[int, str]:
     if most and ceil(answers / most) > needed:
         needed = ceil(answers / most)
         why = f"there are {answers:,} answers to give, and nobody may give more than {most:,}"
-    if study.groups == Study.Groups.ONCE:
-        sizes = items.order_by().values("group").annotate(size=Count("pk"))
-        largest = sizes.order_by("-size").values_list("size", flat=True).first() or 0
-        if study.k * largest > needed:
-            needed = study.k * largest
-            why = (
-                f"nobody meets a group twice, the largest has {largest} items, and each is "
-                f"answered by {study.k} people"
-            )
     return needed, why
 
 
 def _most_items_each(study: Study) -> int | None:
     """How many items one person may answer at most, where there is a limit."""
-    return None if study.max_sets is None else study.max_sets * study.set_size
+    if study.max_sets is None:
+        return None
+    if study.groups == Study.Groups.FREE:
+        return study.max_sets * study.set_size
+    # whole groups only: sets of 10 with groups of 3 hold 9 items
+    items = Item.objects.main().filter(study=study).order_by()
+    sizes = items.values("group").annotate(size=Count("pk")).order_by("-size")
+    group = sizes.values_list("size", flat=True).first() or 1
+    return study.max_sets * max(group, study.set_size // group * group)

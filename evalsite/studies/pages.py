@@ -1,7 +1,7 @@
 """How an app adds a staff page to a study: it exports a list `study_views` of these."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
@@ -19,7 +19,7 @@ class StudyView:
 
     The view gets the request, the study (one the person may see) and what the path captures.
     It returns a TemplateResponse on a template that extends `studies/study.html`, or a redirect.
-    A page with a `tab` stands in the study's navigation, by `order`.
+    A page with a `tab` stands in the study's navigation, by `order`, while `is_shown` says so.
     """
 
     path: str
@@ -28,6 +28,7 @@ class StudyView:
     role: Membership.Role = Membership.Role.VIEWER
     tab: str = ""
     order: int = 100
+    is_shown: Callable[[Study], bool] = field(default=lambda study: True)
 
 
 def get_study(request: HttpRequest, study_id: object) -> Study:
@@ -40,9 +41,19 @@ def get_study(request: HttpRequest, study_id: object) -> Study:
     return study
 
 
+def held_rank(request: HttpRequest, study: Study) -> int:
+    """How much this person may do in the study, as a number to compare; a superuser may all."""
+    if getattr(request.user, "is_superuser", False):
+        return _RANK[Membership.Role.OWNER]
+    held = Membership.objects.filter(study=study, user_id=request.user.pk).first()
+    return -1 if held is None else _RANK[Membership.Role(held.role)]
+
+
+def is_enough(rank: int, role: Membership.Role) -> bool:
+    """Whether somebody of this rank has at least this role."""
+    return rank >= _RANK[role]
+
+
 def has_role(request: HttpRequest, study: Study, role: Membership.Role) -> bool:
     """Whether this person has at least this role in the study; a superuser has every role."""
-    if getattr(request.user, "is_superuser", False):
-        return True
-    held = Membership.objects.filter(study=study, user_id=request.user.pk).first()
-    return held is not None and _RANK[Membership.Role(held.role)] >= _RANK[role]
+    return is_enough(held_rank(request, study), role)

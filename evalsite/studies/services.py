@@ -8,6 +8,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.seeds import derive_number
 from evalsite.protocol import get_protocol
 from evalsite.studies.models import Item, Membership, Output, Study
+from evalsite.studies.starters import CONSENT, SUMMARY
 
 
 @transaction.atomic
@@ -24,6 +25,8 @@ def create_study(*, protocol: str, title: str, by: Any, **fields: Any) -> Study:
             "set_size": design.set_size,
             "max_sets": design.max_sets,
             "groups": design.groups,
+            "summary": SUMMARY,
+            "consent": CONSENT,
             **fields,
         },
     )

@@ -1,0 +1,104 @@
+"""Letting people in: launch, pause, resume, close."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.db.models import F
+
+from evalsite.annotation.checklist import check_launch
+from evalsite.annotation.dealing import make_slots
+from evalsite.audit.models import AuditEntry
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
+from evalsite.lib.clock import now
+from evalsite.studies.models import Batch, Membership, Study
+from evalsite.studies.versions import make_version
+
+KIND = "launch"
+
+
+@transaction.atomic
+def launch_study(*, study: Study, by: Any) -> Job:
+    """The texts stand as version 1, and a job makes the slots; it opens the study at its end."""
+    _insist_on_owner(study, by)
+    study = Study.objects.select_for_update().get(pk=study.pk)
+    if study.is_launched:
+        raise ValidationError("This study has been launched already.")
+    problems = [check.problem for check in check_launch(study) if not check.is_met]
+    if problems:
+        raise ValidationError(problems)
+    version = make_version(study, by=by)
+    # who still has the settings open must not save over what is being launched
+    Study.objects.filter(pk=study.pk).update(revision=F("revision") + 1)
+    AuditEntry.objects.record(
+        "launch started", by=by, study_id=study.pk, version=version.number, sha256=version.sha256
+    )
+    return start_job(KIND, study_id=study.pk, by=by)
+
+
+def restart_launch(*, study: Study, by: Any) -> Job:
+    """A launch that stopped in the middle goes on from where it was."""
+    _insist_on_owner(study, by)
+    job = newest_launch(study)
+    if job is None or study.is_launched:
+        raise ValidationError("There is no launch to start again.")
+    return restart_job(job, by=by)
+
+
+def newest_launch(study: Study) -> Job | None:
+    return Job.objects.filter(study_id=study.pk, kind=KIND).first()
+
+
+@job_kind(KIND)
+def run_launch(job: Job) -> dict[str, Any]:
+    """Every main item has its k slots, and the study is live."""
+    study = Study.objects.get(pk=job.study_id)
+    batches = list(Batch.objects.filter(study=study))
+    slots = make_slots(study, batches, lambda done, total: report_progress(job, done, total))
+    with transaction.atomic():
+        Batch.objects.filter(study=study, opened_at=None).update(opened_at=now())
+        opened = Study.objects.filter(pk=study.pk, launched_at=None).update(
+            state=Study.State.LIVE, launched_at=now()
+        )
+        if opened:
+            AuditEntry.objects.record(
+                "study launched", by=job.started_by, study_id=study.pk, slots=slots
+            )
+    return {"slots": slots}
+
+
+@transaction.atomic
+def pause_study(*, study: Study, by: Any) -> None:
+    """Nobody gets new work until the study is resumed; work in hand may be finished."""
+    _move(study, by=by, action="study paused", to=Study.State.PAUSED, of=[Study.State.LIVE])
+
+
+@transaction.atomic
+def resume_study(*, study: Study, by: Any) -> None:
+    """New work is handed out again."""
+    _move(study, by=by, action="study resumed", to=Study.State.LIVE, of=[Study.State.PAUSED])
+
+
+@transaction.atomic
+def close_study(*, study: Study, by: Any) -> None:
+    """Nobody gets new work any more; work in hand may be finished."""
+    running = [Study.State.LIVE, Study.State.PAUSED]
+    _move(study, by=by, action="study closed", to=Study.State.CLOSED, of=running)
+    Study.objects.filter(pk=study.pk).update(closed_at=now())
+
+
+def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None:
+    """The study is in another state, if it was in one that leads there."""
+    _insist_on_owner(study, by)
+    if not Study.objects.filter(pk=study.pk, state__in=of).update(state=to):
+        raise ValidationError(
+            "The study is in another state by now. Look at it again before you decide."
+        )
+    AuditEntry.objects.record(action, by=by, study_id=study.pk)
+
+
+def _insist_on_owner(study: Study, by: Any) -> None:
+    owns = Membership.objects.filter(study=study, user=by, role=Membership.Role.OWNER)
+    if not by.is_superuser and not owns.exists():
+        raise PermissionDenied("Only an owner of the study may do this.")

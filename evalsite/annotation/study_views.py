@@ -1,0 +1,195 @@
+"""Staff pages: trying a study, launching it, and steering it while it runs."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.db.models import Count, Max
+from django.http import HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from evalsite.annotation.checklist import check_launch
+from evalsite.annotation.launch import (
+    close_study,
+    launch_study,
+    newest_launch,
+    pause_study,
+    restart_launch,
+    resume_study,
+)
+from evalsite.annotation.pilot import start_pilot
+from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.pages import StudyView, has_role
+
+PAGE = 50
+
+
+# --- pilot --------------------------------------------------------------------------
+
+
+@require_safe
+def show_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
+    pilots = study.participants.filter(is_pilot=True).annotate(  # type: ignore[attr-defined]
+        answers=Count("annotations"), last=Max("annotations__submitted_at")
+    )
+    return TemplateResponse(
+        request,
+        "studies/pilot.html",
+        {
+            "pilots": Paginator(pilots.order_by("-id"), PAGE).get_page(request.GET.get("page")),
+            "has_items": Item.objects.main().filter(study=study).exists(),
+        },
+    )
+
+
+@require_POST
+def take_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Go to the participants' pages as somebody whose answers never count."""
+    try:
+        token = start_pilot(study=study, by=request.user)
+    except ValidationError as error:
+        _tell(request, error)
+        return redirect("admin:study-pilot", study.pk)
+    return _see_other(f"/p/{token}/")
+
+
+# --- launch -------------------------------------------------------------------------
+
+
+@require_safe
+def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """The checklist; once launched is pressed, how far the job is."""
+    if study.is_launched:
+        return redirect("admin:study-sharing", study.pk)
+    job = newest_launch(study)
+    checks = check_launch(study)
+    response = TemplateResponse(
+        request,
+        "studies/launch.html",
+        {
+            "job": job,
+            "can_restart": job is not None and (not job.is_open or job.is_stale),
+            "checks": [
+                (check, reverse(f"admin:{check.url_name}", args=[study.pk])) for check in checks
+            ],
+            "is_ready": all(check.is_met for check in checks),
+            "is_owner": has_role(request, study, Membership.Role.OWNER),
+        },
+    )
+    if job is not None and job.is_open and not job.is_stale:
+        # works without scripts; the job runs on whether or not somebody watches
+        response["Refresh"] = "2"
+    return response
+
+
+@require_safe
+def show_sharing(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """The link to hand out, and the buttons that pause, resume and close."""
+    if not study.is_launched:
+        return redirect("admin:study-launch", study.pk)
+    return TemplateResponse(
+        request,
+        "studies/sharing.html",
+        {
+            "join_url": request.build_absolute_uri(f"/join/{study.pk}/"),
+            "is_owner": has_role(request, study, Membership.Role.OWNER),
+        },
+    )
+
+
+@require_safe
+def confirm_close(request: HttpRequest, study: Study) -> HttpResponseBase:
+    return TemplateResponse(request, "studies/close.html", {})
+
+
+def _steer(service: Callable[..., Any], done: str = "") -> Callable[..., HttpResponseBase]:
+    """A view that asks the service for one thing and says how it went."""
+
+    @require_POST
+    def view(request: HttpRequest, study: Study) -> HttpResponseBase:
+        try:
+            service(study=study, by=request.user)
+        except ValidationError as error:
+            _tell(request, error)
+        else:
+            if done:
+                messages.success(request, done)
+        return redirect("admin:study-launch", study.pk)
+
+    return view
+
+
+def _tell(request: HttpRequest, error: ValidationError) -> None:
+    for problem in error.messages:
+        messages.error(request, problem)
+
+
+def _see_other(address: str) -> HttpResponseRedirect:
+    response = HttpResponseRedirect(address)
+    response.status_code = 303
+    return response
+
+
+_EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
+
+study_views = [
+    StudyView(
+        path="pilot/", name="study-pilot", view=show_pilot, role=_EDITOR, tab="Pilot", order=40
+    ),
+    StudyView(path="pilot/take/", name="study-pilot-take", view=take_pilot, role=_EDITOR),
+    StudyView(
+        path="launch/",
+        name="study-launch",
+        view=show_launch,
+        role=_EDITOR,
+        tab="Launch",
+        order=50,
+        is_shown=lambda study: not study.is_launched,
+    ),
+    StudyView(
+        path="launch/start/",
+        name="study-launch-start",
+        view=_steer(launch_study),
+        role=_OWNER,
+    ),
+    StudyView(
+        path="launch/again/",
+        name="study-launch-again",
+        view=_steer(restart_launch),
+        role=_OWNER,
+    ),
+    StudyView(
+        path="sharing/",
+        name="study-sharing",
+        view=show_sharing,
+        role=_EDITOR,
+        tab="Sharing",
+        order=50,
+        is_shown=lambda study: study.is_launched,
+    ),
+    StudyView(
+        path="pause/",
+        name="study-pause",
+        view=_steer(pause_study, "Paused. Nobody gets new work; work in hand may be finished."),
+        role=_OWNER,
+    ),
+    StudyView(
+        path="resume/",
+        name="study-resume",
+        view=_steer(resume_study, "Resumed. New work is handed out again."),
+        role=_OWNER,
+    ),
+    StudyView(path="close/", name="study-close-confirm", view=confirm_close, role=_OWNER),
+    StudyView(
+        path="close/now/",
+        name="study-close",
+        view=_steer(close_study, "Closed. Nobody gets new work any more."),
+        role=_OWNER,
+    ),
+]

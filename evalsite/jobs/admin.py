@@ -1,0 +1,12 @@
+"""Stock page of jobs, read-only."""
+
+from django.contrib import admin
+
+from evalsite.jobs.models import Job
+from evalsite.lib.readonly import ReadOnlyAdmin
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    list_display = ("kind", "state", "done", "total", "created_at", "message")
+    list_filter = ("state", "kind")

@@ -1,0 +1,109 @@
+"""Staff pages: the overview of a study, and its progress by item and system."""
+
+from uuid import UUID
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, reverse
+from django.views.decorators.http import require_safe
+
+from evalsite.results.next_steps import next_steps
+from evalsite.results.progress import (
+    Activity,
+    activity_of,
+    items_by_progress,
+    progress_by_system,
+    progress_of,
+)
+from evalsite.studies.models import Study
+from evalsite.studies.pages import StudyView
+from evalsite.studies.summaries import count_of, format_money
+
+PAGE = 50
+
+
+@require_safe
+def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
+    progress = progress_of([study])[study.pk]
+    activity = activity_of(study, progress)
+    return TemplateResponse(
+        request,
+        "results/overview.html",
+        {
+            "progress": progress,
+            "activity": activity,
+            "facts_now": _facts(study, activity),
+            "steps": [
+                (step, url)
+                for step in next_steps(study, progress, activity)
+                if (url := _address(step.url_name, study))
+            ],
+        },
+    )
+
+
+def _facts(study: Study, activity: Activity) -> list[tuple[str, str]]:
+    """The small facts under the bar; only those that mean something yet."""
+    facts = [
+        ("Finished sets", f"{activity.finished_sets:,} of {activity.needed_sets:,}"),
+        ("Active now", count_of(activity.active, "person", "people")),
+        (
+            "Stopped early",
+            f"{activity.stopped:,} of {count_of(activity.people, 'person', 'people')}",
+        ),
+        ("Problem reports", f"{activity.reports:,}"),
+    ]
+    if activity.median_seconds is not None:
+        facts.insert(2, ("Median time", f"{activity.median_seconds:,} s an item"))
+    if study.pay_per_set is not None:
+        spent = format_money(study.pay_per_set * activity.finished_sets, study.currency)
+        planned = format_money(study.pay_per_set * activity.needed_sets, study.currency)
+        facts.append(("Cost so far", f"{spent} of {planned}"))
+    return facts
+
+
+def _address(url_name: str, study: Study) -> str:
+    """The page of a step, or nothing while no app offers that page."""
+    try:
+        return reverse(f"admin:{url_name}", args=[study.pk])
+    except NoReverseMatch:
+        return ""
+
+
+@require_safe
+def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
+    batches = list(study.batches.all())  # type: ignore[attr-defined]
+    batch_id = _chosen_batch(request, {batch.pk for batch in batches})
+    items = items_by_progress(study, batch_id)
+    progress = progress_of([study])[study.pk]
+    return TemplateResponse(
+        request,
+        "results/monitor.html",
+        {
+            "progress": progress,
+            "activity": activity_of(study, progress),
+            "systems": progress_by_system(study),
+            "batches": batches,
+            "batch_id": batch_id,
+            "items": Paginator(items, PAGE).get_page(request.GET.get("page")),
+        },
+    )
+
+
+def _chosen_batch(request: HttpRequest, known: set[UUID]) -> UUID | None:
+    """The batch to show the items of, if the address names one of this study's."""
+    try:
+        chosen = UUID(request.GET.get("batch", ""))
+    except ValueError:
+        return None
+    return chosen if chosen in known else None
+
+
+study_views = [
+    StudyView(
+        path="overview/", name="study-overview", view=show_overview, tab="Overview", order=10
+    ),
+    StudyView(path="monitor/", name="study-monitor", view=show_monitor, tab="Monitor", order=60),
+]

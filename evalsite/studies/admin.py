@@ -1,0 +1,51 @@
+"""Stock pages of what is evaluated, read-only."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from evalsite.lib.readonly import ReadOnlyAdmin
+from evalsite.studies.models import Batch, Item, Output, Study
+
+
+@admin.register(Study)
+class StudyAdmin(ReadOnlyAdmin):
+    list_display = ("title", "protocol", "state", "created_at")
+    list_filter = ("state", "protocol")
+    search_fields = ("title",)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """A study is looked at and changed on its own pages."""
+        return redirect("admin:study-overview", self.to_uuid(object_id))
+
+    @staticmethod
+    def to_uuid(text: str) -> UUID:
+        try:
+            return UUID(text)
+        except ValueError:
+            raise Http404("No such study.") from None
+
+
+@admin.register(Batch)
+class BatchAdmin(ReadOnlyAdmin):
+    list_display = ("file_name", "study", "rows", "uploaded_at")
+    list_select_related = ("study",)
+
+
+@admin.register(Item)
+class ItemAdmin(ReadOnlyAdmin):
+    list_display = ("key", "kind", "study", "held_at")
+    list_select_related = ("study",)
+    list_filter = ("kind",)
+    search_fields = ("key",)
+
+
+@admin.register(Output)
+class OutputAdmin(ReadOnlyAdmin):
+    list_display = ("id", "item", "system", "position")
+    list_select_related = ("item", "system")

@@ -1,0 +1,87 @@
+"""Changing a study's settings: one person at a time, and after launch only as a new version."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from evalsite.audit.models import AuditEntry
+from evalsite.studies.models import Study
+from evalsite.studies.starters import find_placeholders
+from evalsite.studies.summaries import format_moment
+from evalsite.studies.versions import make_version
+
+# What rules the hand-out of work and the instrument itself: fixed from launch on.
+DESIGN = (
+    "options", "k", "set_size", "max_sets", "groups", "item_order", "lease_minutes",
+    "is_practice_on", "is_eligibility_on", "is_aided",
+)  # fmt: skip
+# What participants read: after launch a change makes the next version.
+SHOWN = (
+    "title", "organisation", "headline", "summary", "consent", "instructions", "language",
+    "minutes_per_set", "pay_per_set", "currency",
+)  # fmt: skip
+CONTACT = ("contact_name", "contact_email")
+WITH_PLACEHOLDERS = ("title", "headline", "summary", "consent", "instructions")
+
+
+class ChangedMeanwhile(ValidationError):
+    """Somebody else saved these settings after this person had opened them."""
+
+
+@transaction.atomic
+def change_settings(
+    *,
+    study: Study,
+    values: dict[str, Any],
+    revision: int,
+    by: Any,
+    is_new_version: bool = False,
+) -> Study:
+    """The study has these settings, and once launched a version that shows them."""
+    current = Study.objects.select_for_update().get(pk=study.pk)
+    if current.revision != revision:
+        raise ChangedMeanwhile(_say_who_changed(current))
+    changed = [name for name, value in values.items() if getattr(current, name) != value]
+    if not changed:
+        return current
+    if current.version_id is not None:
+        _refuse_after_launch(changed, values, is_new_version)
+    for name in changed:
+        setattr(current, name, values[name])
+    current.revision += 1
+    current.save(update_fields=[*changed, "revision"])
+    if current.version_id is not None and set(changed) & {*SHOWN, *CONTACT}:
+        make_version(current, by=by)
+    # names only: the log is no place for texts, and the versions keep them
+    AuditEntry.objects.record("settings changed", by=by, study_id=study.pk, fields=changed)
+    return current
+
+
+def _refuse_after_launch(changed: list[str], values: dict[str, Any], is_new: bool) -> None:
+    if set(changed) & set(DESIGN):
+        raise ValidationError(
+            "The design has been fixed since launch. Make a new study for another design."
+        )
+    if set(changed) & set(SHOWN) and not is_new:
+        raise ValidationError(
+            "People have read the texts as they were. Tick the box beside [Save] to make the "
+            "changed texts a new version.",
+            code="version",
+        )
+    for name in set(changed) & set(WITH_PLACEHOLDERS):
+        if marks := find_placeholders(values[name]):
+            raise ValidationError(f"Replace {marks[0]} with your own words.")
+
+
+def _say_who_changed(study: Study) -> str:
+    entry = AuditEntry.objects.filter(
+        study_id=study.pk, action__in=["settings changed", "launch started"]
+    ).first()
+    who = "Somebody" if entry is None else entry.actor_name or "Somebody"
+    when = "" if entry is None else f" at {format_moment(entry.created_at)}"
+    return (
+        f"Changed by {who}{when}, after you opened this page. Nothing was overwritten, and what "
+        "you entered is still on this page. Open the settings in another tab, and enter there "
+        "what you want to keep."
+    )

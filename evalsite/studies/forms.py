@@ -1,0 +1,249 @@
+"""Forms for making a study and for its settings."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+
+from evalsite.lib.clock import now
+from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.studies.changes import DESIGN
+from evalsite.studies.models import Study
+
+_MINUTES = "%Y-%m-%dT%H:%M"
+_LOCKED = (
+    "Fixed since launch: answers that were collected under different rules can't be compared. "
+    "Make a new study for another design."
+)
+
+
+class NewStudyForm(forms.Form):
+    """What a study needs to begin: a title and a protocol."""
+
+    title = forms.CharField(
+        max_length=120, help_text="Participants read it too. It can be changed until launch."
+    )
+    protocol = forms.ChoiceField(
+        widget=forms.RadioSelect,
+        error_messages={"required": "Choose a protocol."},
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.protocols = installed_protocols()
+        field = self.fields["protocol"]
+        field.choices = [(name, config.title) for name, config in self.protocols.items()]  # type: ignore[attr-defined]
+
+    def cards(self) -> list[dict[str, Any]]:
+        """Each protocol as a card to choose."""
+        chosen = self["protocol"].value()
+        return [
+            {
+                "name": name,
+                "title": config.title,
+                "summary": config.summary,
+                "columns": _needed_columns(config),
+                "is_chosen": name == chosen,
+            }
+            for name, config in self.protocols.items()
+        ]
+
+
+def _needed_columns(config: ProtocolConfig) -> str:
+    """The columns a batch must have, in the words of its file."""
+    names = ["item", "system", "output"]
+    return ", ".join(names + [column.name for column in config.inputs if column.is_required])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Some fields of the settings that belong together."""
+
+    key: str
+    title: str
+    note: str
+    fields: list[forms.BoundField]
+
+
+class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
+    """All that a researcher may set, but for the protocol's own options."""
+
+    revision = forms.IntegerField(widget=forms.HiddenInput)
+    is_new_version = forms.BooleanField(required=False)
+
+    currency = forms.CharField(
+        max_length=3,
+        validators=[RegexValidator(r"[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
+        help_text="Three letters, such as GBP, EUR or USD.",
+    )
+    completion_url = forms.URLField(
+        required=False,
+        assume_scheme="https",
+        label="Completion link",
+        help_text="Where people go when they have finished, such as their crowd platform.",
+    )
+
+    class Meta:
+        model = Study
+        fields = (
+            "title", "organisation", "contact_name", "contact_email", "headline", "summary",
+            "language", "consent", "instructions",
+            "k", "set_size", "max_sets", "groups", "item_order", "lease_minutes",
+            "expected_participants", "is_practice_on", "is_eligibility_on", "is_aided",
+            "minutes_per_set", "pay_per_set", "currency", "completion_code", "completion_url",
+            "closes_at",
+        )  # fmt: skip
+        labels = {
+            "consent": "Consent text",
+            "k": "Answers per item",
+            "max_sets": "Most sets per participant",
+            "groups": "Items of a group",
+            "lease_minutes": "Minutes a place is kept",
+            "is_practice_on": "Practice before rating",
+            "is_eligibility_on": "Ask who may take part",
+            "is_aided": "Aids",
+            "minutes_per_set": "Minutes per set",
+            "pay_per_set": "Pay per set",
+            "closes_at": "Closing date and time (UTC)",
+        }
+        help_texts = {
+            "organisation": "Who runs the study. It stands on every page.",
+            "contact_email": "Whom participants write to.",
+            "headline": "One line above the summary on the first page. May be empty.",
+            "summary": "What people will do, in two sentences.",
+            "language": "The language of the items, as a code such as en or de.",
+            "consent": (
+                "Markdown. Replace every [REPLACE: …] by your own words: a study can't be "
+                "launched while one stands."
+            ),
+            "instructions": "Markdown. Leave empty for the protocol's own instructions.",
+            "k": "How many different people answer each item.",
+            "set_size": "How many items a person gets at one go.",
+            "max_sets": "Leave empty for no limit.",
+            "groups": "Items that share one input, such as the replies to one review.",
+            "lease_minutes": (
+                "A place that is left unfinished goes to somebody else after this time."
+            ),
+            "expected_participants": (
+                "If you know it: the launch then checks that so many can finish the design."
+            ),
+            "is_practice_on": "Practice items come first. They never count.",
+            "minutes_per_set": "Told on the first page. Leave empty for the protocol's estimate.",
+            "pay_per_set": "Leave empty if nothing is paid.",
+            "completion_code": "Leave empty for a code of its own for each finished set.",
+            "closes_at": (
+                "In UTC, not local time. After it nobody starts a new set. May be empty."
+            ),
+        }
+        widgets = {
+            "summary": forms.Textarea(attrs={"rows": 3}),
+            "consent": forms.Textarea(attrs={"rows": 16}),
+            "instructions": forms.Textarea(attrs={"rows": 6}),
+            "closes_at": forms.DateTimeInput(attrs={"type": "datetime-local"}, format=_MINUTES),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        study, config = self.instance, self.instance.config
+        self.is_frozen = study.version_id is not None
+        self.fields["revision"].initial = study.revision
+        self.fields["language"].widget.attrs["maxlength"] = 35
+        self._fit_to(config)
+        if self.is_frozen:
+            self._lock()
+        else:
+            del self.fields["is_new_version"]
+
+    def _fit_to(self, config: ProtocolConfig) -> None:
+        """Only what this protocol knows stands in the form, in its words."""
+        if config.eligibility is None:
+            del self.fields["is_eligibility_on"]
+        else:
+            self.fields["is_eligibility_on"].help_text = config.eligibility.rule
+        if not config.aids:
+            del self.fields["is_aided"]
+        else:
+            aids = "; ".join(aid.label for aid in config.aids)
+            self.fields[
+                "is_aided"
+            ].help_text = f"Off shows the instrument exactly. On adds: {aids}."
+
+    def _lock(self) -> None:
+        for name in DESIGN:
+            if name in self.fields:
+                self.fields[name].disabled = True
+        number = self.instance.version.number + 1
+        tick = self.fields["is_new_version"]
+        tick.label = f"Make version {number} of the texts"
+        tick.help_text = (
+            "From now on people see the changed texts. A changed consent text is put to "
+            "participants again. Answers keep the version under which they were given."
+        )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        # Browsers send CRLF; without this, saving unchanged texts would change them.
+        return {
+            name: value.replace("\r\n", "\n") if isinstance(value, str) else value
+            for name, value in cleaned.items()
+        }
+
+    def clean_completion_url(self) -> str:
+        url: str = self.cleaned_data["completion_url"]
+        if url and not url.startswith("https://"):
+            raise ValidationError("Enter a link that begins with https://")
+        return url
+
+    def clean_closes_at(self) -> Any:
+        moment = self.cleaned_data["closes_at"]
+        if moment and "closes_at" in self.changed_data and moment <= now():
+            raise ValidationError("Choose a moment in the future (in UTC).")
+        return moment
+
+    def values(self) -> dict[str, Any]:
+        """The cleaned settings by the name of their column."""
+        return {name: self.cleaned_data[name] for name in self.Meta.fields if name in self.fields}
+
+
+_SECTIONS = (
+    ("texts", "Texts", "What participants read before and beside the items.", (
+        "title", "organisation", "contact_name", "contact_email", "headline", "summary",
+        "language", "consent", "instructions",
+    )),
+    ("options", "Protocol options", "", ()),
+    ("work", "Work", "", (
+        "k", "set_size", "max_sets", "groups", "item_order", "lease_minutes",
+        "is_practice_on", "is_eligibility_on", "is_aided", "expected_participants",
+    )),
+    ("pay", "Time and pay", "", (
+        "minutes_per_set", "pay_per_set", "currency", "completion_code", "completion_url",
+        "closes_at",
+    )),
+)  # fmt: skip
+
+
+def settings_sections(form: SettingsForm, options: forms.Form | None) -> Iterator[Section]:
+    """The settings in the order of their page, with the protocol's options among them."""
+    for key, title, note, names in _SECTIONS:
+        fields = [form[name] for name in names if name in form.fields]
+        if key == "options":
+            fields = list(options) if options is not None else []
+        is_locked = form.is_frozen and key in ("options", "work")
+        if fields:
+            yield Section(key=key, title=title, note=_LOCKED if is_locked else note, fields=fields)
+
+
+def make_options_form(study: Study, data: Any = None) -> forms.Form | None:
+    """The protocol's own form with this study's options, locked once it is launched."""
+    if study.config.options_form is None:
+        return None
+    form = study.config.options_form(
+        data, initial=study.config.default_options | study.options, prefix="option"
+    )
+    if study.version_id is not None:
+        for field in form.fields.values():
+            field.disabled = True
+    return form

@@ -1,0 +1,99 @@
+"""A study in a few words: its state line, and what its design amounts to."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from math import ceil
+
+from django.utils.formats import date_format
+
+from evalsite.protocol import installed_protocols
+from evalsite.studies.models import Item, Study
+
+_SIGNS = {"GBP": "£", "EUR": "€", "USD": "$"}
+
+
+def format_moment(moment: datetime) -> str:
+    return f"{date_format(moment, 'j F Y, H:i')} UTC"
+
+
+def format_money(amount: Decimal, currency: str) -> str:
+    """An amount such as £52.50, or 52.50 CHF where the currency has no sign of its own here."""
+    sign = _SIGNS.get(currency)
+    return f"{sign}{amount:,.2f}" if sign else f"{amount:,.2f} {currency}"
+
+
+def count_of(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, such as "1 item" or "300 items"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def name_of_protocol(name: str) -> str:
+    """The title of a protocol; its bare name when it is no longer installed."""
+    config = installed_protocols().get(name)
+    return config.title if config else name
+
+
+def describe_study(study: Study) -> list[str]:
+    """The facts of the line under a study's title."""
+    items = Item.objects.main().filter(study=study).count()
+    systems = study.systems.count()
+    facts = [name_of_protocol(study.protocol)]
+    if study.version is not None:
+        facts.append(str(study.version))
+    facts.append(f"{count_of(items, 'item')}, {count_of(systems, 'system')}")
+    if study.is_demo:
+        facts.append("demo")
+    if study.closed_at is not None:
+        facts.append(f"closed {format_moment(study.closed_at)}")
+    elif study.closes_at is not None:
+        verb = "ended" if study.is_past_its_end else "ends"
+        facts.append(f"{verb} {format_moment(study.closes_at)}")
+    return facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What a design amounts to for this many items."""
+
+    items: int
+    answers: int
+    sets: int
+    hours: float
+    cost: Decimal | None
+    hourly: Decimal | None
+
+
+def minutes_per_set(study: Study) -> int:
+    """How long a set takes: as the study says, or as its protocol expects."""
+    return study.minutes_per_set or ceil(study.set_size * study.config.minutes_per_item)
+
+
+def estimate_work(study: Study, items: int) -> Estimate:
+    """Answers, sets, hours and pay that this design needs for this many items."""
+    answers = items * study.k
+    sets = ceil(answers / study.set_size)
+    minutes = minutes_per_set(study)
+    pay = study.pay_per_set
+    return Estimate(
+        items=items,
+        answers=answers,
+        sets=sets,
+        hours=sets * minutes / 60,
+        cost=None if pay is None else sets * pay,
+        hourly=None if pay is None else pay * 60 / minutes,
+    )
+
+
+def describe_work(study: Study, items: int) -> str:
+    """The sum of a design in one line, such as "100 items × 3 = 300 answers = 30 sets"."""
+    sum_ = estimate_work(study, items)
+    hours = f"{sum_.hours:,.1f}".removesuffix(".0")
+    line = (
+        f"{count_of(items, 'item')} × {study.k} = {count_of(sum_.answers, 'answer')} = "
+        f"{count_of(sum_.sets, 'set')} ≈ {hours} {'hour' if hours == '1' else 'hours'}"
+    )
+    if sum_.cost is None or sum_.hourly is None:
+        return line
+    cost = format_money(sum_.cost, study.currency)
+    return f"{line} ≈ {cost} at {format_money(sum_.hourly, study.currency)} an hour"
