@@ -35,6 +35,7 @@ urlpatterns = [
     path("p/<token>/sets/<int:number>/review/", views.review, name="set-review"),
     path("p/<token>/draft/", rating_views.draft, name="rating-draft"),
     path("p/<token>/finish/", views.finish, name="participant-finish"),
+    path("p/<token>/no-work/", views.no_work, name="participant-no-work"),
     path("p/<token>/stop/", entry_views.stop, name="participant-stop"),
     path("p/<token>/closed/", views.shut, name="participant-shut"),
     path("p/<token>/withdraw/", views.leave, name="participant-withdraw"),

@@ -14,9 +14,11 @@ from evalsite.annotation.rating_views import as_shown
 from evalsite.annotation.screens import Screen, answered_screen, entered_values, load_screen
 from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.annotation.state import read_shown
+from evalsite.annotation.views import begin_set
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant
+from evalsite.protocol import Criterion, Preference
 from evalsite.studies.gold import Feedback, feedback
 from evalsite.studies.models import Item
 
@@ -35,6 +37,10 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
     annotation = (
         Annotation.objects.filter(participant=me, item=item).prefetch_related("ratings").first()
     )
+    if annotation is not None and request.method == "POST" and request.POST.get("go") == "next":
+        if number == len(items):
+            return begin_set(request, me)
+        return redirect(address(request, "participant-practice", number + 1))
     frame = _frame(request, me, number, len(items))
     if annotation is not None:
         return _explain(request, me, item, annotation, frame)
@@ -46,7 +52,6 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
 
 def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> dict[str, Any]:
     config = me.study.config
-    is_last = number == total
     return page_context(request, me) | {
         "frame": "annotation/practice.html",
         "layout": config.layout,
@@ -57,10 +62,7 @@ def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> di
         "progress": Progress(number - 1, total),
         "protocol_script": config.script,
         "protocol_style": config.style,
-        "next_url": "" if is_last else address(request, "participant-practice", number + 1),
-        "start_url": address(request, "participant-start"),
         "is_checked": False,
-        "next_label": "Start rating" if is_last else "Next practice item",
     }
 
 
@@ -132,11 +134,18 @@ def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
     found: list[Feedback] = []
     for criterion in config.criteria:
         gold = screen.item.gold.get(criterion.key, "")
-        by_output = {
-            rating.output_id: rating.value
-            for rating in annotation.ratings.all()
-            if rating.criterion == criterion.key
-        }
-        values = [by_output.get(output.pk) for output in screen.outputs]
+        values = _as_uploaded(criterion, screen, annotation)
         found += feedback(criterion, gold, values, standard, names)
     return found
+
+
+def _as_uploaded(criterion: Criterion, screen: Screen, annotation: Annotation) -> list[int]:
+    """The values in the form that gold compares: by output, or which output is preferred."""
+    given = {
+        rating.output_id: rating.value
+        for rating in annotation.ratings.all()
+        if rating.criterion == criterion.key
+    }
+    if isinstance(criterion.scale, Preference):
+        return [next((n for n, pk in enumerate(screen.output_ids, start=1) if pk in given), 0)]
+    return [given[output_id] for output_id in screen.output_ids]

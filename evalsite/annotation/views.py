@@ -88,13 +88,7 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     if step is not None:
         return go_to(request, step)
     if request.method == "POST":
-        item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
-        if item_set is None:
-            return _no_work(request, me)
-        places = unanswered_places(item_set)
-        if not places:
-            return redirect(address(request, "set-review", item_set.number))
-        return redirect(address(request, "rating-page", item_set.number, places[0]))
+        return begin_set(request, me)
     step = next_step(me)
     if step.name != "participant-start":
         return go_to(request, step)
@@ -102,11 +96,29 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "annotation/start.html", context)
 
 
-def _no_work(request: HttpRequest, me: Participant) -> HttpResponse:
+def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
+    """The first open place of the set that this person holds from now on."""
+    item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
+    if item_set is None:
+        return redirect(address(request, "participant-no-work"))
+    places = unanswered_places(item_set)
+    if not places:
+        return redirect(address(request, "set-review", item_set.number))
+    return redirect(address(request, "rating-page", item_set.number, places[0]))
+
+
+@participant_page
+@require_safe
+def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Everything is taken just now: what was done, the code, and that it is worth coming back."""
     if not me.is_pilot and not me.study.is_open:
         return redirect(address(request, "participant-shut"))
     finished = me.annotations.exclude(status=Annotation.Status.CONTROL).count()
-    context = page_context(request, me) | {"finished": finished, "code": last_code(me)}
+    context = page_context(request, me) | {
+        "finished": finished,
+        "code": last_code(me),
+        "start_url": address(request, "participant-start"),
+    }
     return render(request, "participants/no_work.html", context)
 
 

@@ -1,0 +1,220 @@
+"""Simulated participants: they go through the real pages, in this process, on a clock of their own.
+
+Their rows say `simulated` for ever. Only demo studies and pilots may have them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from html.parser import HTMLParser
+from math import exp
+from random import Random
+from urllib.parse import urljoin, urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import resolve, reverse
+
+from evalsite.annotation.display import question_names
+from evalsite.annotation.models import Slot
+from evalsite.annotation.screens import load_screen
+from evalsite.annotation.state import read_shown
+from evalsite.lib.clock import now, standing_at
+from evalsite.lib.seeds import make_random
+from evalsite.participants.models import Origin, Participant, ParticipantLink, hash_token
+from evalsite.participants.services import admit_participant
+from evalsite.protocol import Criterion, Decision, Likert, Magnitude
+from evalsite.studies.models import Item, Output, Study
+
+_MOST_PAGES = 20_000
+_SHARE_LEAVING = 0.04
+
+
+class _Form(HTMLParser):
+    """The fields of the last form of a page that posts: names with their values."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.fields: dict[str, str] = {}
+        self.action = ""
+        self.is_posting = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.is_posting = given.get("method", "").lower() == "post"
+            if self.is_posting:
+                self.fields, self.action = {}, given.get("action", "")
+        elif tag == "input" and self.is_posting and given.get("type") == "hidden":
+            self.fields[given.get("name", "")] = given.get("value", "")
+
+
+@dataclass
+class Crowd:
+    """How simulated people rate: what systems are worth to them, and how much they differ."""
+
+    study: Study
+    seed: str
+
+    def worth_of(self, output: Output, item: Item) -> float:
+        """How good this output is, around 0: the system's part, and the output's own."""
+        system = make_random(self.seed, "system", output.system_id).gauss(0, 0.5)
+        own = make_random(self.seed, "text", item.pk, output.text).gauss(0, 0.5)
+        return system + own
+
+
+def simulate_crowd(
+    study: Study, *, participants: int, seed: str, until: datetime | None = None
+) -> Iterator[Participant]:
+    """Each participant in turn has come, worked and gone; their rows are marked as simulated."""
+    is_pilot = not study.is_launched
+    if not (study.is_demo or is_pilot):
+        raise ValidationError("Only demo studies and pilots may have simulated participants.")
+    crowd = Crowd(study, seed)
+    end = until or now()
+    draw = make_random(seed, "arrivals")
+    ages = sorted((draw.random() for _ in range(participants)), reverse=True)
+    for number, age in enumerate(ages):
+        arrival = end - timedelta(hours=2 + 70 * age)
+        visitor = Visitor(crowd, Random(f"{seed}/{number}"), arrival, latest=end)  # noqa: S311
+        yield visitor.take_part(is_pilot=is_pilot)
+
+
+class Visitor:
+    """One simulated participant: a browser without scripts, and a mind of its own."""
+
+    def __init__(self, crowd: Crowd, draw: Random, moment: datetime, latest: datetime) -> None:
+        self.crowd = crowd
+        self.study = crowd.study
+        self.draw = draw
+        self.moment = moment
+        self.latest = latest
+        self.bias = draw.gauss(0, 0.15)
+        self.noise = draw.uniform(0.1, 0.5)
+        self.sets_wanted = draw.choice([1, 1, 2, 2, 3, 4])
+        host = next(iter(settings.ALLOWED_HOSTS), "localhost")
+        self.client = Client(HTTP_HOST=host, HTTP_ACCEPT_LANGUAGE="en-GB,en")
+        self.secure = settings.SECURE_SSL_REDIRECT
+
+    def take_part(self, *, is_pilot: bool) -> Participant:
+        """From the link to the code, or to where this person lost interest."""
+        me, address = self._arrive(is_pilot=is_pilot)
+        for _ in range(_MOST_PAGES):
+            page, address = self._get(address)
+            answer = self._answer(page, address)
+            if answer is None or self._walks_away(address):
+                return me
+            address = self._post(*answer)
+        raise ValidationError("A simulated participant never came to an end.")
+
+    def _arrive(self, *, is_pilot: bool) -> tuple[Participant, str]:
+        if is_pilot:
+            with standing_at(self.moment):
+                me, token = admit_participant(study=self.study, is_pilot=True)
+        else:
+            home = self._post(reverse("study-join", args=[self.study.pk]), {})
+            token = resolve(urlsplit(home).path).kwargs["token"]
+            me = ParticipantLink.objects.get(token_hash=hash_token(token)).participant
+        Participant.objects.filter(pk=me.pk).update(origin=Origin.SIMULATED)
+        return me, reverse("participant-home", args=[token])
+
+    def _get(self, address: str) -> tuple[HttpResponse, str]:
+        """The page at the end of this address' redirects."""
+        with standing_at(self.moment):
+            page = self.client.get(address, follow=True, secure=self.secure)
+        chain = getattr(page, "redirect_chain", [])
+        return page, chain[-1][0] if chain else address
+
+    def _post(self, address: str, data: dict[str, str]) -> str:
+        """The address that this post leads to."""
+        self.moment = min(self.moment, self.latest)
+        with standing_at(self.moment):
+            page = self.client.post(address, data, secure=self.secure)
+        if page.status_code != 302:
+            raise ValidationError(f"{urlsplit(address).path}: answered {page.status_code}.")
+        return urljoin(address, page.headers["Location"])
+
+    # --- what to answer on each page ------------------------------------------------
+
+    def _answer(self, page: HttpResponse, address: str) -> tuple[str, dict[str, str]] | None:
+        """Where to post what from this page; None when there is nothing more to do."""
+        match = resolve(urlsplit(address).path)
+        form = _Form(page.content.decode())
+        to = urljoin(address, form.action) if form.action else address
+        start = reverse("participant-start", args=[match.kwargs["token"]])
+        self._spend(4, 20)
+        if form.fields.get("state"):
+            return to, self._rate(form.fields)
+        if match.url_name in ("participant-start", "rating-page"):
+            return start, {}
+        if match.url_name == "participant-finish":
+            return (start, {}) if self._wants_more(page) else None
+        said = self._said(match.url_name)
+        return None if said is None else (to, said)
+
+    def _said(self, page_name: str | None) -> dict[str, str] | None:
+        """What is posted from a page that asks no ratings; None from one that asks nothing."""
+        if page_name == "participant-instructions":
+            self._spend(30, 150)
+        return {
+            "participant-consent": {"agree": "yes", "go": "agree"},
+            "participant-entry": self._entry(),
+            "participant-instructions": {},
+            "participant-practice": {"go": "next"},
+            "set-review": {},
+        }.get(page_name or "")
+
+    def _entry(self) -> dict[str, str]:
+        """The first choice everywhere, and English where the question is open."""
+        eligibility = self.study.config.eligibility
+        questions = eligibility.questions if eligibility else ()
+        return {q.key: q.choices[0][0] if q.choices else "English" for q in questions}
+
+    def _wants_more(self, page: HttpResponse) -> bool:
+        self.sets_wanted -= 1
+        return self.sets_wanted > 0 and bool(page.context["next_set"])
+
+    def _walks_away(self, address: str) -> bool:
+        is_working = "/items/" in address
+        return is_working and self.draw.random() < _SHARE_LEAVING / self.study.set_size
+
+    def _rate(self, hidden: dict[str, str]) -> dict[str, str]:
+        shown = read_shown(hidden["state"])
+        if shown is None:
+            raise ValidationError("A page showed a state that it doesn't read back.")
+        item = Item.objects.get(pk=shown.item_id)
+        slot = Slot.objects.filter(pk=shown.slot_id).first()
+        me = Participant.objects.get(pk=shown.participant_id)
+        outputs = load_screen(me, item, slot).outputs
+        self._spend(12, 90)
+        values = {
+            name: self._value(criterion, item, outputs, number)
+            for name, criterion, number in question_names(self.study.config, len(outputs))
+        }
+        circumstances = {"device": self.draw.choice(["wide-landscape", "narrow-portrait"])}
+        return {**hidden, **values, **circumstances, "go": "next"}
+
+    def _value(self, criterion: Criterion, item: Item, outputs: list[Output], number: int) -> str:
+        """An answer as this person would give it to this question."""
+        felt = [
+            self.crowd.worth_of(output, item) + self.bias + self.draw.gauss(0, self.noise)
+            for output in outputs
+        ]
+        one = felt[max(number - 1, 0)]
+        match criterion.scale:
+            case Magnitude():
+                return str(max(1, round(100 * exp(one / 2) / 5) * 5))
+            case Likert() as scale:
+                middle = (scale.minimum + scale.maximum) / 2
+                spread = (scale.maximum - scale.minimum) / 3
+                return str(round(min(max(middle + one * spread, scale.minimum), scale.maximum)))
+            case Decision():
+                return "1" if one > -0.2 else "0"
+        difference = felt[0] - felt[1]
+        return "tie" if abs(difference) < 0.3 else ("first" if difference > 0 else "second")
+
+    def _spend(self, least: float, most: float) -> None:
+        self.moment += timedelta(seconds=self.draw.triangular(least, most, least * 1.6))
