@@ -88,6 +88,15 @@ def test_an_utterance_is_spoken_of_in_relation_to_the_standard(gold, sentence):
     assert say(MAGNITUDE, gold, [120, 90, 90], standard=100) == [(False, sentence)]
 
 
+def test_sentence_begins_with_a_capital_however_outputs_are_named():
+    said = say(MAGNITUDE, "1<2, 2=3", [50, 40, 60], names=("utterance 1", "text B", "text C"))
+
+    assert [sentence for _, sentence in said] == [
+        "Utterance 1 should be lower than text B.",
+        "Text B and text C should have the same score.",
+    ]
+
+
 def test_chain_asks_each_of_its_steps():
     said = say(MAGNITUDE, "1<2<3", [1, 3, 2], standard=100)
 

@@ -182,7 +182,7 @@ def _parse_relations(text: str, outputs: int) -> list[Relation]:
     ]
     if not relations:
         raise ValidationError(f"“{text.strip()}” compares nothing. Write it like 1<2, 2=3.")
-    if False:
+    if not _can_hold(relations):
         raise ValidationError(
             f"“{text.strip()}” contradicts itself: no scores can meet all of it. Take out a part."
         )

@@ -1,0 +1,317 @@
+"""Magnitude estimation: its words against the document, and what the contract cannot know."""
+
+import csv
+import html
+import re
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from evalsite.protocol import Magnitude, get_protocol
+from evalsite.studies.gold import check_gold, count_met, feedback
+
+ROOT = Path(__file__).resolve().parents[2]
+SEEDS = ROOT / "../shared/seeds"
+SHOWN = ("Utterance 1", "Utterance 2", "Utterance 3")
+
+
+def squeeze(text: str) -> str:
+    """The text with every run of white space as one space."""
+    return " ".join(text.split())
+
+
+@cache
+def read_document() -> str:
+    """The words of the task document, without its tags, its em dash repaired."""
+    found = sorted(SEEDS.glob("000_*.txt"))
+    if not found:
+        pytest.skip(f"no task document 000 in {SEEDS}: the wording was not compared")
+    text = found[0].read_text(encoding="utf-8").replace("\u00e2\u20ac\u201d", "—")
+    return squeeze(html.unescape(re.sub(r"<[^>]*>", "", text)))
+
+
+@pytest.fixture
+def config():
+    return get_protocol("magnitude")
+
+
+@pytest.fixture
+def document() -> str:
+    return read_document()
+
+
+@pytest.fixture
+def instructions(config) -> str:
+    """The instructions as plain words: without marks of Markdown."""
+    return squeeze(re.sub(r"[*`#]|^- ", "", config.instructions, flags=re.MULTILINE))
+
+
+def read_batch(config) -> list[dict[str, str]]:
+    with config.example_batch.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# --- to the letter --------------------------------------------------------------
+
+
+def test_definition_is_the_documents(config, document):
+    definition = config.criteria[0].definition.replace("*", "")
+
+    assert definition in document
+    assert definition == (
+        "Informativeness is defined as whether the utterance provides all the information given "
+        "in the meaning representation and does not give any unnecessary information."
+    )
+
+
+def test_title_and_labels_are_the_documents(config, document):
+    assert f"TASK: {config.instructions_title}" in document
+    assert f"{config.inputs[0].label}:" in document
+    for number in (1, 2, 3):
+        assert f"{config.output_name} {number}:" in document
+    assert f"{config.criteria[0].label}?" in document
+
+
+def test_standard_is_the_documents(config, document):
+    standard = config.default_options
+
+    assert (
+        "Here is the STANDARD to relate to: "
+        f"Meaning representation: {standard['standard_mr']} "
+        f"Utterance: {standard['standard_utterance']} "
+        f"Informativeness {standard['standard_score']} "
+    ) in document
+
+
+def test_worked_example_is_the_documents(config, document):
+    (example,) = config.worked_examples
+    scores = example.ratings["informativeness"]
+    start = document.index("Here is the TASK for you: Meaning representation:")
+
+    shown = document[start:]
+
+    assert f"Meaning representation: {example.inputs['mr']} " in shown
+    for number, (text, score) in enumerate(zip(example.outputs, scores, strict=True), start=1):
+        assert f"Utterance {number}: {text} Informativeness? ({score})" in shown.replace(
+            f"Utterance {number}:{text}", f"Utterance {number}: {text}"
+        )
+
+
+def test_explanation_is_the_documents(config, document):
+    (example,) = config.worked_examples
+
+    assert f"Explanation: {example.why}" in document
+
+
+def test_part_marked_in_the_example_is_the_one_that_stands_out_in_the_document(config, document):
+    (found,) = SEEDS.glob("000_*.txt")
+    coloured = re.findall(r'<span style="color:[^"]*">(.*?)</span>', found.read_text("utf-8"))
+    (example,) = config.worked_examples
+
+    assert example.marked == {"mr": coloured}
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Each utterance must be checked and rated.",
+        "Participants must be native speakers of British or American English.",
+        "The Meaning Representation is an abstract way of specifying the content which the "
+        "system should convey.",
+        "Informativeness is defined as whether the utterance provides all the information given "
+        "in the meaning representation and does not give any unnecessary information.",
+        "Do not worry about running out of numbers—there will always be a larger number than the "
+        "largest you use (use max 6 digits), and there are a lot of smaller numbers, too.",
+        "may not use negative numbers, zero, fractions or decimals",
+        "any whole positive numbers that seem appropriate to you as a score",
+        "both in relation to the standard one and in relation to each other",
+        "information about a place to eat",
+        "evaluate and rank",
+        "Here is the STANDARD to relate to:",
+        "Here is the TASK for you:",
+    ],
+)
+def test_wording_kept_in_the_instructions_is_the_documents(sentence, instructions, document):
+    assert sentence in instructions
+    assert sentence in document
+
+
+# --- the rules, without the document at hand ------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "what a tourist information system might say to someone looking for",
+        "The goal is to improve what the tourist information system says.",
+        "with the score that the utterance has for its informativeness",
+        "If the first utterance seems twice less informative than the standard but twice more "
+        "informative than the second, give the first half of the standard’s score, and the second "
+        "half of the first’s.",
+        "If all three seem a bit more informative than the standard, give all three the same "
+        "score, a bit higher than the standard’s.",
+    ],
+)
+def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):
+    assert rule in instructions
+
+
+def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
+    short = config.instructions.split("\n## ")[0]
+
+    assert len(short.split()) <= 150
+    assert not short.startswith("#")
+    assert not re.search(r"<\w|^# ", config.instructions, flags=re.MULTILINE)
+
+
+def test_the_only_criterion_is_informativeness_on_a_whole_number(config):
+    (criterion,) = config.criteria
+
+    assert criterion.key == "informativeness"
+    assert criterion.scale == Magnitude(minimum=1, maximum=999_999)
+
+
+# --- the worked example and the standard ----------------------------------------
+
+
+def test_worked_example_explains_one_score_and_keeps_its_own_standard(config):
+    (example,) = config.worked_examples
+    other = {"standard_mr": "name[X]", "standard_utterance": "X.", "standard_score": 500}
+
+    assert example.ratings == {"informativeness": [70, 100, 90]}
+    assert example.why.startswith("The first utterance misses some important information")
+    assert config.standard_score(other, example.inputs) == 100
+    assert config.item_context(other, example.inputs)["standard"]["mr"].startswith("name[Aromi]")
+
+
+def test_standard_is_the_studys_unless_the_item_brings_its_own(config):
+    options = config.default_options | {"standard_score": 500}
+
+    assert config.standard_score({}, {"mr": "name[X]"}) == 100
+    assert config.standard_score(options, {"mr": "name[X]"}) == 500
+    assert config.standard_score(options, {"mr": "name[X]", "standard_score": "250"}) == 250
+    assert config.standard_score(options, {"mr": "name[X]", "standard_score": ""}) == 500
+
+
+# --- practice -------------------------------------------------------------------
+
+
+def test_practice_gold_is_by_order_alone_and_can_be_met(config):
+    (criterion,) = config.criteria
+
+    for item in config.practice:
+        gold = item.gold["informativeness"]
+        check_gold(criterion, gold, item.outputs)
+        met, asked = max(
+            count_met(feedback(criterion, gold, scores, 100, SHOWN))
+            for scores in product((50, 80, 100), repeat=3)
+        )
+        assert met == asked > 0
+
+
+def test_practice_explains_without_numbers_of_utterances(config):
+    for item in config.practice:
+        assert item.why
+        assert not re.search(r"\d|\butterance (one|two|three)\b", item.why)
+
+
+def test_practice_never_asks_for_the_example_just_shown(config):
+    shown = {example.inputs["mr"] for example in config.worked_examples}
+
+    assert len(config.practice) == 3
+    assert not shown & {item.inputs["mr"] for item in config.practice}
+    assert not any(item.ratings for item in config.practice)
+
+
+def test_utterances_that_practice_calls_equal_are_the_same_text(config):
+    for item in config.practice:
+        for first, second in re.findall(r"(\d)=(\d)", item.gold["informativeness"]):
+            assert item.outputs[int(first) - 1] == item.outputs[int(second) - 1]
+
+
+# --- who may take part ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("variety", ["british", "american"])
+@pytest.mark.parametrize(
+    "language",
+    [
+        *("English", " ENGLISH. ", "english (UK)", "English (US)", "British English"),
+        *("U.S. English", "American English", "My first language is English", "English (Scottish)"),
+        *("English and Welsh", "English, Welsh", "English/Spanish", "English & Polish"),
+    ],
+)
+def test_native_speaker_of_british_or_american_english_may_take_part(config, language, variety):
+    assert config.is_eligible({"first_language": language, "variety": variety})
+
+
+@pytest.mark.parametrize(
+    "language",
+    [
+        *("", "Welsh", "Anglais", "not English", "Not english, Dutch", "English is not my first"),
+        *("Spanish, then English", "Welsh and English", "Spanish but I speak English"),
+        *("English as a second language", "English, as a foreign language", "Old English"),
+        *("Indian English", "English, but not native", "Englishman", "ESL", "none"),
+        "learned English at school",
+    ],
+)
+def test_other_first_languages_may_not_take_part(config, language):
+    assert not config.is_eligible({"first_language": language, "variety": "british"})
+
+
+@pytest.mark.parametrize("variety", ["other", "none", "", "BRITISH", "australian"])
+def test_other_englishes_may_not_take_part(config, variety):
+    assert not config.is_eligible({"first_language": "English", "variety": variety})
+
+
+@pytest.mark.parametrize("answers", [{}, {"first_language": "English"}, {"variety": "british"}])
+def test_answers_left_out_do_not_let_in(config, answers):
+    assert not config.is_eligible(answers)
+
+
+def test_first_language_is_asked_openly(config):
+    first, *_ = config.eligibility.questions
+
+    assert first.choices == ()
+    assert "English" not in first.label + first.help
+
+
+# --- the example batch ----------------------------------------------------------
+
+
+def test_example_batch_has_one_output_of_each_system_in_every_item(config):
+    rows = read_batch(config)
+    systems = {"template", "pipeline", "neural"}
+    items: dict[str, set[str]] = {}
+    for row in rows:
+        items.setdefault(row["item"], set()).add(row["system"])
+
+    assert list(rows[0]) == ["item", "group", "mr", "system", "output"]
+    assert len(items) >= 36
+    assert all(found == systems for found in items.values())
+    assert len(rows) == 3 * len(items)
+    assert all(all(row.values()) for row in rows)
+
+
+def test_example_batch_shows_what_real_files_hold(config):
+    rows = read_batch(config)
+    texts = [row["output"] for row in rows]
+    slots = {row["mr"].count("[") for row in rows}
+
+    assert not all(text.isascii() for text in texts)
+    assert any('"' in text for text in texts)
+    assert any("," in text for text in texts)
+    assert len(set(texts)) < len(texts)  # two systems with the same text
+    assert (min(slots), max(slots)) == (3, 8)
+
+
+def test_example_batch_does_not_give_systems_away(config):
+    rows = read_batch(config)
+    first = [row["system"] for row in rows[::3]]
+
+    assert len(set(first)) == 3
+    for row in rows:
+        told = f"{row['item']} {row['group']} {row['mr']} {row['output']}".casefold()
+        assert not any(system in told for system in ("template", "pipeline", "neural"))
