@@ -224,6 +224,7 @@ class ProtocolConfig(AppConfig):
     analysis: str
     script: str = ""  # a script of its own, under static/<name>/
     style: str = ""
+    aids_script: str = ""  # loaded only where a study turns the aids on
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

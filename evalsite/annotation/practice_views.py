@@ -62,6 +62,7 @@ def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> di
         "progress": Progress(number - 1, total),
         "protocol_script": config.script,
         "protocol_style": config.style,
+        "aids_script": config.aids_script,
         "is_checked": False,
     }
 

@@ -145,6 +145,7 @@ def _frame(
         "report_url": address(request, "rating-report", number, place),
         "protocol_script": config.script,
         "protocol_style": config.style,
+        "aids_script": config.aids_script,
         "set_label": _set_label(me, number),
     }
 

@@ -105,6 +105,7 @@ class MagnitudeConfig(ProtocolConfig):
         Aid(key="chips", label="slots of the meaning representation as chips"),
         Aid(key="identical", label="a note where utterances are identical"),
     )
+    aids_script = "magnitude/aids.js"
     analysis = "magnitude"
     options_form = StandardForm
     minutes_per_item = 1.0

@@ -1,0 +1,404 @@
+// The rating page: keys, drafts, time, and the place that is kept.
+// The page is a plain form that can be sent without any of this.
+
+const form = document.querySelector("#work");
+const words = form.dataset;
+const statusLine = document.querySelector("#status");
+const main = form.querySelector(".actions .main");
+const unsaved = document.querySelector("#unsaved");
+const questions = [...form.querySelectorAll("[data-question]")];
+const loadedAt = performance.now();
+
+const say = (text) => {
+  if (statusLine.textContent !== text) statusLine.textContent = text;
+};
+
+// --- what a browser may refuse to keep -----------------------------------------
+
+function remember(store, key, text) {
+  try {
+    if (text === null) store().removeItem(key);
+    else store().setItem(key, text);
+  } catch (error) {
+    if (!(error instanceof DOMException)) throw error;
+  }
+}
+
+function recall(store, key) {
+  try {
+    return store().getItem(key);
+  } catch (error) {
+    if (!(error instanceof DOMException)) throw error;
+    return null;
+  }
+}
+
+const local = () => localStorage;
+const tab = () => sessionStorage;
+
+// --- questions -------------------------------------------------------------------
+
+const controlsOf = (question) => [...question.querySelectorAll("input:enabled")];
+
+const isAnswered = (question) =>
+  controlsOf(question).some((one) => (one.type === "radio" ? one.checked : one.value.trim()));
+
+const nextUnanswered = (after = -1) =>
+  questions.find((one, place) => place > after && !isAnswered(one)) ??
+  questions.find((one) => !isAnswered(one));
+
+let current = null;
+
+function setCurrent(question) {
+  current = question;
+  for (const one of questions) one.classList.toggle("current", one === question);
+}
+
+function goTo(question) {
+  const controls = controlsOf(question);
+  (controls.find((one) => one.checked) ?? controls[0])?.focus();
+  setCurrent(question);
+}
+
+form.addEventListener("focusin", (event) => {
+  const question = event.target.closest("[data-question]");
+  if (question) setCurrent(question);
+});
+
+// --- keys ------------------------------------------------------------------------
+
+const keysDialog = document.querySelector("#keys");
+const switches = {};
+
+for (const box of keysDialog.querySelectorAll("[data-switch]")) {
+  const key = `evalsite:${box.dataset.switch}`;
+  box.checked = (recall(local, key) ?? box.dataset.default) === "on";
+  switches[box.dataset.switch] = box;
+  box.addEventListener("change", () => {
+    remember(local, key, box.checked ? "on" : "off");
+    form.classList.toggle("keys-on", switches.keys.checked);
+  });
+}
+form.classList.toggle("keys-on", switches.keys.checked);
+
+const opener = document.querySelector("[data-open=keys]");
+opener.parentElement.hidden = false;
+opener.addEventListener("click", () => keysDialog.showModal());
+
+function step(by) {
+  const place = questions.indexOf(current);
+  if (place < 0) goTo(nextUnanswered() ?? questions[0]);
+  else goTo(questions[Math.min(Math.max(place + by, 0), questions.length - 1)]);
+}
+
+const commands = {
+  j: () => step(1),
+  k: () => step(-1),
+  x: () => document.querySelector("#report")?.click(),
+  "?": () => keysDialog.showModal(),
+};
+
+const keyed = (question, key) =>
+  question && controlsOf(question).find((one) => one.dataset.key === key);
+
+function choose(key) {
+  // a digit answers the current question; a letter the question that offers it
+  const first = current ?? nextUnanswered() ?? questions[0];
+  const choices = /[0-9]/.test(key) ? [first] : [first, ...questions];
+  const asked = choices.find((one) => keyed(one, key));
+  if (!asked) return false;
+  const radio = keyed(asked, key);
+  radio.checked = true;
+  radio.focus();
+  setCurrent(asked);
+  radio.dispatchEvent(new Event("change", { bubbles: true }));
+  const next = nextUnanswered(questions.indexOf(asked));
+  if (next) goTo(next);
+  else if (switches.advance?.checked) save();
+  return true;
+}
+
+// Typing a score with no box chosen: the first empty box takes the very same key press.
+function startTyping(key) {
+  if (!/^[0-9]$/.test(key)) return;
+  const empty = questions.find((one) => one.querySelector(".number:enabled") && !isAnswered(one));
+  if (empty) goTo(empty);
+}
+
+const save = () => main.click();
+
+function onEnter(event) {
+  const { target } = event;
+  if (target.matches("textarea") ? !event.ctrlKey : target.matches("a, button, summary")) return;
+  if (event.repeat || event.altKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const boxes = [...form.querySelectorAll(".number:enabled")];
+  const next = boxes[boxes.indexOf(target) + 1];
+  if (boxes.includes(target) && next) next.focus();
+  else save();
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.isComposing || event.defaultPrevented) return;
+  if (document.querySelector("dialog[open]")) return;
+  if (event.key === "Enter") {
+    onEnter(event);
+    return;
+  }
+  if (event.ctrlKey || event.altKey || event.metaKey || !switches.keys.checked) return;
+  if (event.target.matches("textarea, input:not([type=radio], [type=checkbox])")) return;
+  const key = event.key.toLowerCase();
+  if (commands[key]) {
+    event.preventDefault();
+    commands[key]();
+  } else if (choose(key)) event.preventDefault();
+  else startTyping(key);
+});
+
+// --- drafts ----------------------------------------------------------------------
+
+const key = `evalsite:draft:${location.pathname}`;
+const PAUSES = [1000, 2000, 4000, 8000];
+
+let timer = null;
+let tries = 0;
+let underway = null;
+let isChanged = false;
+let isSure = false;
+
+const isHidden = (name) => form.querySelector(`[name="${name}"]`).type === "hidden";
+const answers = () => [...new FormData(form)].filter(([name]) => !isHidden(name));
+
+function onChange() {
+  if (!words.draft) return;
+  isChanged = true;
+  isSure = false;
+  remember(local, key, JSON.stringify(answers()));
+  wait(600);
+}
+
+function wait(pause) {
+  clearTimeout(timer);
+  timer = setTimeout(sendDraft, pause);
+}
+
+// Resolves to whether the server could be reached; one at a time, so that none overtakes another.
+function sendDraft() {
+  clearTimeout(timer);
+  underway ??= postDraft().finally(() => (underway = null));
+  return underway;
+}
+
+async function postDraft() {
+  isChanged = false;
+  const slow = setTimeout(() => say(words.saving), 300);
+  const response = await post(15_000);
+  clearTimeout(slow);
+  if (response === null || response.status >= 500 || [408, 429].includes(response.status)) {
+    isChanged = true;
+    say(words.unsaved);
+    wait(PAUSES[Math.min(tries++, PAUSES.length - 1)]);
+    return false;
+  }
+  tries = 0;
+  if (response.ok || response.status === 409) await noteSaved(response);
+  else say(words.refused);
+  if (isChanged) wait(600);
+  return true;
+}
+
+async function noteSaved(response) {
+  if (!isChanged) remember(local, key, null);
+  if (!unsaved.hidden) {
+    unsaved.hidden = true;
+    main.focus();
+  }
+  if (!response.ok) {
+    say(words.lapsed);
+    return;
+  }
+  const time = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  say(`${words.saved} ${time}`);
+  const { lease_until: until } = await response.json();
+  if (until) keepUntil(until, response.headers.get("Date"));
+}
+
+async function post(patience) {
+  try {
+    return await fetch(words.draft, {
+      method: "POST",
+      body: new URLSearchParams(new FormData(form)),
+      credentials: "omit",
+      redirect: "manual",
+      signal: AbortSignal.timeout(patience),
+    });
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof DOMException) return null;
+    throw error;
+  }
+}
+
+// What never reached the server comes back, unless the server shows what it was sent last.
+function restore() {
+  const sent = recall(tab, "evalsite:sent");
+  remember(tab, "evalsite:sent", null);
+  if (sent && (sent !== key || document.querySelector(".problem[autofocus]"))) {
+    remember(local, sent, null);
+  }
+  const kept = recall(local, key);
+  if (!kept || !words.draft) return;
+  let isBack = false;
+  for (const [name, value] of JSON.parse(kept)) {
+    for (const control of form.querySelectorAll(`[name="${name}"]:enabled`)) {
+      if (control.type === "radio") {
+        if (control.value !== value || control.checked) continue;
+        control.checked = true;
+      } else {
+        if (control.value === value) continue;
+        control.value = value;
+      }
+      isBack = true;
+    }
+  }
+  if (!isBack) return;
+  say(words.restored);
+  onChange();
+}
+
+form.addEventListener("input", onChange);
+form.addEventListener("change", onChange);
+
+// --- sending ---------------------------------------------------------------------
+
+// Plain sending stays the rule. Only while a draft is on its way, or could not be saved, is the
+// server asked first, for else the browser's own error page would take the place of the answers.
+form.addEventListener("submit", (event) => {
+  fillIn();
+  if (isSure || !words.draft || (!underway && tries === 0)) {
+    clearTimeout(timer);
+    isChanged = false;
+    remember(tab, "evalsite:sent", key);
+    return;
+  }
+  event.preventDefault();
+  settle(event.submitter);
+});
+
+async function settle(button) {
+  isSure = await sendDraft();
+  unsaved.hidden = isSure;
+  if (isSure) form.requestSubmit(button);
+  else unsaved.focus();
+}
+
+unsaved.querySelector("button").addEventListener("click", () => settle(main));
+
+addEventListener("pagehide", () => {
+  if (!words.draft || !isChanged) return;
+  const body = new URLSearchParams(new FormData(form));
+  // nobody is left to tell whether it arrived; if it did not, the copy in local storage stays
+  const options = { method: "POST", body, credentials: "omit", keepalive: true };
+  fetch(words.draft, options).catch(() => null);
+});
+
+// --- time ------------------------------------------------------------------------
+
+const IDLE = 60_000;
+let activeMs = 0;
+let usedAt = document.hidden ? null : performance.now();
+let firstMs = null;
+
+// The time since the last use counts, but never more than a minute of it.
+function countUse() {
+  const now = performance.now();
+  if (usedAt !== null) activeMs += Math.min(now - usedAt, IDLE);
+  usedAt = document.hidden ? null : now;
+}
+
+for (const use of ["pointerdown", "pointermove", "keydown", "wheel", "touchstart", "scroll"]) {
+  addEventListener(use, countUse, { passive: true, capture: true });
+}
+document.addEventListener("visibilitychange", () => {
+  countUse();
+  checkLease();
+});
+form.addEventListener("input", () => (firstMs ??= performance.now() - loadedAt));
+form.addEventListener("change", () => (firstMs ??= performance.now() - loadedAt));
+
+function fillIn() {
+  countUse();
+  const width = ["narrow", "medium", "wide"][
+    matchMedia("(min-width: 62em)").matches + matchMedia("(min-width: 44em)").matches
+  ];
+  const turn = matchMedia("(orientation: portrait)").matches ? "portrait" : "landscape";
+  form.elements.device.value = `${width}-${turn}`;
+  form.elements.client_ms.value = Math.round(performance.now() - loadedAt);
+  form.elements.active_ms.value = Math.round(activeMs);
+  form.elements.first_ms.value = firstMs === null ? "" : Math.round(firstMs);
+}
+
+// --- the place that is kept --------------------------------------------------------
+
+const still = document.querySelector("#still");
+const WARNING = 5 * 60_000;
+let lapsesAt = null;
+let asksAt = null;
+let leaseTimer = null;
+
+// Only the time that is left comes from the server: the browser's clock may be wrong by years.
+function keepUntil(until, serverNow) {
+  const left = Date.parse(until) - Date.parse(serverNow);
+  if (!still || Number.isNaN(left)) return;
+  lapsesAt = Date.now() + left;
+  asksAt = lapsesAt - Math.min(WARNING, left / 2);
+  checkLease();
+}
+
+function checkLease() {
+  clearTimeout(leaseTimer);
+  if (lapsesAt === null) return;
+  const now = Date.now();
+  if (now >= lapsesAt) {
+    still.close();
+    say(words.lapsed);
+    return;
+  }
+  if (now >= asksAt && !still.open) {
+    keysDialog.close();
+    still.showModal();
+  }
+  leaseTimer = setTimeout(checkLease, (now < asksAt ? asksAt : lapsesAt) - now + 50);
+}
+
+still?.addEventListener("close", () => {
+  if (Date.now() < lapsesAt) sendDraft();
+});
+
+// --- what is in view ----------------------------------------------------------------
+
+const context = document.querySelector("#context");
+const peek = document.querySelector(".peek");
+if (context && peek) {
+  new IntersectionObserver(([entry]) => (peek.hidden = entry.isIntersecting)).observe(context);
+}
+
+// The pinned standard covers no box that gets the focus; a very tall one is not pinned whole.
+const standard = document.querySelector(".live .standard");
+function makeRoom() {
+  standard.classList.remove("tall");
+  const isTall = standard.offsetHeight > innerHeight * 0.45;
+  standard.classList.toggle("tall", isTall);
+  const pinned = [standard, standard.querySelector(".standard-score")].find(
+    (one) => getComputedStyle(one).position === "sticky",
+  );
+  const room = pinned ? `${pinned.offsetHeight + 16}px` : "";
+  document.documentElement.style.scrollPaddingBlockStart = room;
+}
+if (standard) {
+  makeRoom();
+  addEventListener("resize", makeRoom);
+}
+
+setCurrent(questions.every(isAnswered) ? null : nextUnanswered());
+restore();
+if (words.leaseUntil) keepUntil(words.leaseUntil, words.now);
