@@ -8,7 +8,9 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from django.template.loader import render_to_string
 
+from evalsite.annotation.display import view_example
 from evalsite.protocol import Magnitude, get_protocol
 from evalsite.studies.gold import check_gold, count_met, feedback
 
@@ -193,6 +195,23 @@ def test_standard_is_the_studys_unless_the_item_brings_its_own(config):
     assert config.standard_score(options, {"mr": "name[X]"}) == 500
     assert config.standard_score(options, {"mr": "name[X]", "standard_score": "250"}) == 250
     assert config.standard_score(options, {"mr": "name[X]", "standard_score": ""}) == 500
+
+
+def test_worked_example_is_shown_in_the_real_layout_with_its_scores(config):
+    (example,) = config.worked_examples
+    other = config.default_options | {"standard_score": 500}
+
+    page = render_to_string(
+        config.item_template,
+        {"frame": "annotation/example.html", "item": view_example(config, example, other)},
+    )
+
+    words = squeeze(html.unescape(re.sub(r"<[^>]*>", "", page)))
+    assert "Here is the STANDARD to relate to: Meaning representation: name[Aromi]," in words
+    assert "Informativeness 100 Here is the TASK for you: Meaning representation:" in words
+    assert "<mark>area[city centre]</mark>" in page
+    assert re.findall(r'value="(\d+)" disabled', page) == ["70", "100", "90"]
+    assert "500" not in words
 
 
 # --- practice -------------------------------------------------------------------
