@@ -128,13 +128,17 @@ InputKind = Literal["text", "meaning representation", "dialogue", "review", "who
 
 @dataclass(frozen=True, kw_only=True)
 class InputColumn:
-    """A column of a batch that belongs to the item: its name, kind, and other names it goes by."""
+    """A column of a batch that belongs to the item: its name, kind, and other names it goes by.
+
+    Columns with the same word in `together` are filled in all of them or in none.
+    """
 
     name: str
     label: str
     kind: InputKind = "text"
     aliases: tuple[str, ...] = ()
     is_required: bool = True
+    together: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

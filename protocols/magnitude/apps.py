@@ -63,15 +63,20 @@ class MagnitudeConfig(ProtocolConfig):
             label="Meaning representation of the standard",
             kind="meaning representation",
             is_required=False,
+            together="standard",
         ),
         InputColumn(
-            name="standard_utterance", label="Utterance of the standard", is_required=False
+            name="standard_utterance",
+            label="Utterance of the standard",
+            is_required=False,
+            together="standard",
         ),
         InputColumn(
             name="standard_score",
             label="Score of the standard",
             kind="whole number",
             is_required=False,
+            together="standard",
         ),
     )
     outputs = (3, 3)

@@ -1,0 +1,361 @@
+"""Rows put together to items, and checked against their protocol and their study."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from django.core.exceptions import ValidationError
+
+from evalsite.exchange.faults import Fault
+from evalsite.exchange.mapping import Plan
+from evalsite.exchange.names import (
+    MAX_KEY,
+    Names,
+    check_id,
+    check_system,
+    find_known,
+    find_last_row_number,
+)
+from evalsite.exchange.reading import Row
+from evalsite.exchange.remarks import Remarks, SystemNames, find_missing_systems
+from evalsite.exchange.rows import OutputCells, RowValues, check_cells, split_row
+from evalsite.exchange.values import CheckedItem, CheckedOutput, name_group
+from evalsite.protocol import InputColumn
+from evalsite.studies.gold import check_gold
+from evalsite.studies.models import Item, Study
+
+_WHOLE = re.compile(r"[1-9][0-9]{0,5}")
+_KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
+_FLAG = {"": False, "no": False, "yes": True}
+
+
+@dataclass(slots=True)
+class _Output:
+    """One output in the making. `shared` is of its own row: see `ItemChecker.is_single`."""
+
+    system: str
+    text: str
+    line: int
+    record: int
+    shared: dict[str, str]
+    extra: dict[str, str]
+
+
+@dataclass(slots=True)
+class _Item:
+    """One item in the making, from its first row on."""
+
+    key: str
+    line: int
+    record: int
+    shared: dict[str, str]
+    outputs: list[_Output] = field(default_factory=list)
+    # an output of it could not be taken, which is told already: its number is not checked
+    is_short: bool = False
+
+
+class ItemChecker:
+    """Takes rows one by one; then gives the items, all faults, and what to look at."""
+
+    def __init__(self, study: Study, header: list[str], plan: Plan) -> None:
+        self.config = study.config
+        self.header = header
+        self.plan = plan
+        # one output an item: rows under one id are items of their own, in a group of that name
+        self.is_single = self.config.outputs[1] == 1
+        self.faults: list[Fault] = []
+        self.remarks = Remarks()
+        self.rows = 0
+        self._keys, systems = find_known(study)
+        self._last_row = find_last_row_number(self._keys)
+        self._items: dict[str, _Item] = {}
+        self._spoiled: set[str] = set()
+        self._key_names = Names(self._keys)
+        self._system_names = Names(systems)
+        self._checked_systems: dict[str, bool] = {}
+        self._group_names = {"group": Names(), "cluster": Names()}
+
+    # rows
+
+    def add(self, row: Row) -> None:
+        """The row belongs to its item, or its faults are known."""
+        self.rows += 1
+        faults = check_cells(row, self.header)
+        if faults:
+            self.faults += faults
+            if self.plan.item is not None and self.plan.item < len(row.cells):
+                self._spoiled.add(row.cells[self.plan.item])
+            return
+        values = split_row(row, self.plan, self.header)
+        key = values.item
+        if key is None:
+            key = f"row-{self._last_row + values.record:04}"
+        item = self._items.get(key)
+        if item is None:
+            item = self._items[key] = self._start(key, values)
+        elif self.plan.is_wide:
+            message = f"Item “{key}” stands in line {item.line} already. Remove one of the two."
+            self._fault(message, values, self._item_column)
+            return
+        else:
+            self._compare(item, values)
+        for cells in values.outputs:
+            self._add_output(item, cells, values)
+
+    def _start(self, key: str, values: RowValues) -> _Item:
+        item = _Item(key, values.line, values.record, values.shared)
+        if problem := self._find_key_problem(key, values.line):
+            item.is_short = True
+            self._fault(problem, values, self._item_column)
+        self._check_inputs(values)
+        self._check_groups(values)
+        if not self.is_single:
+            self._check_kind(values)
+        return item
+
+    def _find_key_problem(self, key: str, line: int) -> str:
+        if problem := check_id(key):
+            return problem
+        if key in self._keys:
+            return (
+                f"Item “{key}” is in the study already, from an earlier file. "
+                "Remove it here, or give it another id."
+            )
+        problem, other = self._key_names.meet(key, line)
+        if problem:
+            self._spoiled.add(other)
+        return problem
+
+    def _compare(self, item: _Item, values: RowValues) -> None:
+        """What belongs to the item as a whole is the same in all of its rows."""
+        for name, text in values.shared.items():
+            if text == item.shared[name] or (self.is_single and self._is_own(name)):
+                continue
+            message = (
+                f"Item “{item.key}” has another value here than in line {item.line}. "
+                "All rows of an item must agree."
+            )
+            self._fault(message, values, self._column(name))
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a field may differ between rows under one id that are items of their own."""
+        return name == "kind" or name.startswith("gold_")
+
+    # parts of a row
+
+    def _check_inputs(self, values: RowValues) -> None:
+        filled = {name for name, text in values.shared.items() if text.strip()}
+        for column in self.config.inputs:
+            name = self._column(column.name)
+            if column.name not in filled:
+                if problem := self._find_gap(column, filled):
+                    self._fault(problem, values, name)
+                continue
+            text = values.shared[column.name]
+            if column.kind == "whole number" and not _WHOLE.fullmatch(text):
+                message = f"“{text[:20]}” must be a whole number from 1 to 999999, in plain digits."
+                self._fault(message, values, name)
+            self.remarks.check_text(text, values.line, values.record, name)
+
+    def _find_gap(self, column: InputColumn, filled: set[str]) -> str:
+        """What is wrong with leaving this column empty, as a sentence; "" if it may be."""
+        if column.is_required:
+            return "The cell is empty, but the protocol shows this text. Fill it in."
+        partners = [
+            other.name
+            for other in self.config.inputs
+            if column.together and other.together == column.together and other.name in filled
+        ]
+        if not partners:
+            return ""
+        return (
+            f"The cell is empty, but {partners[0]} is filled. "
+            "These columns go together: fill all of them, or none."
+        )
+
+    def _check_groups(self, values: RowValues) -> None:
+        for name, names in self._group_names.items():
+            text = values.shared.get(name, "")
+            if not text:
+                continue
+            problem = check_id(text) or names.meet(text, values.line)[0]
+            if problem:
+                self._fault(problem, values, self._column(name))
+
+    def _check_kind(self, values: RowValues) -> None:
+        text = values.shared.get("kind", "")
+        if text and text not in _KINDS:
+            message = f"“{text[:40]}” is not a kind of item. Use {', '.join(_KINDS)}."
+            self._fault(message, values, self._column("kind"))
+
+    def _add_output(self, item: _Item, cells: OutputCells, values: RowValues) -> None:
+        """The output belongs to the item, unless something about it is wrong."""
+        if self.is_single:
+            self._check_kind(values)
+        self._check_text(cells, values)
+        if problem := self._check_system(cells.system, values.line):
+            self._fault(problem, values, cells.system_column)
+            item.is_short = True
+            return
+        twin = next((one for one in item.outputs if one.system == cells.system), None)
+        if twin:
+            message = (
+                f"Item “{item.key}” has two outputs of system “{cells.system}”, "
+                f"here and in line {twin.line}. Remove one."
+            )
+            self._fault(message, values, cells.system_column)
+            item.is_short = True
+            return
+        item.outputs.append(
+            _Output(
+                cells.system, cells.text, values.line, values.record, values.shared, values.extra
+            )
+        )
+
+    def _check_text(self, cells: OutputCells, values: RowValues) -> None:
+        flag = _FLAG.get(cells.is_empty)
+        if flag is None:
+            message = f"“{cells.is_empty[:20]}” must be yes, no or nothing."
+            self._fault(message, values, cells.flag_column)
+        elif flag and cells.text:
+            message = "The output is marked as empty, but holds a text. Correct one of the two."
+            self._fault(message, values, cells.text_column)
+        elif not flag and not cells.text.strip():
+            message = (
+                "The output is empty. If the system gave nothing, say so: add a column "
+                "output_is_empty with yes in this row."
+            )
+            self._fault(message, values, cells.text_column)
+        else:
+            self.remarks.check_text(cells.text, values.line, values.record, cells.text_column)
+
+    def _check_system(self, name: str, line: int) -> str:
+        if self._checked_systems.get(name):
+            return ""
+        problem = check_system(name) or self._system_names.meet(name, line)[0]
+        self._checked_systems[name] = not problem
+        return problem
+
+    # whole items
+
+    def finish(self) -> list[CheckedItem]:
+        """All rows are read: what only whole items show is checked, and the items are made."""
+        for item in self._items.values():
+            if not item.is_short and item.key not in self._spoiled:
+                self._check_count(item)
+        if self.faults:
+            return []
+        items = [made for item in self._items.values() for made in self._make(item)]
+        if not self.faults:
+            self._look_at(items)
+        return items if not self.faults else []
+
+    def _check_count(self, item: _Item) -> None:
+        least, most = self.config.outputs
+        found = len(item.outputs)
+        if self.is_single or least <= found <= most:
+            return
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        plural = "" if found == 1 else "s"
+        message = f"Item “{item.key}” has {found} output{plural}; the protocol wants {wanted}."
+        self.faults.append(Fault(message, line=item.line, record=item.record))
+
+    def _make(self, item: _Item) -> Iterator[CheckedItem]:
+        if not self.is_single:
+            yield self._make_one(item, item.key, "", item.outputs, _merge_extra(item.outputs))
+            return
+        for number, output in enumerate(item.outputs, start=1):
+            if len(item.outputs) == 1:
+                yield self._make_one(item, item.key, "", [output], dict(output.extra))
+                continue
+            key = f"{item.key}/{number}"
+            if len(key) > MAX_KEY or key in self._keys or key in self._items:
+                message = (
+                    f"Item “{item.key}” has several outputs, each shown for itself, but the id "
+                    f"“{key}” for one of them is too long or taken. Choose another id."
+                )
+                self._fault(message, output)
+            extra = {**output.extra, "item": item.key}
+            yield self._make_one(item, key, item.key, [output], extra)
+
+    def _make_one(
+        self, item: _Item, key: str, group: str, outputs: list[_Output], extra: dict[str, object]
+    ) -> CheckedItem:
+        first = outputs[0]
+        shared = first.shared
+        inputs = {
+            column.name: shared[column.name]
+            for column in self.config.inputs
+            if shared.get(column.name, "").strip()
+        }
+        kind = shared.get("kind") or Item.Kind.MAIN
+        return CheckedItem(
+            key=key,
+            group=shared.get("group") or group or name_group(inputs),
+            cluster=shared.get("cluster", ""),
+            kind=str(kind),
+            inputs=inputs,
+            extra=extra,
+            gold=self._read_gold(first, kind, [output.system for output in outputs]),
+            outputs=tuple(CheckedOutput(output.system, output.text) for output in outputs),
+            line=first.line,
+            record=first.record,
+        )
+
+    def _read_gold(self, first: _Output, kind: str, systems: list[str]) -> dict[str, str]:
+        gold = {}
+        for criterion in self.config.criteria:
+            field_name = f"gold_{criterion.key}"
+            text = first.shared.get(field_name, "")
+            if not text.strip():
+                continue
+            gold[criterion.key] = text
+            try:
+                check_gold(criterion, text, systems)
+            except ValidationError as error:
+                message = " ".join(error.messages).removeprefix(f"{field_name}: ")
+                self._fault(message, first, self._column(field_name))
+        if kind in (Item.Kind.GOLD, Item.Kind.ATTENTION) and not gold:
+            message = f"An item of kind {kind} needs a right answer in a gold column."
+            self._fault(message, first, self._column("kind"))
+        if why := first.shared.get("gold_why", ""):
+            gold["why"] = why
+        return gold
+
+    def _look_at(self, items: list[CheckedItem]) -> None:
+        systems = SystemNames(output.system for item in items for output in item.outputs)
+        for item in items:
+            texts = [output.text for output in item.outputs]
+            self.remarks.check_identical(texts, item.line, item.record)
+            if any(systems.stand_in(text) for text in (*texts, *item.inputs.values())):
+                message = "Items whose texts name a system, which tells participants what they rate"
+                self.remarks.add(message, item.line, item.record)
+        self.remarks.extend(
+            find_missing_systems(
+                (item.group, [output.system for output in item.outputs]) for item in items
+            )
+        )
+
+    # telling
+
+    def _column(self, name: str) -> str:
+        """The file's own name of the column that a field stands in."""
+        number = self.plan.shared.get(name)
+        return name if number is None else self.header[number]
+
+    @property
+    def _item_column(self) -> str:
+        return "" if self.plan.item is None else self.header[self.plan.item]
+
+    def _fault(self, message: str, place: RowValues | _Output, column: str = "") -> None:
+        self.faults.append(Fault(message, column=column, line=place.line, record=place.record))
+
+
+def _merge_extra(outputs: list[_Output]) -> dict[str, object]:
+    """Metadata of an item; where its rows differ, by system."""
+    merged: dict[str, object] = {}
+    for column in dict.fromkeys(name for output in outputs for name in output.extra):
+        values = {output.system: output.extra.get(column, "") for output in outputs}
+        first, *others = dict.fromkeys(values.values())
+        merged[column] = values if others else first
+    return merged
