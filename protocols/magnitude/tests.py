@@ -148,6 +148,7 @@ def test_wording_kept_in_the_instructions_is_the_documents(sentence, instruction
     [
         "what a tourist information system might say to someone looking for",
         "The goal is to improve what the tourist information system says.",
+        "The utterances were made by automatic language generation systems.",
         "with the score that the utterance has for its informativeness",
         "If the first utterance seems twice less informative than the standard but twice more "
         "informative than the second, give the first half of the standard’s score, and the second "
@@ -203,7 +204,11 @@ def test_worked_example_is_shown_in_the_real_layout_with_its_scores(config):
 
     page = render_to_string(
         config.item_template,
-        {"frame": "annotation/example.html", "item": view_example(config, example, other)},
+        {
+            "frame": "annotation/example.html",
+            "layout": config.layout,
+            "item": view_example(config, example, other),
+        },
     )
 
     words = squeeze(html.unescape(re.sub(r"<[^>]*>", "", page)))
