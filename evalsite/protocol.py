@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from django.apps import AppConfig, apps
@@ -225,6 +226,7 @@ class ProtocolConfig(AppConfig):
     has_highlight: bool = False
     has_note: bool = False
     minutes_per_item: float = 1.0
+    demo_texts: Mapping[str, str] = MappingProxyType({})  # title, headline, summary of its demo
     analysis: str
     script: str = ""  # a script of its own, under static/<name>/
     style: str = ""

@@ -63,6 +63,8 @@ def run_job_task(job_id: str) -> None:
 
 def run_job(job: Job) -> Job:
     """The job has run: done with its result, or failed with the reason a researcher reads."""
+    if job.state == Job.State.DONE:
+        return job
     Job.objects.filter(pk=job.pk).update(state=Job.State.RUNNING, heartbeat_at=timezone.now())
     try:
         result = _KINDS[job.kind](job)

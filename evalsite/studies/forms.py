@@ -66,6 +66,7 @@ class Section:
     title: str
     note: str
     fields: list[forms.BoundField]
+    is_paired: bool  # short fields, which stand two in a row
 
 
 class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -233,7 +234,13 @@ def settings_sections(form: SettingsForm, options: forms.Form | None) -> Iterato
             fields = list(options) if options is not None else []
         is_locked = form.is_frozen and key in ("options", "work")
         if fields:
-            yield Section(key=key, title=title, note=_LOCKED if is_locked else note, fields=fields)
+            yield Section(
+                key=key,
+                title=title,
+                note=_LOCKED if is_locked else note,
+                fields=fields,
+                is_paired=key in ("work", "pay"),
+            )
 
 
 def make_options_form(study: Study, data: Any = None) -> forms.Form | None:

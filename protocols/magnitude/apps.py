@@ -114,6 +114,14 @@ class MagnitudeConfig(ProtocolConfig):
     analysis = "magnitude"
     options_form = StandardForm
     minutes_per_item = 1.0
+    demo_texts = {
+        "title": "Restaurant descriptions",
+        "headline": "How much do these restaurant descriptions tell you?",
+        "summary": (
+            "You will read short descriptions that a computer wrote about places to eat. For each "
+            "one you type a number that says how much of the given information it gets across."
+        ),
+    }
 
     def is_eligible(self, answers: Mapping[str, str]) -> bool:
         """First language English, learned as British or American English."""

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0, interactive=False)
         call_command("collectstatic", verbosity=0, interactive=False)
         if demo:
-            call_command("demo", "--first")
+            call_command("demo", "--first", "--at", f"http://{HOST}:{port}")
         site = Site(port)
         try:
             site.start()

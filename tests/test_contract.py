@@ -1,0 +1,211 @@
+"""What every protocol must keep. The suite finds installed protocols by itself."""
+
+import json
+from random import Random
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import resolve
+
+from evalsite.annotation.display import question_names
+from evalsite.annotation.launch import launch_study
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.simulation import Crowd, Visitor, simulate_crowd
+from evalsite.exchange.checking import check_file
+from evalsite.exchange.demo import import_example
+from evalsite.jobs.services import run_job
+from evalsite.lib.clock import now
+from evalsite.protocol import Likert, ProtocolConfig, installed_protocols
+from evalsite.studies.gold import check_gold
+from evalsite.studies.models import Item, Output, Study, System
+from tests.factories import make_study, make_user
+
+pytestmark = pytest.mark.django_db
+
+# save, redirect, next page (design: 14), besides BEGIN and COMMIT
+MOST_QUERIES = 14
+
+
+@pytest.fixture(params=sorted(installed_protocols()))
+def config(request: pytest.FixtureRequest) -> ProtocolConfig:
+    return installed_protocols()[request.param]
+
+
+def make_live(config: ProtocolConfig, **fields: Any) -> Study:
+    """A live demo study of this protocol with its own example batch."""
+    study = make_study(protocol=config.label, items=0, is_demo=True, **fields)
+    import_example(study, by=make_user())
+    run_job(launch_study(study=study, by=make_user()))
+    study.refresh_from_db()
+    return study
+
+
+class Reader(Visitor):
+    """A visitor that keeps every page it saw, and stops before its first rating."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(Crowd(study, "reader"), Random(1), now(), latest=now())
+        self.pages: list[tuple[str, str]] = []
+
+    def _get(self, address: str) -> Any:
+        page, address = super()._get(address)
+        self.pages.append((address, page.content.decode()))
+        return page, address
+
+    def _walks_away(self, address: str) -> bool:
+        return resolve(urlsplit(address).path).url_name == "rating-page"
+
+
+def open_rating_page(study: Study) -> str:
+    """The address of the first rating page of a new participant."""
+    reader = Reader(study)
+    reader.take_part(is_pilot=False)
+    return reader.pages[-1][0]
+
+
+def test_instrument_is_declared_whole(config):
+    keys = [criterion.key for criterion in config.criteria]
+
+    assert keys
+    assert len(keys) == len(set(keys))
+    for criterion in config.criteria:
+        assert criterion.label
+        assert criterion.definition
+        if isinstance(criterion.scale, Likert):
+            points = [point.value for point in criterion.scale.points]
+            assert points == list(range(points[0], points[0] + len(points)))
+            assert all(point.label for point in criterion.scale.points)
+    for text in (config.title, config.summary, config.origin, config.instructions_title):
+        assert text
+    assert config.instructions.strip()
+    assert config.inputs
+    assert 1 <= config.outputs[0] <= config.outputs[1]
+    json.dumps(config.describe())
+
+
+def test_examples_and_practice_fit_the_instrument(config):
+    required = {column.name for column in config.inputs if column.is_required}
+    columns = {column.name for column in config.inputs}
+    fewest, most = config.outputs
+
+    assert config.practice
+    for example in (*config.worked_examples, *config.practice):
+        assert required <= set(example.inputs) <= columns
+        assert fewest <= len(example.outputs) <= most
+        assert set(example.ratings) <= set(config.criterion_by_key)
+        for key, text in example.gold.items():
+            check_gold(config.criterion_by_key[key], text, example.outputs)
+        for column, passages in example.marked.items():
+            assert all(passage in example.inputs[column] for passage in passages)
+
+
+def test_defaults_pass_the_protocols_own_form(config):
+    if config.options_form is None:
+        assert config.default_options == {}
+    else:
+        form = config.options_form(config.default_options)
+        assert form.is_valid(), form.errors
+
+
+def test_example_batch_is_ready_to_import(config):
+    study = make_study(protocol=config.label, items=0)
+
+    with config.example_batch.open("rb") as source:
+        checked = check_file(source, study=study)
+
+    assert checked.faults == []
+    assert len(checked.items) >= 10
+    assert len(checked.systems) >= 2
+
+
+def test_crowd_rates_all_of_the_example_batch(config):
+    study = make_live(config, k=1)
+    items = Item.objects.main().filter(study=study).count()
+
+    for _ in simulate_crowd(study, participants=items, seed="contract"):
+        if Annotation.objects.filter(study=study).counted().count() >= items:
+            break
+
+    counted = Annotation.objects.filter(study=study).counted()
+    assert counted.count() == items
+    assert set(Annotation.objects.filter(study=study).values_list("origin", flat=True)) == {
+        "simulated"
+    }
+    for annotation in counted.prefetch_related("ratings", "item__outputs"):
+        outputs = annotation.item.outputs.count()
+        assert len(annotation.ratings.all()) == len(question_names(config, outputs))
+
+
+def test_empty_form_is_refused_and_says_what_is_missing(config):
+    study = make_live(config)
+    page = open_rating_page(study)
+    client = Client()
+    state = client.get(page).context["state"]
+
+    response = client.post(page, {"state": state, "go": "next"})
+
+    assert response.status_code == 422
+    asked = [question.name for question in response.context["item"].questions]
+    assert [name for name, _ in response.context["errors"]] == asked
+    html = response.content.decode()
+    assert html.count('class="error"') >= len(asked)
+    assert "<title>Error: " in html
+    assert not Rating.objects.filter(study=study, annotation__item__kind="main").exists()
+
+
+def test_saving_and_going_on_takes_a_bounded_number_of_queries(config):
+    study = make_live(config, k=3)
+    page = open_rating_page(study)
+    visitor = Reader(study)
+    client = Client()
+    answers = visitor._rate({"state": client.get(page).context["state"]})
+
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        response = client.post(page, answers, follow=True)
+
+    assert response.status_code == 200
+    asked = [
+        query["sql"]
+        for query in queries
+        if not query["sql"].startswith(("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE"))
+    ]
+    assert len(asked) <= MOST_QUERIES, "\n".join(asked)
+
+
+def test_nothing_tells_a_participant_what_produced_an_output(config):
+    study = make_live(config)
+    reader = Reader(study)
+
+    reader.take_part(is_pilot=False)
+
+    texts = " ".join(
+        [str(item.inputs) for item in study.items.all()]
+        + [output.text for output in Output.objects.filter(study=study)]
+    )
+    secrets = [
+        *System.objects.filter(study=study).values_list("name", flat=True),
+        *Item.objects.main().filter(study=study).values_list("key", flat=True),
+        *study.batches.values_list("file_name", flat=True),
+    ]
+    for address, html in reader.pages:
+        for secret in secrets:
+            if secret in texts or secret in config.instructions:
+                continue  # the very word is part of what is judged
+            assert f">{secret}<" not in html
+            assert f'"{secret}"' not in html
+            assert secret not in address
+
+
+def test_version_freezes_the_instrument(config):
+    study = make_live(config)
+
+    content = study.version.content
+
+    assert content["instrument"] == json.loads(json.dumps(config.describe()))
+    assert content["texts"]["instructions"] == config.instructions
