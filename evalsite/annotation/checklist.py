@@ -9,7 +9,7 @@ from evalsite.lib.clock import now
 from evalsite.studies.changes import WITH_PLACEHOLDERS
 from evalsite.studies.models import Item, Study
 from evalsite.studies.starters import find_placeholders
-from evalsite.studies.summaries import count_of
+from evalsite.studies.summaries import count_of, list_of
 
 _NAMES = {"consent": "consent text"}
 
@@ -54,12 +54,11 @@ def _check_consent(study: Study) -> Check:
 
 
 def _check_placeholders(study: Study) -> Check:
-    found = [
-        f"{_NAMES.get(name, name)}: {mark}"
-        for name in WITH_PLACEHOLDERS
-        for mark in find_placeholders(getattr(study, name))
-    ]
-    problem = f"Replace these by your own words. {'; '.join(found)}" if found else ""
+    counts = {name: len(find_placeholders(getattr(study, name))) for name in WITH_PLACEHOLDERS}
+    places = [f"{count} in the {_NAMES.get(name, name)}" for name, count in counts.items() if count]
+    problem = ""
+    if places:
+        problem = f"Put your own words in place of every [REPLACE: …]. There are {list_of(places)}."
     return Check(label="No placeholder is left in the texts", problem=problem)
 
 

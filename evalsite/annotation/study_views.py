@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.checklist import check_launch
@@ -25,7 +24,7 @@ from evalsite.annotation.launch import (
 )
 from evalsite.annotation.pilot import start_pilot
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.pages import StudyView, has_role
+from evalsite.studies.pages import StudyView, has_role, study_url
 
 PAGE = 50
 
@@ -36,7 +35,7 @@ PAGE = 50
 @require_safe
 def show_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
     pilots = study.participants.filter(is_pilot=True).annotate(  # type: ignore[attr-defined]
-        answers=Count("annotations"), last=Max("annotations__submitted_at")
+        given=Count("annotations"), last=Max("annotations__submitted_at")
     )
     return TemplateResponse(
         request,
@@ -75,9 +74,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
         {
             "job": job,
             "can_restart": job is not None and (not job.is_open or job.is_stale),
-            "checks": [
-                (check, reverse(f"admin:{check.url_name}", args=[study.pk])) for check in checks
-            ],
+            "checks": [(check, study_url(check.url_name, study)) for check in checks],
             "is_ready": all(check.is_met for check in checks),
             "is_owner": has_role(request, study, Membership.Role.OWNER),
         },

@@ -6,7 +6,6 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import NoReverseMatch, reverse
 from django.views.decorators.http import require_safe
 
 from evalsite.results.next_steps import next_steps
@@ -18,7 +17,7 @@ from evalsite.results.progress import (
     progress_of,
 )
 from evalsite.studies.models import Study
-from evalsite.studies.pages import StudyView
+from evalsite.studies.pages import StudyView, study_url
 from evalsite.studies.summaries import count_of, format_money
 
 PAGE = 50
@@ -38,7 +37,7 @@ def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
             "steps": [
                 (step, url)
                 for step in next_steps(study, progress, activity)
-                if (url := _address(step.url_name, study))
+                if (url := study_url(step.url_name, study))
             ],
         },
     )
@@ -62,14 +61,6 @@ def _facts(study: Study, activity: Activity) -> list[tuple[str, str]]:
         planned = format_money(study.pay_per_set * activity.needed_sets, study.currency)
         facts.append(("Cost so far", f"{spent} of {planned}"))
     return facts
-
-
-def _address(url_name: str, study: Study) -> str:
-    """The page of a step, or nothing while no app offers that page."""
-    try:
-        return reverse(f"admin:{url_name}", args=[study.pk])
-    except NoReverseMatch:
-        return ""
 
 
 @require_safe

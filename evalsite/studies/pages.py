@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import NoReverseMatch, reverse
 
 from evalsite.studies.models import Membership, Study
 
@@ -57,3 +58,11 @@ def is_enough(rank: int, role: Membership.Role) -> bool:
 def has_role(request: HttpRequest, study: Study, role: Membership.Role) -> bool:
     """Whether this person has at least this role in the study; a superuser has every role."""
     return is_enough(held_rank(request, study), role)
+
+
+def study_url(name: str, study: Study) -> str:
+    """The address of a study's page; empty while no app offers one of this name."""
+    try:
+        return reverse(f"admin:{name}", args=[study.pk])
+    except NoReverseMatch:
+        return ""

@@ -28,6 +28,11 @@ def count_of(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def list_of(words: list[str]) -> str:
+    """The words as a sentence lists them: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
 def name_of_protocol(name: str) -> str:
     """The title of a protocol; its bare name when it is no longer installed."""
     config = installed_protocols().get(name)
