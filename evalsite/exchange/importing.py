@@ -1,0 +1,187 @@
+"""Checked items become a batch of the study: all of them, or none."""
+
+from collections.abc import Iterator
+from hashlib import file_digest
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.audit.models import AuditEntry
+from evalsite.exchange.checking import Checked, check_file
+from evalsite.exchange.models import Upload
+from evalsite.exchange.uploads import clean_file_name
+from evalsite.exchange.values import CheckedItem
+from evalsite.jobs.models import Job
+from evalsite.studies.models import Batch, Item, Output, Study, System
+from evalsite.studies.services import item_keys
+
+_CHUNK = 5_000
+_OPEN_JOB = (Job.State.WAITING, Job.State.RUNNING)
+
+
+def find_same_file(study: Study, sha256: str) -> Batch | None:
+    """The batch that this very file became earlier, if it did."""
+    return Batch.objects.filter(study=study, sha256=sha256).first()
+
+
+def import_batch(
+    *,
+    study: Study,
+    checked: Checked,
+    file_name: str,
+    sha256: str,
+    by: Any,
+    upload_key: UUID | None = None,
+) -> Batch:
+    """The file is a batch of the study, once: sent again, the batch that stands is returned."""
+    if same := find_same_file(study, sha256):
+        return same
+    if not checked.is_importable:
+        raise ValidationError("The file has faults, so nothing was imported. Correct them first.")
+    # made before the transaction, which holds SQLite's only writer lock
+    items = [_build_item(study, item) for item in checked.items]
+    try:
+        with transaction.atomic():
+            check_open_for_items(study)
+            batch = Batch.objects.create(
+                study=study,
+                file_name=clean_file_name(file_name),
+                sha256=sha256,
+                rows=checked.rows,
+                uploaded_by=by if getattr(by, "is_authenticated", False) else None,
+            )
+            _store(study, batch, items, checked)
+            Upload.objects.filter(pk=upload_key, study=study).update(batch=batch)
+            AuditEntry.objects.record(
+                "batch imported",
+                by=by,
+                study_id=study.pk,
+                batch=str(batch.pk),
+                rows=checked.rows,
+                items=len(items),
+                sha256=sha256,
+            )
+    except IntegrityError:
+        # the second of two clicks, or another file with the same ids, was quicker
+        if same := find_same_file(study, sha256):
+            return same
+        raise ValidationError(
+            "The study has changed since this file was checked. Look at the file again."
+        ) from None
+    return batch
+
+
+def import_file(
+    *, study: Study, path: Path, by: Any, mapping: dict[str, str] | None = None
+) -> Batch:
+    """The file at this path is a batch of the study; ValidationError tells its faults."""
+    sha256 = hash_file(path)
+    if same := find_same_file(study, sha256):
+        return same
+    with path.open("rb") as source:
+        checked = check_file(source, study=study, mapping=mapping)
+    if checked.faults:
+        raise ValidationError([str(fault) for fault in checked.faults])
+    return import_batch(study=study, checked=checked, file_name=path.name, sha256=sha256, by=by)
+
+
+def hash_file(path: Path) -> str:
+    with path.open("rb") as source:
+        return file_digest(source, "sha256").hexdigest()
+
+
+def undo_batch(*, batch: Batch, by: Any) -> None:
+    """The batch was never there, but for the log; refused once anybody may have seen it."""
+    study = batch.study
+    with transaction.atomic():
+        _check_unseen(batch)
+        check_open_for_items(study)
+        items = Item.objects.filter(batch=batch)
+        counts = {"items": items.count(), "rows": batch.rows}
+        while ids := list(items.values_list("pk", flat=True)[:_CHUNK]):
+            Output.objects.filter(item__in=ids).delete()
+            Item.objects.filter(pk__in=ids).delete()
+        AuditEntry.objects.record(
+            "batch undone",
+            by=by,
+            study_id=study.pk,
+            batch=str(batch.pk),
+            sha256=batch.sha256,
+            **counts,
+        )
+        batch.delete()
+        System.objects.filter(study=study, outputs__isnull=True).delete()
+
+
+def check_open_for_items(study: Study) -> None:
+    """Raise ValidationError if this study takes no further items; inside a transaction."""
+    current = Study.objects.select_for_update().get(pk=study.pk)
+    if current.is_launched:
+        raise ValidationError(
+            "This study is launched, so it takes no further items. Make a new study for them."
+        )
+    if Job.objects.filter(study_id=study.pk, kind="launch", state__in=_OPEN_JOB).exists():
+        raise ValidationError("This study is being launched just now, so its items are fixed.")
+
+
+def _check_unseen(batch: Batch) -> None:
+    if Batch.objects.filter(pk=batch.pk, opened_at__isnull=False).exists():
+        raise ValidationError("This batch is open to participants. It can't be undone any more.")
+    # drafts go with their items, so whoever has one is looking at the batch
+    for model in (Slot, Annotation, Draft):
+        if model.objects.filter(item__batch=batch).exists():
+            raise ValidationError(
+                "Somebody has worked on items of this batch already, perhaps in a pilot. "
+                "It can't be undone any more."
+            )
+
+
+# --- rows of the database ---------------------------------------------------------
+
+
+def _build_item(study: Study, item: CheckedItem) -> Item:
+    return Item(
+        study=study,
+        kind=item.kind,
+        cluster=item.cluster,
+        inputs=item.inputs,
+        extra=item.extra,
+        gold=item.gold,
+        **item_keys(study, key=item.key, group=item.group),
+    )
+
+
+def _store(study: Study, batch: Batch, items: list[Item], checked: Checked) -> None:
+    for item in items:
+        item.batch = batch
+    systems = _make_systems(study, checked.systems)
+    pairs = zip(items, checked.items, strict=True)
+    while chunk := list(islice(pairs, _CHUNK)):
+        Item.objects.bulk_create([item for item, _ in chunk])
+        Output.objects.bulk_create(_build_outputs(study, chunk, systems))
+
+
+def _make_systems(study: Study, names: list[str]) -> dict[str, System]:
+    standing = System.objects.filter(study=study, name__in=names)
+    systems = {system.name: system for system in standing}
+    missing = [System(study=study, name=name) for name in names if name not in systems]
+    return systems | {system.name: system for system in System.objects.bulk_create(missing)}
+
+
+def _build_outputs(
+    study: Study, chunk: list[tuple[Item, CheckedItem]], systems: dict[str, System]
+) -> Iterator[Output]:
+    for item, checked in chunk:
+        for position, output in enumerate(checked.outputs):
+            yield Output(
+                study=study,
+                item=item,
+                system=systems[output.system],
+                position=position,
+                text=output.text,
+            )
