@@ -14,7 +14,6 @@ from evalsite.annotation.rating_views import as_shown
 from evalsite.annotation.screens import Screen, answered_screen, entered_values, load_screen
 from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.annotation.state import read_shown
-from evalsite.annotation.views import begin_set
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant
@@ -37,10 +36,6 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
     annotation = (
         Annotation.objects.filter(participant=me, item=item).prefetch_related("ratings").first()
     )
-    if annotation is not None and request.method == "POST" and request.POST.get("go") == "next":
-        if number == len(items):
-            return begin_set(request, me)
-        return redirect(address(request, "participant-practice", number + 1))
     frame = _frame(request, me, number, len(items))
     if annotation is not None:
         return _explain(request, me, item, annotation, frame)
@@ -52,6 +47,7 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
 
 def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> dict[str, Any]:
     config = me.study.config
+    is_last = number == total
     return page_context(request, me) | {
         "frame": "annotation/practice.html",
         "layout": config.layout,
@@ -64,6 +60,9 @@ def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> di
         "protocol_style": config.style,
         "aids_script": config.aids_script,
         "is_checked": False,
+        "next_url": "" if is_last else address(request, "participant-practice", number + 1),
+        "start_url": address(request, "participant-start"),
+        "next_label": "Start rating" if is_last else "Next practice item",
     }
 
 
@@ -130,7 +129,9 @@ def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
     """What practice says of each answer for which a right one is known."""
     config = screen.study.config
     count = len(screen.outputs)
-    names = [output_label(config, number, count).lower() for number in range(1, count + 1)]
+    # gold speaks of outputs as uploaded; people know them by the place where they saw them
+    places = {output.position: place for place, output in enumerate(screen.outputs, start=1)}
+    names = [output_label(config, place, count).lower() for _, place in sorted(places.items())]
     standard = config.standard_score(screen.content["options"], screen.item.inputs)
     found: list[Feedback] = []
     for criterion in config.criteria:
@@ -142,11 +143,12 @@ def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
 
 def _as_uploaded(criterion: Criterion, screen: Screen, annotation: Annotation) -> list[int]:
     """The values in the form that gold compares: by output, or which output is preferred."""
+    uploaded = sorted(screen.outputs, key=lambda output: output.position)
     given = {
         rating.output_id: rating.value
         for rating in annotation.ratings.all()
         if rating.criterion == criterion.key
     }
     if isinstance(criterion.scale, Preference):
-        return [next((n for n, pk in enumerate(screen.output_ids, start=1) if pk in given), 0)]
-    return [given[output_id] for output_id in screen.output_ids]
+        return [next((n for n, one in enumerate(uploaded, start=1) if one.pk in given), 0)]
+    return [given[output.pk] for output in uploaded]
