@@ -62,9 +62,10 @@ bench: .venv/.installed-dev ## measure the budgets of the design
 # Browser tests need Chromium, the suite's second half a PostgreSQL server. Where they are missing
 # and Debian's packages may be installed, they are; else the tests say that they were skipped.
 system-tools:
-	@missing=; \
-	command -v chromium chromium-browser google-chrome >/dev/null || [ -n "$$EVALSITE_CHROMIUM" ] \
-	  || missing="chromium fonts-dejavu-core"; \
+	@missing=; found=; \
+	for name in "$$EVALSITE_CHROMIUM" chromium chromium-browser google-chrome; do \
+	  command -v "$$name" >/dev/null 2>&1 && found=yes; \
+	done; [ -n "$$found" ] || missing="chromium fonts-dejavu-core"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
 	  || [ -n "$$EVALSITE_TEST_POSTGRES" ] || missing="$$missing postgresql"; \
 	[ -n "$$missing" ] || exit 0; \

@@ -95,6 +95,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("database") == "postgresql" and "EVALSITE_DATABASE" not in os.environ:
+        pytest.exit(NO_SERVER, returncode=0)
     # Not a conftest.py: the tests in the protocols' folders need these fixtures as well.
     config.pluginmanager.import_plugin("tests.fixtures")
 
@@ -107,21 +109,23 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     folder = tempfile.mkdtemp(prefix="evalsite-tests-")
     early_config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ["EVALSITE_DATA_DIR"] = folder
-    os.environ["EVALSITE_DATABASE"] = f"sqlite:///{folder}/evalsite.sqlite3"
+    Path(folder, "static").mkdir()  # where whitenoise looks
+    os.environ.pop("EVALSITE_DATABASE", None)
     options = early_config.known_args_namespace
-    if options.database == "postgresql" and not (options.help or options.version):
-        os.environ["EVALSITE_DATABASE"] = _find_postgres(early_config)
+    is_asked = options.database == "postgresql" and not (options.help or options.version)
+    if is_asked and (url := _find_postgres(early_config)):
+        os.environ["EVALSITE_DATABASE"] = url
 
 
-def _find_postgres(config: pytest.Config) -> str:
-    """The address of a PostgreSQL for this session."""
+def _find_postgres(config: pytest.Config) -> str | None:
+    """The address of a PostgreSQL for this session; None where there cannot be one."""
     if url := os.environ.get("EVALSITE_TEST_POSTGRES"):
         return url
     binaries = find_binaries()
     if binaries is None:
         if os.environ.get("CI") == "true":
             raise pytest.UsageError(NO_SERVER)
-        pytest.exit(NO_SERVER, returncode=0)
+        return None
     cluster = Cluster(binaries)
     config.add_cleanup(cluster.stop)
     cluster.start()

@@ -10,8 +10,8 @@ os.environ |= {
     "EVALSITE_LOG_LEVEL": "WARNING",
 }
 
-from evalsite.settings import *  # noqa: E402, F403 (the real settings, all of them)
-from evalsite.settings import DATA_DIR, DATABASES, STORAGES  # noqa: E402
+from evalsite.settings import *  # noqa: F403 (the real settings, all of them)
+from evalsite.settings import DATA_DIR, DATABASES, STORAGES
 
 # A file, not memory: in memory neither WAL nor several connections mean anything.
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -24,8 +24,6 @@ TASKS = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBacken
 STORAGES = STORAGES | {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 }
-STATIC_ROOT = DATA_DIR / "static"
-STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
 # Passwords in tests are no secrets; a slow hash would only slow every sign-in.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -4,7 +4,7 @@ import secrets
 from argparse import ArgumentParser
 from typing import Any
 
-from axes.utils import reset
+from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         password = secrets.token_urlsafe(12)
         user.set_password(password)
         user.save(update_fields=["password"])
-        reset(username=user.get_username())
+        AccessAttempt.objects.filter(username=user.get_username()).delete()
         self.stdout.write(f"User: {user.get_username()}\nPassword: {password}")
         self.stdout.write("It is shown only now. Sessions signed in with the old one have ended.")
 

@@ -1,0 +1,120 @@
+"""The commands that run a site: serve and password."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.factories import make_user
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def start_serve(port: int, folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "serve", "--port", str(port)],
+        cwd=ROOT,
+        env=os.environ
+        | {
+            "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+            "EVALSITE_DATA_DIR": str(folder),
+            "EVALSITE_DATABASE": f"sqlite:///{folder}/evalsite.sqlite3",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def site(port, tmp_path) -> Iterator[subprocess.Popen[str]]:
+    """A site of its own that said it is ready; stopped afterwards."""
+    process = start_serve(port, tmp_path)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line.startswith(f"Ready: http://127.0.0.1:{port}/admin/"), process.communicate()[1]
+    yield process
+    process.terminate()
+    process.communicate()
+
+
+def children_of(process: subprocess.Popen[str]) -> dict[str, int]:
+    """The processes that it started: command line -> number."""
+    numbers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return {Path(f"/proc/{number}/cmdline").read_text(): int(number) for number in numbers}
+
+
+def test_the_site_answers_when_it_says_ready_and_ctrl_c_stops_all_of_it(site, port):
+    children = children_of(site)
+
+    with urlopen(f"http://127.0.0.1:{port}/admin/login/") as answer:
+        assert answer.status == 200
+    site.send_signal(signal.SIGINT)
+    site.communicate()
+
+    assert site.returncode == 0
+    assert any("gunicorn" in name for name in children)
+    assert any("db_worker" in name for name in children)
+    assert not any(Path(f"/proc/{number}").exists() for number in children.values())
+
+
+def test_a_dead_job_worker_ends_the_site_with_the_reason(site):
+    worker = next(number for name, number in children_of(site).items() if "db_worker" in name)
+
+    os.kill(worker, signal.SIGKILL)
+    _, told = site.communicate()
+
+    assert site.returncode != 0
+    assert "The job worker ended by itself" in told
+
+
+def test_a_port_in_use_is_said_before_anything_is_made(port, tmp_path):
+    with socket.create_server(("127.0.0.1", port)):
+        process = start_serve(port, tmp_path)
+        _, told = process.communicate()
+
+    assert process.returncode != 0
+    assert f"Port {port} cannot be used" in told
+    assert f"make run PORT={port + 1}" in told
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_new_password_is_printed_once_and_works(client, researcher):
+    client.force_login(researcher, backend="django.contrib.auth.backends.ModelBackend")
+    told = StringIO()
+
+    call_command("password", stdout=told)
+
+    printed = dict(line.split(": ") for line in told.getvalue().splitlines()[:2])
+    researcher.refresh_from_db()
+    assert printed["User"] == researcher.username
+    assert researcher.check_password(printed["Password"])
+    assert client.get("/admin/").status_code == 302  # the old session has ended
+
+
+def test_with_several_researchers_a_name_is_asked_for(researcher):
+    make_user("ann")
+
+    with pytest.raises(CommandError, match="There are: ann, jane"):
+        call_command("password")
+
+
+@pytest.mark.django_db
+def test_a_password_for_nobody_is_refused():
+    with pytest.raises(CommandError, match="Nobody can sign in yet"):
+        call_command("password")

@@ -1,0 +1,128 @@
+"""Settings: refused when unsafe or malformed, and really in force in the database."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+
+from evalsite.checks import check_durability
+
+ROOT = Path(__file__).resolve().parent.parent
+SAFE = {
+    "EVALSITE_SECRET_KEY": "kT9-" + "only-for-this-test" * 4,
+    "EVALSITE_HOSTS": "evalsite.example",
+}
+only_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="is about SQLite")
+only_postgresql = pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="is about PostgreSQL"
+)
+
+
+def run_site(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What a new process says to this environment; nothing of the tests' own is passed on."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("EVALSITE_")
+    }
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=inherited | {"DJANGO_SETTINGS_MODULE": "evalsite.settings"} | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"EVALSITE_SECRET_KEY": ""}, "Set EVALSITE_SECRET_KEY"),
+        ({"EVALSITE_SECRET_KEY": "", "EVALSITE_SECRET_KEY_FILE": "/absent"}, "cannot be read"),
+        ({"EVALSITE_HOSTS": ""}, "Set EVALSITE_HOSTS"),
+        ({"EVALSITE_HOSTS": "evalsite.example, *"}, "Set EVALSITE_HOSTS"),
+        ({"EVALSITE_DEBUG": "yes"}, "EVALSITE_DEBUG must be on or off"),
+        ({"EVALSITE_HTTPS": "0"}, "EVALSITE_HTTPS must be on or off"),
+        ({"EVALSITE_UPLOAD_MAX_ROWS": "-1"}, "EVALSITE_UPLOAD_MAX_ROWS must be a whole number"),
+        ({"EVALSITE_DATABASE": "mysql://localhost/evalsite"}, "EVALSITE_DATABASE must look like"),
+        ({"EVALSITE_DATABASE": "sqlite:///"}, "EVALSITE_DATABASE must look like"),
+    ],
+)
+def test_it_refuses_to_start_unsafe_or_malformed(variables, told):
+    done = run_site("check", **SAFE | variables)
+
+    assert done.returncode != 0
+    assert told in done.stderr
+
+
+def test_a_safe_site_passes_the_deploy_check_without_a_warning(tmp_path):
+    done = run_site(
+        "check", "--deploy", "--fail-level", "WARNING", "--database", "default",
+        **SAFE | {"EVALSITE_DATA_DIR": str(tmp_path)},
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "no issues" in done.stdout
+
+
+@pytest.mark.django_db
+def test_the_database_of_the_suite_passes_the_durability_check():
+    assert check_durability(databases=["default"]) == []
+
+
+@only_sqlite
+@pytest.mark.django_db
+def test_sqlite_runs_with_wal_full_and_foreign_keys():
+    found = {}
+    with connection.cursor() as cursor:
+        for name in ("journal_mode", "synchronous", "foreign_keys"):
+            cursor.execute(f"PRAGMA {name}")
+            found[name] = cursor.fetchone()[0]
+
+    assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+
+
+@only_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_a_sqlite_transaction_takes_the_writer_lock_at_its_start():
+    other = sqlite3.connect(connection.settings_dict["NAME"], timeout=0)
+
+    with transaction.atomic(), pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("BEGIN IMMEDIATE")
+
+    other.close()
+
+
+@only_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_sqlite_that_may_lose_answers_is_refused():
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA synchronous=NORMAL")
+
+    problems = check_durability(databases=["default"])
+    connection.close()  # the next one starts with the right values again
+
+    assert [problem.id for problem in problems] == ["evalsite.E002"]
+
+
+@only_postgresql
+@pytest.mark.django_db
+def test_postgresql_runs_with_synchronous_commit():
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW synchronous_commit")
+
+        assert cursor.fetchone()[0] == "on"
+
+
+@only_postgresql
+@pytest.mark.django_db
+def test_postgresql_that_may_lose_answers_is_refused():
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = off")
+
+    problems = check_durability(databases=["default"])
+
+    assert [problem.id for problem in problems] == ["evalsite.E003"]
