@@ -39,7 +39,7 @@ def check_durability(databases: Any = None, **kwargs: Any) -> list[CheckMessage]
                 if (
                     journal != "wal"
                     or synchronous < 2
-                    or connection.transaction_mode != "IMMEDIATE"
+                    or getattr(connection, "transaction_mode", None) != "IMMEDIATE"
                 ):
                     problems.append(
                         Error(

@@ -29,7 +29,7 @@ def job_kind(name: str) -> Callable[[JobFunction], JobFunction]:
     return register
 
 
-def start_job(kind: str, *, study_id: UUID, by: Any, **params: Any) -> Job:
+def start_job(kind: str, *, study_id: UUID | None, by: Any, **params: Any) -> Job:
     """A job of this kind waits for a worker, or the open one of the same study is returned."""
     try:
         with transaction.atomic():
