@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.checklist import check_launch
@@ -55,7 +56,7 @@ def take_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
     except ValidationError as error:
         _tell(request, error)
         return redirect("admin:study-pilot", study.pk)
-    return _see_other(f"/p/{token}/")
+    return _see_other(reverse("participant-home", args=[token]))
 
 
 # --- launch -------------------------------------------------------------------------
@@ -94,7 +95,7 @@ def show_sharing(request: HttpRequest, study: Study) -> HttpResponseBase:
         request,
         "studies/sharing.html",
         {
-            "join_url": request.build_absolute_uri(f"/join/{study.pk}/"),
+            "join_url": request.build_absolute_uri(reverse("study-join", args=[study.pk])),
             "is_owner": has_role(request, study, Membership.Role.OWNER),
         },
     )
