@@ -33,12 +33,13 @@ _SHARE_LEAVING = 0.04
 
 
 class _Form(HTMLParser):
-    """The fields of the last form of a page that posts: names with their values."""
+    """The forms of a page that post: where all of them lead, and the last one's hidden fields."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.fields: dict[str, str] = {}
         self.action = ""
+        self.actions: list[str] = []
         self.is_posting = False
         self.feed(html)
 
@@ -48,6 +49,7 @@ class _Form(HTMLParser):
             self.is_posting = given.get("method", "").lower() == "post"
             if self.is_posting:
                 self.fields, self.action = {}, given.get("action", "")
+                self.actions.append(self.action)
         elif tag == "input" and self.is_posting and given.get("type") == "hidden":
             self.fields[given.get("name", "")] = given.get("value", "")
 
@@ -67,17 +69,20 @@ class Crowd:
 
 
 def simulate_crowd(
-    study: Study, *, participants: int, seed: str, until: datetime | None = None
+    study: Study, *, participants: int, seed: str, skip: int = 0
 ) -> Iterator[Participant]:
-    """Each participant in turn has come, worked and gone; their rows are marked as simulated."""
+    """Each participant in turn has come, worked and gone; their rows are marked as simulated.
+
+    The first `skip` of them are passed over: they came in an earlier run with this seed.
+    """
     is_pilot = not study.is_launched
     if not (study.is_demo or is_pilot):
         raise ValidationError("Only demo studies and pilots may have simulated participants.")
     crowd = Crowd(study, seed)
-    end = until or now()
+    end = now()
     draw = make_random(seed, "arrivals")
     ages = sorted((draw.random() for _ in range(participants)), reverse=True)
-    for number, age in enumerate(ages):
+    for number, age in list(enumerate(ages))[skip:]:
         arrival = end - timedelta(hours=2 + 70 * age)
         visitor = Visitor(crowd, Random(f"{seed}/{number}"), arrival, latest=end)  # noqa: S311
         yield visitor.take_part(is_pilot=is_pilot)
@@ -151,7 +156,7 @@ class Visitor:
         if match.url_name in ("participant-start", "rating-page"):
             return start, {}
         if match.url_name == "participant-finish":
-            return (start, {}) if self._wants_more(page) else None
+            return (start, {}) if start in form.actions and self._wants_more() else None
         said = self._said(match.url_name)
         return None if said is None else (to, said)
 
@@ -173,9 +178,9 @@ class Visitor:
         questions = eligibility.questions if eligibility else ()
         return {q.key: q.choices[0][0] if q.choices else "English" for q in questions}
 
-    def _wants_more(self, page: HttpResponse) -> bool:
+    def _wants_more(self) -> bool:
         self.sets_wanted -= 1
-        return self.sets_wanted > 0 and bool(page.context["next_set"])
+        return self.sets_wanted > 0
 
     def _walks_away(self, address: str) -> bool:
         is_working = "/items/" in address

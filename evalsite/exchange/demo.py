@@ -10,7 +10,7 @@ from evalsite.annotation.simulation import simulate_crowd
 from evalsite.exchange.checking import check_file
 from evalsite.exchange.importing import import_batch
 from evalsite.jobs.services import run_job
-from evalsite.participants.models import Participant
+from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import ProtocolConfig, installed_protocols
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.services import create_study
@@ -81,10 +81,9 @@ def import_example(study: Study, *, by: Any) -> Batch:
 
 
 def add_demo_crowd(study: Study) -> int:
-    """About two thirds of the answers are there, simulated; returns how many people came."""
-    if Participant.objects.filter(study=study).exists():
-        return 0
+    """About two thirds of the answers are there, simulated; returns how many people came now."""
+    came = Participant.objects.filter(study=study, origin=Origin.SIMULATED).count()
     answers = study.items.main().count() * study.k
     # people take two sets on average
     people = max(study.k, ceil(answers * _SHARE_DONE / (2 * study.set_size)))
-    return sum(1 for _ in simulate_crowd(study, participants=people, seed=SEED))
+    return sum(1 for _ in simulate_crowd(study, participants=people, seed=SEED, skip=came))
