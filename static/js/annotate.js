@@ -217,7 +217,11 @@ async function noteSaved(response) {
     say(words.lapsed);
     return;
   }
-  const time = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const time = new Date().toLocaleTimeString([], {
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+  });
   say(`${words.saved} ${time}`);
   const { lease_until: until } = await response.json();
   if (until) keepUntil(until, response.headers.get("Date"));
