@@ -99,7 +99,7 @@ class Visitor:
         self.latest = latest
         self.bias = draw.gauss(0, 0.15)
         self.noise = draw.uniform(0.1, 0.5)
-        self.sets_wanted = draw.choice([1, 1, 2, 2, 3, 4])
+        self.sets_wanted = draw.choice([1, 1, 1, 1, 2, 2, 3])
         host = next(iter(settings.ALLOWED_HOSTS), "localhost")
         self.client = Client(HTTP_HOST=host, HTTP_ACCEPT_LANGUAGE="en-GB,en")
         self.secure = settings.SECURE_SSL_REDIRECT

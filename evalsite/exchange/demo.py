@@ -1,7 +1,6 @@
 """Demo studies: one for each protocol, made from its example batch and filled by a crowd."""
 
 from hashlib import sha256
-from math import ceil
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +16,7 @@ from evalsite.studies.services import create_study
 
 SEED = "demo"
 _SHARE_DONE = 0.65
+_MOST_PEOPLE = 60
 
 _CONSENT = """\
 **What this is for.** This is a demonstration of Evalsite. It compares computer programs that \
@@ -83,7 +83,9 @@ def import_example(study: Study, *, by: Any) -> Batch:
 def add_demo_crowd(study: Study) -> int:
     """About two thirds of the answers are there, simulated; returns how many people came now."""
     came = Participant.objects.filter(study=study, origin=Origin.SIMULATED).count()
-    answers = study.items.main().count() * study.k
-    # people take two sets on average
-    people = max(study.k, ceil(answers * _SHARE_DONE / (2 * study.set_size)))
-    return sum(1 for _ in simulate_crowd(study, participants=people, seed=SEED, skip=came))
+    target = _SHARE_DONE * study.items.main().count() * study.k
+    crowd = simulate_crowd(study, participants=_MOST_PEOPLE, seed=SEED, skip=came)
+    people = 0
+    while study.annotations.counted().count() < target and next(crowd, None) is not None:
+        people += 1
+    return people
