@@ -1,0 +1,151 @@
+"""The stock pages of the admin, and signing in."""
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.participants.models import ParticipantLink
+from evalsite.studies.models import Item
+from tests.factories import make_study, make_user
+
+OURS = sorted(
+    (model for model in admin.site._registry if model.__module__.startswith("evalsite.")),
+    key=lambda model: model._meta.label,
+)
+PASSWORD = "a long enough one"
+
+
+def stock(model, page: str, *args) -> str:
+    meta = model._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{page}", args=args)
+
+
+@pytest.fixture
+def superuser_client(db) -> Client:
+    client = Client()
+    client.force_login(
+        make_user("root", is_superuser=True), backend="django.contrib.auth.backends.ModelBackend"
+    )
+    return client
+
+
+def test_data_tables_are_registered_but_not_the_links(db):
+    names = {model.__name__ for model in OURS}
+
+    assert names >= {
+        "Study", "Batch", "Item", "Output", "Participant", "Annotation", "Rating", "Slot",
+        "AuditEntry", "Job",
+    }  # fmt: skip
+    assert ParticipantLink not in admin.site._registry
+
+
+@pytest.mark.parametrize("model", OURS, ids=lambda model: model.__name__)
+def test_stock_page_is_for_superusers_to_read(superuser_client, staff_client, model):
+    make_study()
+
+    assert superuser_client.get(stock(model, "changelist")).status_code == 200
+    assert superuser_client.get(stock(model, "add")).status_code == 403
+    assert staff_client.get(stock(model, "changelist")).status_code == 403
+
+
+def test_stock_page_of_an_item_cannot_change_or_delete_it(superuser_client):
+    study = make_study(items=1)
+    item = study.items.main().get()
+
+    shown = superuser_client.get(stock(Item, "change", item.pk))
+    changed = superuser_client.post(stock(Item, "change", item.pk), {"key": "other"})
+    deleted = superuser_client.post(stock(Item, "delete", item.pk), {"post": "yes"})
+
+    assert shown.status_code == 200
+    assert (changed.status_code, deleted.status_code) == (403, 403)
+    assert Item.objects.get(pk=item.pk).key == item.key
+
+
+def test_stock_page_of_what_is_not_there_is_a_404(superuser_client):
+    assert superuser_client.get(stock(Item, "change", 987654)).status_code == 404
+
+
+def test_stock_page_of_a_study_leads_to_its_overview(superuser_client):
+    study = make_study()
+
+    response = superuser_client.get(stock(apps.get_model("studies.Study"), "change", study.pk))
+
+    assert response.url == reverse("admin:study-overview", args=[study.pk])
+
+
+def test_stock_list_takes_the_same_queries_for_many_rows(
+    superuser_client, django_assert_max_num_queries
+):
+    make_study(items=2)
+    with django_assert_max_num_queries(20) as few:
+        superuser_client.get(stock(Item, "changelist"))
+    make_study(items=40)
+
+    with django_assert_max_num_queries(len(few.captured_queries)):
+        superuser_client.get(stock(Item, "changelist"))
+
+
+# --- signing in ---------------------------------------------------------------------------
+
+
+def sign_in(client: Client, password: str):
+    return client.post(
+        reverse("admin:login") + "?next=/admin/", {"username": "jane", "password": password}
+    )
+
+
+@pytest.fixture
+def jane(db):
+    user = make_user("jane")
+    user.set_password(PASSWORD)
+    user.save()
+    return user
+
+
+def test_researcher_signs_in_with_a_password(jane):
+    response = sign_in(Client(), PASSWORD)
+
+    assert response.status_code == 302
+
+
+def test_five_wrong_passwords_lock_with_a_sentence_that_says_what_to_do(jane):
+    client = Client()
+    for _ in range(5):
+        response = sign_in(client, "wrong")
+
+    locked = sign_in(client, PASSWORD)
+
+    assert response.status_code == 429
+    assert locked.status_code == 429
+    assert "Wait one minute" in locked.text
+
+
+def test_lock_of_one_name_does_not_lock_another_address(jane):
+    for _ in range(5):
+        sign_in(Client(REMOTE_ADDR="192.0.2.1"), "wrong")
+
+    assert sign_in(Client(REMOTE_ADDR="192.0.2.2"), PASSWORD).status_code == 302
+
+
+def test_passwords_are_12_characters_or_more():
+    with pytest.raises(ValidationError, match="at least 12 characters"):
+        validate_password("Elevenchars")
+
+
+def test_changing_the_password_ends_other_sessions(jane):
+    here, elsewhere = Client(), Client()
+    sign_in(here, PASSWORD)
+    sign_in(elsewhere, PASSWORD)
+    new = "another long passphrase"
+
+    here.post(
+        reverse("admin:password_change"),
+        {"old_password": PASSWORD, "new_password1": new, "new_password2": new},
+    )
+
+    assert here.get(reverse("admin:index")).status_code == 200
+    assert elsewhere.get(reverse("admin:index")).status_code == 302
