@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from typing import Any
+from uuid import UUID
 
 from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
@@ -35,7 +36,7 @@ def collect_study_views() -> list[StudyView]:
 
 class EvalsiteAdminSite(AdminSite):
     site_header = site_title = "Evalsite"
-    site_url = None  # type: ignore[assignment]  # participants have links; there is no other site
+    site_url = None  # participants have links; there is no other site
     index_title = "Studies"
     enable_nav_sidebar = False
 
@@ -72,7 +73,7 @@ class EvalsiteAdminSite(AdminSite):
             "app_list": self.get_app_list(request) if request.user.is_superuser else [],
             **(extra_context or {}),
         }
-        request.current_app = self.name  # type: ignore[attr-defined]
+        request.current_app = self.name
         return TemplateResponse(request, "admin/index.html", context)
 
     def _frame(self, page: Any) -> Any:
@@ -92,7 +93,7 @@ class EvalsiteAdminSite(AdminSite):
     def _serve(self, page: StudyView) -> Any:
         """The page as a view: 404 for a study one may not see, 403 for a role that is too low."""
 
-        def view(request: HttpRequest, study_id: object, **captured: Any) -> HttpResponseBase:
+        def view(request: HttpRequest, study_id: UUID, **captured: Any) -> HttpResponseBase:
             study = get_study(request, study_id)
             rank = held_rank(request, study)
             if not is_enough(rank, page.role):

@@ -81,7 +81,7 @@ def _check_options(study: Study) -> Check:
 
 
 def _check_practice(study: Study) -> Check:
-    has_practice = not study.is_practice_on or study.items.practice().exists()  # type: ignore[attr-defined]
+    has_practice = not study.is_practice_on or study.items.practice().exists()
     problem = "" if has_practice else "Practice is on, but there is no practice item. Turn it off."
     return Check(label="Practice is ready, or off", problem=problem)
 

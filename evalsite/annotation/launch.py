@@ -53,11 +53,13 @@ def newest_launch(study: Study) -> Job | None:
 @job_kind(KIND)
 def run_launch(job: Job) -> dict[str, Any]:
     """Every main item has its k slots, and the study is live."""
-    study = Study.objects.get(pk=job.study_id)
+    study = Study.objects.get(pk=str(job.study_id))
     batches = list(Batch.objects.filter(study=study))
     slots = make_slots(study, batches, lambda done, total: report_progress(job, done, total))
     with transaction.atomic():
-        Batch.objects.filter(study=study, opened_at=None).update(opened_at=now())
+        Batch.objects.filter(pk__in=[batch.pk for batch in batches], opened_at=None).update(
+            opened_at=now()
+        )
         opened = Study.objects.filter(pk=study.pk, launched_at=None).update(
             state=Study.State.LIVE, launched_at=now()
         )

@@ -35,7 +35,7 @@ PAGE = 50
 
 @require_safe
 def show_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
-    pilots = study.participants.filter(is_pilot=True).annotate(  # type: ignore[attr-defined]
+    pilots = study.participants.filter(is_pilot=True).annotate(
         given=Count("annotations"), last=Max("annotations__submitted_at")
     )
     return TemplateResponse(

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.http import Http404, HttpRequest
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ReadOnlyAdmin(admin.ModelAdmin):
     """Rows as they are. What changes them is the study's own pages."""
 
     actions = None

@@ -38,7 +38,7 @@ def progress_of(studies: Collection[Study]) -> dict[UUID, Progress]:
         .values_list("study")
         .annotate(items=Count("pk"))
     )
-    answers = {
+    answers: dict[UUID, dict[str, Any]] = {
         row["study"]: row
         for row in Annotation.objects.filter(study__in=ids)
         .order_by()

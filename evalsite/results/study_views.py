@@ -65,7 +65,7 @@ def _facts(study: Study, activity: Activity) -> list[tuple[str, str]]:
 
 @require_safe
 def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
-    batches = list(study.batches.all())  # type: ignore[attr-defined]
+    batches = list(study.batches.all())
     batch_id = _chosen_batch(request, {batch.pk for batch in batches})
     items = items_by_progress(study, batch_id)
     progress = progress_of([study])[study.pk]

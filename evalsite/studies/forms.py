@@ -69,7 +69,7 @@ class Section:
     is_paired: bool  # short fields, which stand two in a row
 
 
-class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
+class SettingsForm(forms.ModelForm):
     """All that a researcher may set, but for the protocol's own options."""
 
     revision = forms.IntegerField(widget=forms.HiddenInput)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
@@ -32,7 +33,7 @@ class StudyView:
     is_shown: Callable[[Study], bool] = field(default=lambda study: True)
 
 
-def get_study(request: HttpRequest, study_id: object) -> Study:
+def get_study(request: HttpRequest, study_id: UUID) -> Study:
     """The study of this id if this person may see it; Http404 otherwise, as for one that is not."""
     study = (
         Study.objects.visible_to(request.user).select_related("version").filter(pk=study_id).first()
@@ -46,7 +47,7 @@ def held_rank(request: HttpRequest, study: Study) -> int:
     """How much this person may do in the study, as a number to compare; a superuser may all."""
     if getattr(request.user, "is_superuser", False):
         return _RANK[Membership.Role.OWNER]
-    held = Membership.objects.filter(study=study, user_id=request.user.pk).first()
+    held = Membership.objects.filter(study=study, user_id=request.user.pk or 0).first()
     return -1 if held is None else _RANK[Membership.Role(held.role)]
 
 
