@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from math import exp
 from random import Random
+from statistics import mean
 from urllib.parse import urljoin, urlsplit
 
 from django.conf import settings
@@ -30,6 +31,8 @@ from evalsite.studies.models import Item, Output, Study
 
 _MOST_PAGES = 20_000
 _SHARE_LEAVING = 0.04
+_SETS = (1, 1, 1, 1, 2, 2, 3)
+SETS_A_PERSON = mean(_SETS)
 
 
 class _Form(HTMLParser):
@@ -83,7 +86,7 @@ def simulate_crowd(
     draw = make_random(seed, "arrivals")
     ages = sorted((draw.random() for _ in range(participants)), reverse=True)
     for number, age in list(enumerate(ages))[skip:]:
-        arrival = end - timedelta(hours=2 + 70 * age)
+        arrival = end - timedelta(hours=1 + 40 * age)
         visitor = Visitor(crowd, Random(f"{seed}/{number}"), arrival, latest=end)  # noqa: S311
         yield visitor.take_part(is_pilot=is_pilot)
 
@@ -99,7 +102,7 @@ class Visitor:
         self.latest = latest
         self.bias = draw.gauss(0, 0.15)
         self.noise = draw.uniform(0.1, 0.5)
-        self.sets_wanted = draw.choice([1, 1, 1, 1, 2, 2, 3])
+        self.sets_wanted = draw.choice(_SETS)
         host = next(iter(settings.ALLOWED_HOSTS), "localhost")
         self.client = Client(HTTP_HOST=host, HTTP_ACCEPT_LANGUAGE="en-GB,en")
         self.secure = settings.SECURE_SSL_REDIRECT

@@ -1,11 +1,12 @@
 """Demo studies: one for each protocol, made from its example batch and filled by a crowd."""
 
 from hashlib import sha256
+from math import ceil
 from typing import Any
 from uuid import uuid4
 
 from evalsite.annotation.launch import launch_study
-from evalsite.annotation.simulation import simulate_crowd
+from evalsite.annotation.simulation import SETS_A_PERSON, simulate_crowd
 from evalsite.exchange.checking import check_file
 from evalsite.exchange.importing import import_batch
 from evalsite.jobs.services import run_job
@@ -16,7 +17,6 @@ from evalsite.studies.services import create_study
 
 SEED = "demo"
 _SHARE_DONE = 0.65
-_MOST_PEOPLE = 60
 
 _CONSENT = """\
 **What this is for.** This is a demonstration of Evalsite. It compares computer programs that \
@@ -83,9 +83,6 @@ def import_example(study: Study, *, by: Any) -> Batch:
 def add_demo_crowd(study: Study) -> int:
     """About two thirds of the answers are there, simulated; returns how many people came now."""
     came = Participant.objects.filter(study=study, origin=Origin.SIMULATED).count()
-    target = _SHARE_DONE * study.items.main().count() * study.k
-    crowd = simulate_crowd(study, participants=_MOST_PEOPLE, seed=SEED, skip=came)
-    people = 0
-    while study.annotations.counted().count() < target and next(crowd, None) is not None:
-        people += 1
-    return people
+    sets = study.items.main().count() * study.k / study.set_size
+    people = max(study.k, ceil(_SHARE_DONE * sets / SETS_A_PERSON))
+    return sum(1 for _ in simulate_crowd(study, participants=people, seed=SEED, skip=came))
