@@ -5,9 +5,15 @@ from uuid import uuid4
 
 from django.contrib.auth.models import User
 
-from evalsite.participants.models import Participant, ParticipantLink
+from evalsite.annotation.dealing import make_slots
+from evalsite.annotation.models import Slot
+from evalsite.annotation.services import Saved, Submission, Value, submit_annotation
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet, Participant, ParticipantLink
+from evalsite.participants.services import instructions_hash, record_consent
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import create_study, item_keys
+from evalsite.studies.versions import make_version
 
 SYSTEMS = ("baseline", "neural", "template")
 
@@ -76,3 +82,43 @@ def make_participant(study: Study, **fields: Any) -> Participant:
 def mint_link(participant: Participant) -> str:
     """The address of a participant's own page; only the hash of its token is stored."""
     return f"/p/{ParticipantLink.objects.mint(participant)}/"
+
+
+def launch(study: Study) -> Study:
+    """The study is live, without the checklist: its version stands, every item has its slots."""
+    version = make_version(study, by=None)
+    make_slots(study, study.batches.all())
+    Study.objects.filter(pk=study.pk).update(state="live", version=version, launched_at=now())
+    study.refresh_from_db()
+    return study
+
+
+def make_annotator(study: Study, **fields: Any) -> Participant:
+    """Somebody who has agreed, may take part, has read and practised: next comes work."""
+    given = {"is_eligible": True, "practised_at": now(), **fields}
+    me = make_participant(study, instructions_read=instructions_hash(study), **given)
+    record_consent(participant=me, is_given=True)
+    return me
+
+
+def answer_item(
+    me: Participant, item: Item, *, item_set: ItemSet | None = None, score: int = 100, **said: Any
+) -> Saved:
+    """This person's answer is in the database: the same score for every output."""
+    slot = Slot.objects.filter(participant=me, item=item).first()
+    (criterion,) = me.study.config.criteria
+    values = tuple(
+        Value(criterion=criterion.key, output_id=output.pk, value=score, typed=str(score))
+        for output in item.outputs.all()
+    )
+    submission = Submission(
+        **{
+            "item": item,
+            "values": values,
+            "slot_id": slot.pk if slot else None,
+            "item_set_id": item_set.pk if item_set else None,
+            "version_id": me.study.version_id,
+            **said,
+        }
+    )
+    return submit_annotation(participant=me, submission=submission)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Slot
@@ -110,18 +110,20 @@ def claim_set(participant: Participant) -> ItemSet | None:
         try:
             with transaction.atomic():
                 return _claim(participant)
-        except LostRace:
+        except (LostRace, IntegrityError):
+            # IntegrityError: a late answer of mine took a slot of the same item meanwhile
             continue
     return None
 
 
 def _claim(participant: Participant) -> ItemSet | None:
-    # Two tabs of one person queue here, one behind the other.
-    me = Participant.objects.select_for_update().get(pk=participant.pk)
+    # Two tabs of one person queue here, one behind the other. no_key: an answer that is being
+    # saved refers to this row, and holds a slot that is wanted here; neither may wait for ever.
+    me = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
     study = Study.objects.get(pk=me.study_id)
     if me.stopped_at or me.withdrawn_at or not study.is_open:
         return None
-    _release_lapsed(but=me)
+    _release_lapsed(study, but=me)
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
     if open_set is not None and _hold_again(open_set, me, study):
         return open_set
@@ -139,19 +141,34 @@ def may_have_another_set(me: Participant, study: Study) -> bool:
     return ItemSet.objects.filter(participant=me).count() < study.max_sets
 
 
-def _release_lapsed(*, but: Participant) -> None:
+def _lapsed(study: Study) -> QuerySet[Slot]:
+    return Slot.objects.leased().filter(study=study, lease_until__lt=now())
+
+
+def _release_lapsed(study: Study, *, but: Participant) -> None:
     """A few slots whose lease has ended are free again, each with all that share its place."""
-    lapsed = (
-        Slot.objects.leased()
-        .filter(lease_until__lt=now())
+    # By heads, as they are dealt: two claims that each lock a part of one group would wait for
+    # one another.
+    lower = Slot.objects.leased().filter(
+        participant=OuterRef("participant"), pos=OuterRef("pos"), id__lt=OuterRef("id")
+    )
+    heads = (
+        _lapsed(study)
+        .filter(~Exists(lower))
         .exclude(participant=but)
         .select_for_update(skip_locked=True)
         .order_by("lease_until")[:_REAP]
     )
-    for slot in lapsed:
-        Slot.objects.leased().filter(
-            study_id=slot.study_id, pos=slot.pos, participant_id=slot.participant_id
-        ).update(state=Slot.State.FREE, participant=None, lease_until=None)
+    for head in heads:
+        shared = Slot.objects.leased().filter(
+            study=study, pos=head.pos, participant_id=head.participant_id
+        )
+        locked = list(shared.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        # fewer: their holder is back at this very moment, and keeps them
+        if len(locked) == shared.count():
+            Slot.objects.filter(pk__in=locked).update(
+                state=Slot.State.FREE, participant=None, lease_until=None
+            )
 
 
 def _hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
@@ -180,7 +197,7 @@ def _take_slot(item_id: int, me: Participant, until: Any) -> bool:
         return False
     return bool(
         Slot.objects.free()
-        .filter(pk=slot.pk)
+        .filter(pk=slot.pk, item__held_at__isnull=True)
         .update(state=Slot.State.LEASED, participant=me, lease_until=until)
     )
 
@@ -306,10 +323,13 @@ def has_work(me: Participant, study: Study) -> bool:
     """Whether a claim by this person would find something now."""
     if not study.is_open or me.stopped_at or not may_have_another_set(me, study):
         return False
-    free = Slot.objects.free().filter(study=study, item__held_at__isnull=True)
     mine = Slot.objects.filter(participant=me, item=OuterRef("item"))
     answered = Annotation.objects.filter(participant=me, item=OuterRef("item"))
-    return free.filter(~Exists(mine), ~Exists(answered)).exists()
+    # a claim frees what has lapsed, so that is work too
+    return any(
+        slots.filter(~Exists(mine), ~Exists(answered), item__held_at__isnull=True).exists()
+        for slots in (Slot.objects.free().filter(study=study), _lapsed(study))
+    )
 
 
 # --- pilots -------------------------------------------------------------------------

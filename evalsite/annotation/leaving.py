@@ -14,7 +14,7 @@ def withdraw(*, participant: Participant, is_kept: bool) -> Participant:
 
     What is deleted leaves a row with status withdrawn, so that counts can be explained.
     """
-    me = Participant.objects.select_for_update().get(pk=participant.pk)
+    me = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
     if me.withdrawn_at is not None:
         return me
     me.withdrawn_at = me.stopped_at = now()

@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 # two reports of an item, and it waits for the researcher
 _REPORTS_TO_HOLD = 2
+# how often a save that lost a race to another tab is tried again
+_TRIES = 3
 # a lease younger than this is not written again with every answer
 _RENEW_AFTER_SECONDS = 60
 
@@ -76,16 +78,19 @@ class Submission:
 
 def submit_annotation(*, participant: Participant, submission: Submission) -> Saved:
     """The submission is in the database, once; counted, or surplus if nobody needs it any more."""
-    try:
-        return _insert(participant, submission)
-    except IntegrityError:
-        # Another tab, a second send or a reload was first: the whole transaction is gone, the
-        # slot's new state too. What stands decides.
+    for _ in range(_TRIES):
+        try:
+            return _insert(participant, submission)
+        except IntegrityError as error:
+            # Another tab, a second send or a reload was first: the whole transaction is gone,
+            # the slot's new state too. What stands decides; where nothing stands, another tab
+            # has just been dealt this item, and saving it again finds that slot.
+            clash = error
         with transaction.atomic():
             standing = _standing(participant, submission.item)
-            if standing is None:
-                raise
-            return _settle(standing, participant, submission)
+            if standing is not None:
+                return _settle(standing, participant, submission)
+    raise clash
 
 
 @transaction.atomic
@@ -178,8 +183,10 @@ def _after_report(participant: Participant, item: Item) -> None:
     Slot.objects.leased().filter(participant=participant, item=item).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    reports = Annotation.objects.filter(item=item, outcome=Annotation.Outcome.REPORTED).count()
-    if reports >= _REPORTS_TO_HOLD:
+    reports = Annotation.objects.filter(
+        item=item, outcome=Annotation.Outcome.REPORTED, status=Annotation.Status.SURPLUS
+    )
+    if reports.count() >= _REPORTS_TO_HOLD:
         Item.objects.filter(pk=item.pk, held_at__isnull=True).update(held_at=now())
 
 
