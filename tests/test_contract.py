@@ -1,6 +1,7 @@
 """What every protocol must keep. The suite finds installed protocols by itself."""
 
 import json
+import re
 from random import Random
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
+from django.utils.html import escape
 
 from evalsite.annotation.display import question_names
 from evalsite.annotation.launch import launch_study
@@ -138,6 +140,21 @@ def test_crowd_rates_all_of_the_example_batch(config):
     for annotation in counted.prefetch_related("ratings", "item__outputs"):
         outputs = annotation.item.outputs.count()
         assert len(annotation.ratings.all()) == len(question_names(config, outputs))
+
+
+def test_rating_page_shows_every_output_and_asks_every_question(config):
+    study = make_live(config)
+
+    response = Client().get(open_rating_page(study))
+
+    html = response.content.decode()
+    assert response.context["item"].questions
+    for question in response.context["item"].questions:
+        assert f'name="{question.name}"' in html
+    for output in response.context["item"].outputs:
+        assert escape(output.text) in html
+    ids = re.findall(r'\sid="([^"]+)"', html)
+    assert len(ids) == len(set(ids)), "something is shown twice"
 
 
 def test_empty_form_is_refused_and_says_what_is_missing(config):

@@ -1,0 +1,170 @@
+"""A new protocol is one folder and one line in settings: built here, and held to the contract."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# A folder of its own, with every scale that the magnitude protocol does not use.
+APPS = """
+from evalsite.protocol import (
+    Criterion, Decision, Design, InputColumn, Likert, Point, Preference, ProtocolConfig,
+)
+
+
+class SixthConfig(ProtocolConfig):
+    name = "sixth"
+    verbose_name = title = "Two summaries of a report"
+    summary = "Two summaries of one report, rated one by one and then compared."
+    origin = "made by a test"
+    instructions_title = "Rate two summaries"
+    criteria = (
+        Criterion(
+            key="clarity",
+            label="Clarity",
+            definition="Clear is what is understood at the **first** reading.",
+            scale=Likert(
+                points=tuple(
+                    Point(value=value, label=label)
+                    for value, label in enumerate(("unclear", "so-so", "clear"), start=1)
+                )
+            ),
+        ),
+        Criterion(
+            key="usable",
+            label="Usable",
+            definition="Usable is what could be printed as it stands.",
+            scale=Decision(yes="Accept", no="Reject"),
+        ),
+        Criterion(
+            key="overall",
+            label="Overall",
+            definition="Better is the summary you would rather be given.",
+            scale=Preference(first="The first", tie="Neither", second="The second"),
+        ),
+    )
+    inputs = (InputColumn(name="report", label="Report"),)
+    outputs = (2, 2)
+    output_name = "Summary"
+    design = Design(k=2, set_size=6)
+    analysis = "likert"
+"""
+
+TEMPLATE = """{% extends frame %}
+{% block item %}
+  {% for input in item.inputs %}<p class="text" dir="auto">{{ input.value }}</p>{% endfor %}
+  {% for output in item.outputs %}
+    <h2>{{ output.label }}</h2>
+    <p class="text" dir="auto">{{ output.text }}</p>
+  {% endfor %}
+{% endblock %}
+"""
+TWICE = '{% for question in item.questions %}{% include "annotation/_question.html" %}{% endfor %}'
+
+PRACTICE = {
+    "examples": [
+        {
+            "inputs": {"report": "It rained for three days and the river rose."},
+            "outputs": ["The river rose after rain.", "River rain days rose."],
+            "ratings": {"clarity": [3, 1], "usable": [1, 0]},
+            "why": "The second is no sentence.",
+        }
+    ],
+    "practice": [
+        {
+            "inputs": {"report": "The library opens on Sundays from May."},
+            "outputs": ["From May the library opens on Sundays.", "Library Sundays."],
+            "gold": {"clarity": "3, 1..2", "usable": "accept, reject", "overall": "1"},
+            "why": "The second leaves out when it begins.",
+        }
+    ],
+}
+
+# the lines that a settings file gets
+SETTINGS = """
+from tests.settings import *
+
+PROTOCOLS = [*PROTOCOLS, "sixth"]
+INSTALLED_APPS = [*INSTALLED_APPS, "sixth"]
+"""
+
+
+@pytest.fixture
+def sixth(tmp_path):
+    """The folder of the sixth protocol, beside a settings module that lists it."""
+    folder = tmp_path / "sixth"
+    templates = folder / "templates" / "sixth"
+    templates.mkdir(parents=True)
+    (tmp_path / "sixth_settings.py").write_text(SETTINGS, encoding="utf-8")
+    (folder / "__init__.py").touch()
+    (folder / "apps.py").write_text(APPS, encoding="utf-8")
+    (templates / "item.html").write_text(TEMPLATE, encoding="utf-8")
+    (folder / "instructions.md").write_text("Read the report, then rate.\n", encoding="utf-8")
+    (folder / "practice.json").write_text(json.dumps(PRACTICE), encoding="utf-8")
+    with (folder / "example_batch.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["item", "report", "system", "output"])
+        for number in range(1, 13):
+            report = f"On day {number} the ferry was late by {number * 3} minutes."
+            rows.writerow([f"r{number:02}", report, "short", f"Ferry late, day {number}."])
+            rows.writerow([f"r{number:02}", report, "long", f"The ferry was {number * 3} late."])
+    return folder
+
+
+def run_contract_suite(folder: Path, only: str = "") -> subprocess.CompletedProcess[str]:
+    """The contract suite, or one test of it, in a process of its own for this protocol alone."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST_", "EVALSITE_"))
+    }
+    command = [sys.executable, "-m", "pytest", "tests/test_contract.py", "-q"]
+    command += ["-k", f"{folder.name} and {only}" if only else folder.name]
+    command += ["-p", "no:cacheprovider", "--color=no"]
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=inherited
+        | {"DJANGO_SETTINGS_MODULE": "sixth_settings", "PYTHONPATH": str(folder.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+def test_a_sixth_protocol_is_one_folder_and_one_line_of_settings(sixth):
+    done = run_contract_suite(sixth)
+
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    counts = re.findall(r"(\d+) ([a-z]+)(?=,| in )", done.stdout.splitlines()[-1])
+    told = {what: int(number) for number, what in counts}
+    assert told["passed"] >= 8
+    assert set(told) <= {"passed", "deselected"}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        ("{{ output.text }}", "{{ output.label }}"),  # hides what is judged
+        ("{% block item %}", "{% block content %}"),  # replaces the questions
+        ("{% block item %}", "{% block item %}" + TWICE),  # asks each question twice
+    ],
+)
+def test_a_page_that_hides_or_repeats_something_fails_the_contract(sixth, part, wrong):
+    page = sixth / "templates" / "sixth" / "item.html"
+    page.write_text(TEMPLATE.replace(part, wrong), encoding="utf-8")
+
+    done = run_contract_suite(sixth, "shows_every_output")
+
+    assert done.returncode == 1, done.stdout[-5000:]
+    assert "1 failed" in done.stdout
