@@ -206,10 +206,10 @@ class ItemChecker:
             self._fault(message, values, cells.system_column)
             item.is_short = True
             return
+        # equal to the item's own unless rows are items of their own; one copy saves memory
+        shared = values.shared if self.is_single else item.shared
         item.outputs.append(
-            _Output(
-                cells.system, cells.text, values.line, values.record, values.shared, values.extra
-            )
+            _Output(cells.system, cells.text, values.line, values.record, shared, values.extra)
         )
 
     def _check_text(self, cells: OutputCells, values: RowValues) -> None:

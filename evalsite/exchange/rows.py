@@ -10,6 +10,7 @@ from evalsite.exchange.reading import Row
 
 # all of C0 but tab and line breaks; PostgreSQL cannot even store NUL
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_NO_EXTRA: dict[str, str] = {}  # one for all rows, never written to
 
 
 @dataclass(slots=True)
@@ -60,7 +61,11 @@ def split_row(row: Row, plan: Plan, header: Sequence[str]) -> RowValues:
         item=None if plan.item is None else cells[plan.item],
         shared={field: cells[number] for field, number in plan.shared.items()},
         outputs=[one for one in outputs if not one.is_absent] if plan.is_wide else outputs,
-        extra={name: cells[number] for name, number in plan.extra.items() if cells[number]},
+        extra=(
+            {name: cells[number] for name, number in plan.extra.items() if cells[number]}
+            if plan.extra
+            else _NO_EXTRA
+        ),
     )
 
 

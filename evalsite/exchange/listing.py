@@ -1,0 +1,48 @@
+"""What a study's items page lists, in a number of queries that does not grow."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Prefetch, QuerySet
+
+from evalsite.studies.models import Batch, Item, Output, Study
+
+
+@dataclass(frozen=True)
+class BatchSummary:
+    batch: Batch
+    items: int
+    outputs: int
+    systems: int
+
+
+def summarise_batches(study: Study) -> list[BatchSummary]:
+    """Every batch with the numbers of its items, outputs and systems."""
+    items = _count(Item.objects.filter(study=study).order_by().values("batch"), n=Count("id"))
+    outputs = Output.objects.filter(study=study, item__batch__isnull=False).order_by()
+    by_batch = _count(
+        outputs.values("item__batch"), n=Count("id"), m=Count("system", distinct=True)
+    )
+    return [
+        BatchSummary(
+            batch,
+            items.get(batch.pk, (0,))[0],
+            *by_batch.get(batch.pk, (0, 0)),
+        )
+        for batch in Batch.objects.filter(study=study).select_related("uploaded_by")
+    ]
+
+
+def list_items(study: Study) -> QuerySet[Item]:
+    """The uploaded items in file order, each with its outputs and their systems."""
+    outputs = Output.objects.select_related("system")
+    return (
+        Item.objects.filter(study=study, batch__isnull=False)
+        .select_related("batch")
+        .prefetch_related(Prefetch("outputs", queryset=outputs))
+        .order_by("id")
+    )
+
+
+def _count(rows: Any, **numbers: Any) -> dict[Any, tuple[int, ...]]:
+    return {key: tuple(counts) for key, *counts in rows.annotate(**numbers).values_list()}
