@@ -63,7 +63,7 @@ def test_new_study_is_a_draft_of_its_protocol_owned_by_its_maker(staff_client, r
 @pytest.mark.parametrize(
     ("posted", "message"),
     [
-        ({"title": "", "protocol": "magnitude"}, "required"),
+        ({"title": "", "protocol": "magnitude"}, "Enter a title."),
         ({"title": "A"}, "Choose a protocol."),
         ({"title": "A", "protocol": "no such"}, "no such"),
         ({"title": "A" * 121, "protocol": "magnitude"}, "120"),
@@ -140,7 +140,7 @@ def test_saving_without_a_change_changes_nothing(staff_client):
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("title", "", "required"),
+        ("title", "", "Enter: title."),
         ("k", "0", "greater than or equal to 1"),
         ("k", "three", "whole number"),
         ("set_size", "501", "less than or equal to 500"),

@@ -1,6 +1,6 @@
 """How far studies are: counted from rows, in few queries, however many rows there are."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F, Max, Q, QuerySet
+from django.utils.timesince import timesince
 
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.lib.clock import now
@@ -27,6 +28,11 @@ class Progress:
     target: int
     last_at: datetime | None
 
+    @property
+    def last_ago(self) -> str:
+        """How long ago the last answer came, in one unit, such as "2 minutes"."""
+        return "" if self.last_at is None else timesince(self.last_at, now(), depth=1)
+
 
 def progress_of(studies: Collection[Study]) -> dict[UUID, Progress]:
     """The progress of each of these studies, in two queries for all of them."""
@@ -38,7 +44,7 @@ def progress_of(studies: Collection[Study]) -> dict[UUID, Progress]:
         .values_list("study")
         .annotate(items=Count("pk"))
     )
-    answers: dict[UUID, dict[str, Any]] = {
+    answers: dict[UUID, Mapping[str, Any]] = {
         row["study"]: row
         for row in Annotation.objects.filter(study__in=ids)
         .order_by()

@@ -24,7 +24,9 @@ class NewStudyForm(forms.Form):
     """What a study needs to begin: a title and a protocol."""
 
     title = forms.CharField(
-        max_length=120, help_text="Participants read it too. It can be changed until launch."
+        max_length=120,
+        help_text="Participants read it too. It can be changed until launch.",
+        error_messages={"required": "Enter a title."},
     )
     protocol = forms.ChoiceField(
         widget=forms.RadioSelect,
@@ -151,7 +153,8 @@ class SettingsForm(forms.ModelForm):
         study, config = self.instance, self.instance.config
         self.is_frozen = study.version_id is not None
         self.fields["revision"].initial = study.revision
-        self.fields["language"].widget.attrs["maxlength"] = 35
+        for field in self.fields.values():
+            field.error_messages["required"] = f"Enter: {str(field.label).lower()}."
         self._fit_to(config)
         if self.is_frozen:
             self._lock()
