@@ -96,7 +96,7 @@ if [ -n "$(UV)" ]; then \
   $(UV) pip install --quiet --python $(BIN)/python --require-hashes -r $(1); \
 else \
   { [ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv; } && \
-  $(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r $(1); \
+  $(BIN)/pip install -qq --no-compile --disable-pip-version-check --require-hashes -r $(1); \
 fi
 endef
 
