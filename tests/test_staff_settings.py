@@ -140,7 +140,7 @@ def test_saving_without_a_change_changes_nothing(staff_client):
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("title", "", "Enter: title."),
+        ("title", "", "This can&#x27;t be empty."),
         ("k", "0", "greater than or equal to 1"),
         ("k", "three", "whole number"),
         ("set_size", "501", "less than or equal to 500"),

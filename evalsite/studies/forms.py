@@ -154,7 +154,7 @@ class SettingsForm(forms.ModelForm):
         self.is_frozen = study.version_id is not None
         self.fields["revision"].initial = study.revision
         for field in self.fields.values():
-            field.error_messages["required"] = f"Enter: {str(field.label).lower()}."
+            field.error_messages["required"] = "This can't be empty."
         self._fit_to(config)
         if self.is_frozen:
             self._lock()
