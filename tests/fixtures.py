@@ -13,7 +13,9 @@ from django.test import Client
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from evalsite.studies import versions
+from evalsite.studies.models import Study
 from tests import factories
+from tests.invariants import check_invariants
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # CI runs as root
@@ -83,6 +85,14 @@ def database_url(transactional_db: None) -> str:
         f"postgresql://{login}@/{values['NAME']}"
         f"?host={quote(values['HOST'], safe='')}&port={values['PORT']}"
     )
+
+
+@pytest.fixture
+def promises(db: None) -> Iterator[None]:
+    """After the test, every study's counts are as promised."""
+    yield
+    for study in Study.objects.all():
+        check_invariants(study)
 
 
 # --- a browser --------------------------------------------------------------------

@@ -157,12 +157,11 @@ def _release_lapsed(study: Study, *, but: Participant) -> None:
         .filter(~Exists(lower))
         .exclude(participant=but)
         .select_for_update(skip_locked=True)
-        .order_by("lease_until")[:_REAP]
+        .order_by("lease_until")
+        .values("participant", "pos")[:_REAP]
     )
-    for head in heads:
-        shared = Slot.objects.leased().filter(
-            study=study, pos=head.pos, participant_id=head.participant_id
-        )
+    for place in heads:
+        shared = Slot.objects.leased().filter(study=study, **place)
         locked = list(shared.select_for_update(skip_locked=True).values_list("pk", flat=True))
         # fewer: their holder is back at this very moment, and keeps them
         if len(locked) == shared.count():

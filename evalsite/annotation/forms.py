@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 _DEVICE = re.compile(r"(narrow|medium|wide)-(portrait|landscape)")
 _LARGEST_MS = 2**31 - 1
+_OF_THE_PAGE = frozenset({"state", "go", "device", "client_ms", "active_ms", "first_ms"})
 SENT_TWICE = "This answer was sent twice with different values: enter it again"
 
 
@@ -38,6 +39,8 @@ class RatingForm(forms.Form):
             if isinstance(self.data, QueryDict) and len(set(self.data.getlist(name))) > 1:
                 self._errors.pop(name, None)
                 self.add_error(name, SENT_TWICE)
+        if unasked := set(self.data) - set(self.fields) - _OF_THE_PAGE:
+            logger.debug("ignored fields that this page does not have: %s", sorted(unasked))
         if not self.errors:
             self.config.clean(self.cleaned_data)
         return self.cleaned_data

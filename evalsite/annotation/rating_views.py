@@ -33,12 +33,6 @@ from evalsite.studies.models import Item
 logger = logging.getLogger(__name__)
 
 _LONGEST_MINUTES = 10
-_WORDS = {
-    Saved.SAVED.name.lower(): "Saved",
-    Saved.ALREADY.name.lower(): "Already saved",
-    Saved.CHANGED.name.lower(): "Changed: the new answer is saved",
-    Saved.FINAL.name.lower(): "This answer is final. Nothing was changed.",
-}
 
 
 @participant_page
@@ -51,7 +45,8 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
     if item_set.finished_at is not None:
-        return redirect(address(request, "participant-finish"))
+        asked = request.GET.urlencode()
+        return redirect(address(request, "participant-finish") + (f"?{asked}" if asked else ""))
     return _show(request, me, item_set, place)
 
 
@@ -75,7 +70,8 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         screen = _screen_of(me, item_id)
         if screen.is_lapsed and not me.is_pilot:
             lapsed = page_context(request, me) | {
-                "start_url": address(request, "participant-start")
+                "start_url": address(request, "participant-start"),
+                "status": Saved.words_of(request.GET.get("was", "")),
             }
             return render(request, "annotation/continue.html", lapsed)
         values = _drafted(me, item_id)
@@ -86,7 +82,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "item": screen.view(values),
         "note": values.get("note", ""),
         "state": shown.sign(),
-        "status": _WORDS.get(request.GET.get("was", ""), ""),
+        "status": Saved.words_of(request.GET.get("was", "")),
         "progress": Progress(len(times), len(item_set.item_ids)),
         "minutes_left": _minutes_left(me, list(times.values()), len(item_set.item_ids)),
         "lease_until": screen.slot.lease_until if screen.slot else None,

@@ -27,12 +27,17 @@ _RENEW_AFTER_SECONDS = 60
 
 
 class Saved(Enum):
-    """What became of a submission. Every one of them is a success for the participant."""
+    """What became of a submission, in words. Each of them is a success for the participant."""
 
     SAVED = "Saved"
     ALREADY = "Already saved"
-    CHANGED = "Changed"
-    FINAL = "This answer is final"
+    CHANGED = "Changed: the new answer is saved"
+    FINAL = "This answer is final. Nothing was changed."
+
+    @classmethod
+    def words_of(cls, name: str) -> str:
+        """What to say of the outcome that an address names; nothing if it names none."""
+        return next((one.value for one in cls if one.name.lower() == name), "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from evalsite.annotation.display import Progress, view_example
 from evalsite.annotation.journey import Step, entry_step, next_step
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.services import finish_set, unanswered_places
+from evalsite.annotation.services import Saved, finish_set, unanswered_places
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.forms import FeedbackForm
@@ -152,6 +152,7 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
         "answered": total - len(missing),
         "total": total,
         "is_complete": not missing,
+        "status": Saved.words_of(request.GET.get("was", "")),
         "progress": Progress(total - len(missing), total),
     }
     return render(request, "annotation/review.html", context)
@@ -195,6 +196,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "start_url": address(request, "participant-start"),
         "feedback_saved": request.GET.get("feedback") == "saved",
         "form": form,
+        "status": Saved.words_of(request.GET.get("was", "")),
         "receipt": me.receipt,
         "until": me.study.closes_at,
         "progress": Progress(done, done),
