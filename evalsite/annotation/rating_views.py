@@ -173,6 +173,14 @@ def _load_posted(request: HttpRequest, me: Participant) -> tuple[Shown, Screen]:
         logger.warning("refused a post whose state belongs to nobody or to somebody else")
         raise Http404("Nothing to save here.")
     if shown.slot_id is None:
+        # answered before: the boxes are those of the order that was shown then, whatever it was
+        annotation = (
+            Annotation.objects.select_related("item")
+            .filter(participant=me, item_id=shown.item_id)
+            .first()
+        )
+        if annotation is not None:
+            return shown, answered_screen(annotation, me.study)
         item, slot = Item.objects.filter(pk=shown.item_id).first(), None
     else:
         slot = (
