@@ -54,7 +54,7 @@ def tracked_files(*suffixes: str) -> Iterator[Path]:
     ).stdout.split("\0")
     for name in filter(None, listed):
         path = ROOT / name
-        if path.suffix in suffixes and path.exists() and "static/vendor/" not in name:
+        if path.suffix in suffixes and path.exists() and "/vendor/" not in name:
             yield path
 
 

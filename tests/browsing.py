@@ -1,0 +1,138 @@
+"""What browser tests share: the way through a study page by page, and what to look for there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import ConsoleMessage, Page, expect
+
+from evalsite.studies.models import Study
+from tests.factories import make_annotator, mint_link
+
+MAIN = ".actions .main"
+AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
+
+
+class Watch:
+    """Everything a page complained of: scripts, the content policy, missing files."""
+
+    def __init__(self, page: Page) -> None:
+        self.found: list[str] = []
+        page.on("pageerror", lambda error: self.found.append(str(error)))
+        page.on("console", self._note)
+
+    def _note(self, message: ConsoleMessage) -> None:
+        # a form that was refused is answered with 422, and the browser says so
+        if message.type in ("error", "warning") and "status of 422" not in message.text:
+            self.found.append(message.text)
+
+
+def press_tab_to(page: Page, selector: str, most: int = 40) -> None:
+    """The control has the focus, reached as by somebody without a mouse."""
+    control = page.locator(selector).first
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if control.evaluate("element => element === document.activeElement"):
+            return
+    raise AssertionError(f"{selector} cannot be reached with Tab")
+
+
+def fill_scores(page: Page, *scores: object) -> None:
+    for number, score in enumerate(scores, start=1):
+        page.fill(f"#informativeness-{number}", str(score))
+
+
+def take_a_set(page: Page, base: str, study: Study) -> None:
+    """Somebody who has been admitted before has taken a set; its first item is in view."""
+    page.goto(f"{base}{mint_link(make_annotator(study))}")
+    page.click(MAIN)
+    page.wait_for_url("**/items/1/")
+
+
+def come_in(page: Page, base: str, study: Study) -> None:
+    """Somebody has agreed, answered, read and practised; the first item is in view."""
+    for _ in walk_to_work(page, base, study, with_errors=False):
+        pass
+
+
+def walk_to_work(page: Page, base: str, study: Study, *, with_errors: bool = True) -> Iterator[str]:
+    """The pages before the first item, one after another, faults included."""
+    page.goto(f"{base}/join/{study.pk}/")
+    yield "landing"
+    page.click(MAIN)
+    yield "consent"
+    if with_errors:
+        page.click("button[value=agree]")
+        yield "consent with an error"
+    page.check("#agree")
+    page.click("button[value=agree]")
+    yield "entry"
+    if with_errors:
+        page.click(MAIN)
+        yield "entry with errors"
+    page.fill("#first_language", "English")
+    page.check("#variety-british")
+    page.click(MAIN)
+    yield "instructions"
+    page.click(MAIN)
+    while "/practice/" in page.url:
+        yield "practice"
+        if with_errors:
+            page.click(MAIN)
+            yield "practice with errors"
+        fill_scores(page, 100, 90, 80)
+        page.click(MAIN)
+        yield "practice explained"
+        page.click(MAIN)
+    if page.url.endswith("/start/"):
+        yield "start"
+        page.click(MAIN)
+
+
+def walk_to_the_end(page: Page) -> Iterator[str]:
+    """The pages from the first item to the end, one after another, faults included."""
+    page.wait_for_load_state()
+    yield "item"
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    yield "keys"
+    page.keyboard.press("Escape")
+    page.click(MAIN)
+    yield "item with errors"
+    page.click("#report")
+    yield "report"
+    page.click(MAIN)
+    yield "report with an error"
+    page.click("text=Back to the item")
+    while "/items/" in page.url:
+        fill_scores(page, 70, 100, 90)
+        yield "item filled in"
+        page.click(MAIN)
+    yield "review"
+    page.click(MAIN)
+    yield "finish"
+    page.locator("text=Send feedback").click()
+    yield "finish with feedback"
+    page.goto(page.url.replace("/finish/?feedback=saved", "/stop/"))
+    yield "stop"
+    page.click("text=Withdraw from this study")
+    yield "withdraw"
+    page.click(MAIN)
+    yield "withdraw with an error"
+    page.check("#keep-keep")
+    page.click(MAIN)
+    yield "withdrawn"
+
+
+def find_faults(page: Page) -> list[str]:
+    """The faults of accessibility that axe finds, WCAG 2.2 A and AA."""
+    page.evaluate(AXE)
+    result: dict[str, Any] = page.evaluate(
+        "tags => axe.run(document, {runOnly: {type: 'tag', values: tags}})", AXE_TAGS
+    )
+    return [
+        f"{fault['id']}: {node['html'][:120]} ({node['failureSummary']})"
+        for fault in result["violations"]
+        for node in fault["nodes"]
+    ]
