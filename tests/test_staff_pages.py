@@ -11,7 +11,7 @@ from django.urls import reverse
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.studies.models import Item, Membership, Study
-from tests.factories import add_batch, make_participant, make_study, make_user
+from tests.factories import add_batch, launch, make_participant, make_study, make_user
 
 HOSTILE = "<script>alert(1)</script>{{ 7|add:7 }}"
 MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -80,13 +80,6 @@ def answer(study: Study, item: Item, *, status: str = "counted", seconds: int = 
         submitted_at=MOMENT + timedelta(seconds=seconds),
         **fields,
     )
-
-
-def launch(study: Study) -> None:
-    from evalsite.studies.versions import make_version  # noqa: PLC0415
-
-    version = make_version(study, by=None)
-    Study.objects.filter(pk=study.pk).update(state="live", launched_at=MOMENT, version=version)
 
 
 # --- who may open what ----------------------------------------------------------------

@@ -10,8 +10,8 @@ from evalsite.lib.clock import now
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.starters import find_placeholders
 from evalsite.studies.summaries import describe_work
-from evalsite.studies.versions import make_version, shown_content
-from tests.factories import make_study, make_user
+from evalsite.studies.versions import shown_content
+from tests.factories import launch, make_study, make_user
 
 
 def address(study: Study) -> str:
@@ -36,12 +36,6 @@ def save(client, study: Study, **changes):
     response = client.post(address(study), entries(client, study, **changes))
     study.refresh_from_db()
     return response
-
-
-def launch(study: Study) -> Study:
-    version = make_version(study, by=None)
-    Study.objects.filter(pk=study.pk).update(state="live", launched_at=now(), version=version)
-    return Study.objects.get(pk=study.pk)
 
 
 # --- a new study --------------------------------------------------------------------------

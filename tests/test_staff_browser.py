@@ -1,0 +1,78 @@
+"""Staff pages in a browser: accessible, quiet, and no wider than a phone."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from tests.browsing import Watch, find_faults
+from tests.factories import launch, make_study, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DRAFT = ("study-overview", "study-settings", "study-pilot", "study-launch", "study-monitor")
+LIVE = ("study-overview", "study-settings", "study-sharing", "study-close-confirm")
+
+
+def sign_in(page, live_server, user: User) -> None:
+    """The browser holds the session of this person."""
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    [cookie] = [one for name, one in client.cookies.items() if "session" in name]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": str(live_server)}])
+
+
+def walk(page, live_server):
+    """Each staff page, one after another, a form with faults among them."""
+    user = make_user(is_superuser=True)
+    sign_in(page, live_server, user)
+    draft = make_study(items=3, title="A draft with a long title " * 4, by=user)
+    live = launch(make_study(items=3, title="A live one", by=user))
+    addresses = [reverse("admin:index"), reverse("admin:study-new")]
+    addresses += [reverse(f"admin:{name}", args=[draft.pk]) for name in DRAFT]
+    addresses += [reverse(f"admin:{name}", args=[live.pk]) for name in LIVE]
+    for address in addresses:
+        page.goto(f"{live_server}{address}")
+        yield address
+    page.goto(f"{live_server}{reverse('admin:study-settings', args=[draft.pk])}")
+    page.fill("#id_k", "0")
+    page.click("text=Save settings")
+    page.wait_for_selector(".es-problem")
+    yield "settings with a fault"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_axe_finds_no_fault_on_any_staff_page(page, live_server, width, scheme):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
+    faults = {step: find_faults(page) for step in walk(page, live_server)}
+
+    assert {step: found for step, found in faults.items() if found} == {}
+
+
+def test_staff_pages_complain_of_nothing_and_fit_a_phone(page, live_server):
+    page.set_viewport_size({"width": 360, "height": 900})
+    watch = Watch(page)
+
+    widths = {
+        step: page.evaluate("document.documentElement.scrollWidth")
+        for step in walk(page, live_server)
+    }
+
+    assert watch.found == []
+    assert {step: width for step, width in widths.items() if width > 360} == {}
+
+
+def test_link_to_share_is_copied_by_its_button(page, live_server):
+    user = make_user()
+    sign_in(page, live_server, user)
+    study = launch(make_study(by=user))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{live_server}{reverse('admin:study-sharing', args=[study.pk])}")
+
+    page.click("text=Copy")
+    page.wait_for_selector("text=Copied.")
+
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"{live_server}/join/{study.pk}/"
