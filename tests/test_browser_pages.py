@@ -22,21 +22,15 @@ def walk(page, live_server, **fields):
     yield from walk_to_the_end(page)
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_fault_on_any_page(page, live_server, width, scheme):
+@pytest.mark.parametrize(
+    ("width", "scheme", "is_aided"),
+    [(1280, "light", False), (360, "light", False), (1280, "dark", True), (360, "dark", True)],
+)
+def test_axe_finds_no_fault_on_any_page(page, live_server, width, scheme, is_aided):
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
 
-    faults = {step: find_faults(page) for step in walk(page, live_server)}
-
-    assert {step: found for step, found in faults.items() if found} == {}
-
-
-def test_axe_finds_no_fault_where_aids_are_on(page, live_server):
-    page.emulate_media(reduced_motion="reduce")
-
-    faults = {step: find_faults(page) for step in walk(page, live_server, is_aided=True)}
+    faults = {step: find_faults(page) for step in walk(page, live_server, is_aided=is_aided)}
 
     assert {step: found for step, found in faults.items() if found} == {}
 

@@ -393,7 +393,7 @@ function makeRoom() {
   const isTall = standard.offsetHeight > innerHeight * 0.45;
   standard.classList.toggle("tall", isTall);
   const pinned = [standard, standard.querySelector(".standard-score")].find(
-    (one) => getComputedStyle(one).position === "sticky",
+    (one) => one.offsetHeight && getComputedStyle(one).position === "sticky",
   );
   const room = pinned ? `${pinned.offsetHeight + 16}px` : "";
   document.documentElement.style.scrollPaddingBlockStart = room;
