@@ -117,7 +117,7 @@ class EvalsiteAdminSite(AdminSite):
             {
                 "label": page.tab,
                 "url": reverse(f"admin:{page.name}", args=[study.pk]),
-                "is_current": page.name == current.name or page.tab == current.tab,
+                "is_current": page.tab == (current.tab or current.within),
             }
             for page in collect_study_views()
             if page.tab and page.is_shown(study) and is_enough(rank, page.role)

@@ -56,7 +56,8 @@ def import_batch(
                 uploaded_by=by if getattr(by, "is_authenticated", False) else None,
             )
             _store(study, batch, items, checked)
-            Upload.objects.filter(pk=upload_key, study=study).update(batch=batch)
+            if upload_key is not None:
+                Upload.objects.filter(pk=upload_key, study=study).update(batch=batch)
             AuditEntry.objects.record(
                 "batch imported",
                 by=by,

@@ -275,7 +275,7 @@ class ItemChecker:
                     f"“{key}” for one of them is too long or taken. Choose another id."
                 )
                 self._fault(message, output)
-            extra = {**output.extra, "item": item.key}
+            extra: dict[str, object] = {**output.extra, "item": item.key}
             yield self._make_one(item, key, item.key, [output], extra)
 
     def _make_one(

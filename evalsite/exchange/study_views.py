@@ -27,8 +27,8 @@ _UPLOAD = "uploads/<uuid:upload_id>/"
 study_views = [
     StudyView(path="items/", name="batch-list", view=list_batches, tab="Items", order=20),
     StudyView(path="items/template.csv", name="batch-template", view=download_template),
-    StudyView(path="uploads/", name="upload-new", view=upload_file, role=_EDITOR),
-    StudyView(path=_UPLOAD, name="upload-preview", view=show_upload, role=_EDITOR),
+    StudyView(path="uploads/", name="upload-new", view=upload_file, role=_EDITOR, within="Items"),
+    StudyView(path=_UPLOAD, name="upload-preview", view=show_upload, role=_EDITOR, within="Items"),
     StudyView(path=f"{_UPLOAD}mapping/", name="upload-map", view=map_upload, role=_EDITOR),
     StudyView(
         path=f"{_UPLOAD}faults.csv", name="upload-faults", view=download_faults, role=_EDITOR
@@ -40,10 +40,11 @@ study_views = [
         name="batch-undo-confirm",
         view=confirm_undo,
         role=_EDITOR,
+        within="Items",
     ),
     StudyView(path="batches/<uuid:batch_id>/undo/", name="batch-undo", view=undo, role=_EDITOR),
     StudyView(path="export/", name="study-export", view=show_export, tab="Export", order=90),
-    StudyView(path="export/codebook/", name="export-codebook", view=show_codebook),
+    StudyView(path="export/codebook/", name="export-codebook", view=show_codebook, within="Export"),
     StudyView(path="export/codebook.csv", name="export-codebook-csv", view=download_codebook),
     StudyView(path="export/<slug:file>.csv", name="export-file", view=download_file),
 ]

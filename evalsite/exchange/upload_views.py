@@ -66,12 +66,19 @@ def _show_items(
         "can_upload": not study.is_launched and has_role(request, study, Membership.Role.EDITOR),
         "columns": [column.name for column in study.config.inputs if column.is_required],
         "optional_columns": [
-            column.name for column in study.config.inputs if not column.is_required
+            "group",
+            "cluster",
+            "kind",
+            *(column.name for column in study.config.inputs if not column.is_required),
+            *(f"gold_{criterion.key}" for criterion in study.config.criteria),
+            "gold_why",
         ],
-        "max_megabytes": settings.UPLOAD_MAX_BYTES // (1024 * 1024),
-        "max_rows": settings.UPLOAD_MAX_ROWS,
-        "max_columns": settings.UPLOAD_MAX_COLUMNS,
-        "max_cell": settings.UPLOAD_MAX_CELL,
+        "limits": [
+            f"{settings.UPLOAD_MAX_BYTES // (1024 * 1024):,} MB",
+            f"{settings.UPLOAD_MAX_ROWS:,} rows",
+            f"{settings.UPLOAD_MAX_COLUMNS:,} columns",
+            f"{settings.UPLOAD_MAX_CELL:,} letters in a cell",
+        ],
     }
     return TemplateResponse(request, "exchange/items.html", context, status=status)
 
@@ -86,12 +93,15 @@ def show_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpResp
     if upload.batch_id:
         return redirect("admin:batch-list", study.pk)
     if not upload.path.exists():
-        drop_upload(upload)
         messages.warning(request, "That file was not imported in time. Upload it again.")
         return redirect("admin:batch-list", study.pk)
-    checked = _check(study, upload)
+    context = _describe(study, upload, _check(study, upload))
+    return TemplateResponse(request, "exchange/upload.html", context)
+
+
+def _describe(study: Study, upload: Upload, checked: Checked) -> dict[str, Any]:
     same = find_same_file(study, upload.sha256)
-    context = {
+    return {
         "upload": upload,
         "same": same,
         "checked": checked,
@@ -104,7 +114,6 @@ def show_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpResp
         ],
         "previews": preview_items(study, checked.items),
     }
-    return TemplateResponse(request, "exchange/upload.html", context)
 
 
 @require_POST

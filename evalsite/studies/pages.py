@@ -22,6 +22,7 @@ class StudyView:
     The view gets the request, the study (one the person may see) and what the path captures.
     It returns a TemplateResponse on a template that extends `studies/study.html`, or a redirect.
     A page with a `tab` stands in the study's navigation, by `order`, while `is_shown` says so.
+    A page behind one of these names that tab in `within`.
     """
 
     path: str
@@ -29,6 +30,7 @@ class StudyView:
     view: StudyViewFunction
     role: Membership.Role = Membership.Role.VIEWER
     tab: str = ""
+    within: str = ""
     order: int = 100
     is_shown: Callable[[Study], bool] = field(default=lambda study: True)
 

@@ -40,7 +40,7 @@ class Command(BaseCommand):
             )
         except ValidationError as error:
             raise CommandError(describe_faults(error.messages)) from None
-        items = batch.items.count()  # type: ignore[attr-defined]
+        items = batch.items.count()
         self.stdout.write(f"Imported {batch.rows:,} rows as {items:,} items.")
 
 
