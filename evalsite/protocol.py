@@ -295,7 +295,7 @@ class ProtocolConfig(AppConfig):
         """What the options form starts with; the options of a study that was not touched."""
         if self.options_form is None:
             return {}
-        fields = self.options_form.base_fields  # type: ignore[attr-defined]
+        fields = self.options_form.base_fields
         return {name: form_field.initial for name, form_field in fields.items()}
 
     def describe(self) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from django.contrib.auth.models import User
 
 from evalsite.annotation.dealing import make_slots
 from evalsite.annotation.models import Slot
-from evalsite.annotation.services import Saved, Submission, Value, submit_annotation
+from evalsite.annotation.services import Saved, Submission, submit_annotation
+from evalsite.annotation.values import Value
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant, ParticipantLink
 from evalsite.participants.services import instructions_hash, record_consent

@@ -9,7 +9,7 @@ from django import forms
 from django.http import QueryDict
 
 from evalsite.annotation.display import output_label, question_names
-from evalsite.annotation.services import Value
+from evalsite.annotation.values import Value
 from evalsite.fields import make_field
 from evalsite.protocol import Preference, ProtocolConfig
 
@@ -37,7 +37,7 @@ class RatingForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         for name in self.fields:
             if isinstance(self.data, QueryDict) and len(set(self.data.getlist(name))) > 1:
-                self._errors.pop(name, None)
+                self.errors.pop(name, None)
                 self.add_error(name, SENT_TWICE)
         if unasked := set(self.data) - set(self.fields) - _OF_THE_PAGE:
             logger.debug("ignored fields that this page does not have: %s", sorted(unasked))
@@ -48,7 +48,7 @@ class RatingForm(forms.Form):
     @property
     def first_errors(self) -> dict[str, str]:
         """The message of each question at fault, in page order."""
-        return {name: self.errors[name][0] for name in self.fields if name in self.errors}
+        return {name: str(self.errors[name][0]) for name in self.fields if name in self.errors}
 
     @property
     def entered(self) -> dict[str, str]:

@@ -90,7 +90,9 @@ def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
     values = {}
     for name, criterion, number in question_names(study_config, len(screen.outputs)):
         if isinstance(criterion.scale, Preference):
-            sides = dict(zip(screen.output_ids, ("first", "second"), strict=True))
+            sides: dict[int | None, str] = dict(
+                zip(screen.output_ids, ("first", "second"), strict=True)
+            )
             given = [key for key in by_criterion_and_output if key[0] == criterion.key]
             if given:
                 values[name] = sides.get(given[0][1], "tie")

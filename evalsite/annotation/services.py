@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 
 from evalsite.annotation.dealing import free_slot_of, lease_end, renew_leases
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
+from evalsite.annotation.values import Value
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant, make_completion_code
 from evalsite.studies.models import Item, Study
@@ -38,20 +39,6 @@ class Saved(Enum):
     def words_of(cls, name: str) -> str:
         """What to say of the outcome that an address names; nothing if it names none."""
         return next((one.value for one in cls if one.name.lower() == name), "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Value:
-    """One rating as submitted: `output_id` None is a tie."""
-
-    criterion: str
-    output_id: int | None
-    value: int
-    typed: str = ""
-
-    @property
-    def identity(self) -> tuple[str, int | None, int]:
-        return (self.criterion, self.output_id, self.value)
 
 
 @dataclass(frozen=True, kw_only=True)

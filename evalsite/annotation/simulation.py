@@ -10,11 +10,11 @@ from html.parser import HTMLParser
 from math import exp
 from random import Random
 from statistics import mean
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import resolve, reverse
 
@@ -129,7 +129,7 @@ class Visitor:
         Participant.objects.filter(pk=me.pk).update(origin=Origin.SIMULATED)
         return me, reverse("participant-home", args=[token])
 
-    def _get(self, address: str) -> tuple[HttpResponse, str]:
+    def _get(self, address: str) -> tuple[Any, str]:
         """The page at the end of this address' redirects."""
         with standing_at(self.moment):
             page = self.client.get(address, follow=True, secure=self.secure)
@@ -147,7 +147,7 @@ class Visitor:
 
     # --- what to answer on each page ------------------------------------------------
 
-    def _answer(self, page: HttpResponse, address: str) -> tuple[str, dict[str, str]] | None:
+    def _answer(self, page: Any, address: str) -> tuple[str, dict[str, str]] | None:
         """Where to post what from this page; None when there is nothing more to do."""
         match = resolve(urlsplit(address).path)
         form = _Form(page.content.decode())
@@ -194,7 +194,7 @@ class Visitor:
         if shown is None:
             raise ValidationError("A page showed a state that it doesn't read back.")
         item = Item.objects.get(pk=shown.item_id)
-        slot = Slot.objects.filter(pk=shown.slot_id).first()
+        slot = Slot.objects.get(pk=shown.slot_id) if shown.slot_id else None
         me = Participant.objects.get(pk=shown.participant_id)
         outputs = load_screen(me, item, slot).outputs
         self._spend(12, 90)

@@ -126,8 +126,9 @@ def entry(request: HttpRequest, me: Participant) -> HttpResponse:
     """The entry questions, asked openly; decided on the server, once."""
     eligibility = me.study.config.eligibility
     given = consent_of(me)
-    is_asked = eligibility is not None and me.is_eligible is None
-    if not is_asked or given is None or not given.is_given:
+    if eligibility is None or me.is_eligible is not None:
+        return redirect(address(request, "participant-home"))
+    if given is None or not given.is_given:
         return redirect(address(request, "participant-home"))
     form = EntryForm(request.POST if request.method == "POST" else None, eligibility=eligibility)
     if form.is_bound and form.is_valid():
