@@ -109,7 +109,7 @@ def _describe(study: Study, upload: Upload, checked: Checked) -> dict[str, Any]:
         "faults": checked.faults[:FAULTS_SHOWN],
         "faults_left": len(checked.faults) - FAULTS_SHOWN,
         "columns": [
-            (field, checked.samples.get(field.label, ""))
+            (field, checked.samples.get(str(field.label), ""))
             for field in _make_mapping_form(None, study, checked)
         ],
         "previews": preview_items(study, checked.items),
@@ -184,7 +184,7 @@ def import_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpRe
 @require_safe
 def confirm_undo(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
     batch = get_object_or_404(Batch, study=study, pk=batch_id)
-    items = batch.items.count()  # type: ignore[attr-defined]
+    items = batch.items.count()
     return TemplateResponse(request, "exchange/undo.html", {"batch": batch, "items": items})
 
 
