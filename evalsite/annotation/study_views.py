@@ -183,7 +183,13 @@ study_views = [
         view=_steer(resume_study, "Resumed. New work is handed out again."),
         role=_OWNER,
     ),
-    StudyView(path="close/", name="study-close-confirm", view=confirm_close, role=_OWNER),
+    StudyView(
+        path="close/",
+        name="study-close-confirm",
+        view=confirm_close,
+        role=_OWNER,
+        within="Sharing",
+    ),
     StudyView(
         path="close/now/",
         name="study-close",

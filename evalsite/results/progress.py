@@ -4,18 +4,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
+from statistics import median
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, F, Max, Q, QuerySet
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.models import Item, Output, Study, System
 
 ACTIVE_MINUTES = 10
+LATEST = 1000
 _COUNTED = Q(status=Annotation.Status.COUNTED)
 _REAL = ~Q(status=Annotation.Status.PILOT)
 
@@ -73,7 +76,6 @@ class Activity:
     reports: int
     surplus: int
     held: int
-    median_seconds: int | None
     is_simulated: bool
 
 
@@ -101,7 +103,6 @@ def activity_of(study: Study, progress: Progress) -> Activity:
         reports=answers["reports"],
         surplus=answers["surplus"],
         held=Item.objects.filter(study=study, held_at__isnull=False).count(),
-        median_seconds=_median_seconds(study),
         is_simulated=answers["simulated"] > 0,
     )
 
@@ -132,20 +133,15 @@ def _count_active(study: Study) -> int:
     )
 
 
-def _median_seconds(study: Study) -> int | None:
-    """The median time from shown to saved, of the answers that count."""
-    times = (
-        Annotation.objects.counted()
-        .filter(study=study)
-        .annotate(took=F("submitted_at") - F("started_at"))
-        .order_by("took")
-        .values_list("took", flat=True)
-    )
-    count = times.count()
-    if not count:
-        return None
-    middle = times[(count - 1) // 2 : count // 2 + 1]
-    return round(sum(took.total_seconds() for took in middle) / len(middle))
+def median_seconds(study: Study) -> int | None:
+    """The median time from shown to saved, of the latest thousand answers that count."""
+    # not of all: a database sorts what it computes from two columns without an index
+    times = Annotation.objects.counted().filter(study=study).order_by("-id")
+    seconds = [
+        (submitted - started).total_seconds()
+        for submitted, started in times.values_list("submitted_at", "started_at")[:LATEST]
+    ]
+    return round(median(seconds)) if seconds else None
 
 
 def items_by_progress(study: Study, batch_id: Any = None) -> QuerySet[Item]:
@@ -153,30 +149,24 @@ def items_by_progress(study: Study, batch_id: Any = None) -> QuerySet[Item]:
     items = Item.objects.main().filter(study=study)
     if batch_id is not None:
         items = items.filter(batch=batch_id)
-    return (
-        items.select_related("batch")
-        .annotate(done=Count("annotations", filter=Q(annotations__status="counted")))
-        .order_by("done", "id")
-    )
+    counted = Annotation.objects.filter(item=OuterRef("pk"), status="counted").order_by()
+    done = Subquery(counted.values("item").annotate(done=Count("pk")).values("done"))
+    return items.select_related("batch").annotate(done=Coalesce(done, 0)).order_by("done", "id")
 
 
 def progress_by_system(study: Study) -> list[dict[str, Any]]:
     """For each system: its items, and how many answers they have of how many."""
-    rows = (
-        Output.objects.filter(study=study, item__kind=Item.Kind.MAIN, system__isnull=False)
-        .order_by("system__name")
-        .values("system__name")
-        .annotate(
-            items=Count("item", distinct=True),
-            done=Count("item__annotations", filter=Q(item__annotations__status="counted")),
-        )
-    )
+    # two plain counts: one with DISTINCT over the join took twice as long
+    outputs = Output.objects.filter(study=study, item__kind=Item.Kind.MAIN).order_by()
+    items = dict(outputs.values_list("system").annotate(items=Count("pk")))
+    answered = outputs.filter(item__annotations__status=Annotation.Status.COUNTED)
+    done = dict(answered.values_list("system").annotate(done=Count("pk")))
     return [
         {
-            "name": row["system__name"],
-            "items": row["items"],
-            "done": row["done"],
-            "target": row["items"] * study.k,
+            "name": system.name,
+            "items": items.get(system.pk, 0),
+            "done": done.get(system.pk, 0),
+            "target": items.get(system.pk, 0) * study.k,
         }
-        for row in rows
+        for system in System.objects.filter(study=study)
     ]

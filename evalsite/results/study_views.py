@@ -13,6 +13,7 @@ from evalsite.results.progress import (
     Activity,
     activity_of,
     items_by_progress,
+    median_seconds,
     progress_by_system,
     progress_of,
 )
@@ -54,8 +55,8 @@ def _facts(study: Study, activity: Activity) -> list[tuple[str, str]]:
         ),
         ("Problem reports", f"{activity.reports:,}"),
     ]
-    if activity.median_seconds is not None:
-        facts.insert(2, ("Median time", f"{activity.median_seconds:,} s an item"))
+    if (seconds := median_seconds(study)) is not None:
+        facts.insert(2, ("Median time", f"{seconds:,} s an item"))
     if study.pay_per_set is not None:
         spent = format_money(study.pay_per_set * activity.finished_sets, study.currency)
         planned = format_money(study.pay_per_set * activity.needed_sets, study.currency)
