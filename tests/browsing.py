@@ -38,6 +38,12 @@ def press_tab_to(page: Page, selector: str, most: int = 40) -> None:
     raise AssertionError(f"{selector} cannot be reached with Tab")
 
 
+def follow(page: Page, selector: str) -> None:
+    """The control is pressed, and the page that it leads to is there."""
+    with page.expect_navigation():
+        page.click(selector)
+
+
 def fill_scores(page: Page, *scores: object) -> None:
     for number, score in enumerate(scores, start=1):
         page.fill(f"#informativeness-{number}", str(score))
@@ -46,8 +52,7 @@ def fill_scores(page: Page, *scores: object) -> None:
 def take_a_set(page: Page, base: str, study: Study) -> None:
     """Somebody who has been admitted before has taken a set; its first item is in view."""
     page.goto(f"{base}{mint_link(make_annotator(study))}")
-    page.click(MAIN)
-    page.wait_for_url("**/items/1/")
+    follow(page, MAIN)
 
 
 def come_in(page: Page, base: str, study: Study) -> None:
@@ -60,68 +65,67 @@ def walk_to_work(page: Page, base: str, study: Study, *, with_errors: bool = Tru
     """The pages before the first item, one after another, faults included."""
     page.goto(f"{base}/join/{study.pk}/")
     yield "landing"
-    page.click(MAIN)
+    follow(page, MAIN)
     yield "consent"
     if with_errors:
-        page.click("button[value=agree]")
+        follow(page, "button[value=agree]")
         yield "consent with an error"
     page.check("#agree")
-    page.click("button[value=agree]")
+    follow(page, "button[value=agree]")
     yield "entry"
     if with_errors:
-        page.click(MAIN)
+        follow(page, MAIN)
         yield "entry with errors"
     page.fill("#first_language", "English")
     page.check("#variety-british")
-    page.click(MAIN)
+    follow(page, MAIN)
     yield "instructions"
-    page.click(MAIN)
+    follow(page, MAIN)
     while "/practice/" in page.url:
         yield "practice"
         if with_errors:
-            page.click(MAIN)
+            follow(page, MAIN)
             yield "practice with errors"
         fill_scores(page, 100, 90, 80)
-        page.click(MAIN)
+        follow(page, MAIN)
         yield "practice explained"
-        page.click(MAIN)
+        follow(page, MAIN)
     if page.url.endswith("/start/"):
         yield "start"
-        page.click(MAIN)
+        follow(page, MAIN)
 
 
 def walk_to_the_end(page: Page) -> Iterator[str]:
     """The pages from the first item to the end, one after another, faults included."""
-    page.wait_for_load_state()
     yield "item"
     page.keyboard.press("?")
     expect(page.locator("#keys")).to_be_visible()
     yield "keys"
     page.keyboard.press("Escape")
-    page.click(MAIN)
+    follow(page, MAIN)
     yield "item with errors"
-    page.click("#report")
+    follow(page, "#report")
     yield "report"
-    page.click(MAIN)
+    follow(page, MAIN)
     yield "report with an error"
-    page.click("text=Back to the item")
+    follow(page, "text=Back to the item")
     while "/items/" in page.url:
         fill_scores(page, 70, 100, 90)
         yield "item filled in"
-        page.click(MAIN)
+        follow(page, MAIN)
     yield "review"
-    page.click(MAIN)
+    follow(page, MAIN)
     yield "finish"
-    page.locator("text=Send feedback").click()
+    follow(page, "text=Send feedback")
     yield "finish with feedback"
     page.goto(page.url.replace("/finish/?feedback=saved", "/stop/"))
     yield "stop"
-    page.click("text=Withdraw from this study")
+    follow(page, "text=Withdraw from this study")
     yield "withdraw"
-    page.click(MAIN)
+    follow(page, MAIN)
     yield "withdraw with an error"
     page.check("#keep-keep")
-    page.click(MAIN)
+    follow(page, MAIN)
     yield "withdrawn"
 
 

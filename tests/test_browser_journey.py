@@ -9,6 +9,7 @@ from tests.browsing import (
     Watch,
     come_in,
     fill_scores,
+    follow,
     press_tab_to,
     take_a_set,
     walk_to_work,
@@ -90,17 +91,19 @@ def test_the_whole_way_can_be_gone_without_scripts(browser, live_server, study):
 
     come_in(page, str(live_server), study)
     fill_scores(page, 70, "12.5", "")
-    page.click(MAIN)
+    follow(page, MAIN)
     assert page.title().startswith("Error: ")
     page.fill(BOX.format(2), "100")
     page.fill(BOX.format(3), "90")
-    page.click(MAIN)
+    follow(page, MAIN)
     assert page.url.endswith("/items/2/?was=saved")
     fill_scores(page, 1, 2, 3)
-    page.press(BOX.format(3), "Enter")  # means the main button, not Back that stands before it
+    with page.expect_navigation():
+        # means the main button, not Back that stands before it
+        page.press(BOX.format(3), "Enter")
 
     assert "/review/" in page.url
-    page.click(MAIN)
+    follow(page, MAIN)
     assert page.inner_text("#code") == study.item_sets.get().code
     assert page.is_hidden("text=Copy")
     context.close()
@@ -110,7 +113,7 @@ def test_a_refused_page_leads_to_each_fault(page, live_server, study):
     take_a_set(page, str(live_server), study)
     fill_scores(page, 70, "", "12.5")
 
-    page.click(MAIN)
+    follow(page, MAIN)
 
     assert page.title().startswith("Error: ")
     summary = page.locator(".problem[role=alert]").first
@@ -129,13 +132,13 @@ def test_back_shows_the_answer_and_a_change_is_kept(page, live_server, study):
     type_scores(page, 70, 100, 90)
     page.wait_for_url("**/items/2/**")
 
-    page.click("text=Back")
+    follow(page, "text=Back")
     assert values(page) == ["70", "100", "90"]
     texts = page.locator(".trio .text").all_inner_texts()
     page.reload()
     assert values(page) == ["70", "100", "90"]
     fill_scores(page, 60)
-    page.click(MAIN)
+    follow(page, MAIN)
 
     expect(page.locator("#status")).to_contain_text("Changed")
     page.go_back()
@@ -205,12 +208,12 @@ def test_an_answer_in_memory_never_covers_one_that_was_saved(page, live_server, 
     take_a_set(page, str(live_server), study)
     type_scores(page, 70, 100, 90)
     page.wait_for_url("**/items/2/**")
-    page.click("text=Back")
+    follow(page, "text=Back")
     fill_scores(page, 60)
-    page.click(MAIN)
+    follow(page, MAIN)
     expect(page.locator("#status")).to_contain_text("Changed")
 
-    page.click("text=Back")
+    follow(page, "text=Back")
 
     assert values(page) == ["60", "100", "90"]
     assert page.evaluate("Object.keys(localStorage).filter(key => key.includes('draft'))") == []
@@ -220,7 +223,7 @@ def test_the_open_link_offers_to_go_on(page, live_server, study):
     come_in(page, str(live_server), study)
 
     page.goto(f"{live_server}/join/{study.pk}/")
-    page.click("text=Continue where you left off")
+    follow(page, "text=Continue where you left off")
 
     assert "/items/1/" in page.url
     assert study.participants.count() == 1
@@ -282,8 +285,7 @@ def test_device_and_times_travel_with_the_answer(page, live_server, study):
     take_a_set(page, str(live_server), study)
 
     fill_scores(page, 70, 100, 90)
-    page.click(MAIN)
-    page.wait_for_url("**/items/2/**")
+    follow(page, MAIN)
 
     annotation = Annotation.objects.counted().get(study=study)
     assert annotation.device == "narrow-portrait"
