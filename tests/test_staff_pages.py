@@ -104,7 +104,7 @@ def test_post_is_taken_from_those_whose_role_allows_it(db, name):
 
 
 @pytest.mark.parametrize("name", [*PAGES, "study-pilot-take", "study-launch-start", "study-close"])
-def test_strangers_get_404_and_the_signed_out_the_login_page(db, name):
+def test_bad_71_strangers_get_404_and_the_signed_out_the_login_page(db, name):
     study = make_study()
     owner_of_another = make_study(title="Another", by=make_user("stranger"))
 
