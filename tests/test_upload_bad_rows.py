@@ -319,6 +319,12 @@ def test_bad_19_ids_that_differ_only_in_case_are_refused_as_confusable(check: Ch
     assert "“M1” differs from “m1” of line 2 only in case" in told(checked)[0]
 
 
+def test_bad_19_slip_of_the_case_is_one_fault_without_its_consequences(check: Check) -> None:
+    checked = check(GOOD.replace("m1,name[A],beta", "M1,name[A],beta"))
+
+    assert [fault.line for fault in checked.faults] == [3]
+
+
 def test_bad_19_ids_confusable_with_earlier_batches_are_refused(check: Check, study: Any) -> None:
     import_batch(study=study, checked=check(GOOD), file_name="a.csv", sha256="1", by=None)
 
