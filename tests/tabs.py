@@ -1,8 +1,6 @@
 """A participant's browser in tests: tabs without scripts, and what they may be shown."""
 
-import re
 from datetime import timedelta
-from html import unescape
 
 from django.test import Client
 
@@ -10,6 +8,7 @@ from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Study
+from tests.annotators import read_fields
 from tests.factories import launch, make_annotator, make_study, mint_link
 
 BOXES = ("informativeness-1", "informativeness-2", "informativeness-3")
@@ -44,12 +43,7 @@ class Tab:
 
     @property
     def fields(self) -> dict[str, str]:
-        """What stands in the boxes of the page, and what is hidden beside them."""
-        inputs = re.findall(r"<input[^>]*>", self.page.content.decode())
-        pairs = [
-            (re.search(r'name="([^"]*)"', i), re.search(r'value="([^"]*)"', i)) for i in inputs
-        ]
-        return {name[1]: unescape(value[1]) if value else "" for name, value in pairs if name}
+        return read_fields(self.page.content.decode())
 
     @property
     def entered(self) -> tuple[str, ...]:
