@@ -58,23 +58,13 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
             "item_id", "started_at", "submitted_at"
         )
     }
-    if item_id in times:
-        annotation = (
-            Annotation.objects.select_related("item")
-            .prefetch_related("ratings")
-            .get(participant=me, item_id=item_id)
-        )
-        screen = answered_screen(annotation, me.study)
-        values = entered_values(screen, annotation)
-    else:
-        screen = _screen_of(me, item_id)
-        if screen.is_lapsed and not me.is_pilot:
-            lapsed = page_context(request, me) | {
-                "start_url": address(request, "participant-start"),
-                "status": Saved.words_of(request.GET.get("was", "")),
-            }
-            return render(request, "annotation/continue.html", lapsed)
-        values = _drafted(me, item_id)
+    screen, values = _fill(me, item_id, is_answered=item_id in times)
+    if item_id not in times and screen.is_lapsed and not me.is_pilot:
+        lapsed = page_context(request, me) | {
+            "start_url": address(request, "participant-start"),
+            "status": Saved.words_of(request.GET.get("was", "")),
+        }
+        return render(request, "annotation/continue.html", lapsed)
     frame = _frame(request, me, item_set.number, place, len(item_set.item_ids))
     shown = as_shown(me, screen, item_set, place)
     context = {
@@ -90,6 +80,22 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
     return render(request, me.study.config.item_template, context)
 
 
+def _fill(me: Participant, item_id: int, *, is_answered: bool) -> tuple[Screen, dict[str, str]]:
+    """The screen of an item, and what stands in its boxes: the newest of answer and draft."""
+    draft = Draft.objects.filter(participant=me, item_id=item_id).first()
+    if not is_answered:
+        return _screen_of(me, item_id), dict(draft.values) if draft else {}
+    annotation = (
+        Annotation.objects.select_related("item")
+        .prefetch_related("ratings")
+        .get(participant=me, item_id=item_id)
+    )
+    screen = answered_screen(annotation, me.study)
+    if draft is not None and draft.updated_at > annotation.submitted_at:
+        return screen, dict(draft.values)
+    return screen, entered_values(screen, annotation)
+
+
 def _screen_of(me: Participant, item_id: int) -> Screen:
     slot = (
         Slot.objects.select_related("item").filter(participant=me, item_id=item_id).first()
@@ -98,11 +104,6 @@ def _screen_of(me: Participant, item_id: int) -> Screen:
     )
     item = slot.item if slot else Item.objects.get(pk=item_id)
     return load_screen(me, item, slot)
-
-
-def _drafted(me: Participant, item_id: int) -> dict[str, str]:
-    draft = Draft.objects.filter(participant=me, item_id=item_id).first()
-    return dict(draft.values) if draft else {}
 
 
 def as_shown(

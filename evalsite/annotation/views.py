@@ -198,6 +198,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "form": form,
         "status": Saved.words_of(request.GET.get("was", "")),
         "receipt": me.receipt,
+        "is_paid": me.study.pay_per_set is not None,
         "until": me.study.closes_at,
         "progress": Progress(done, done),
     }
