@@ -48,11 +48,17 @@ class Tables:
         # what is saved while the file is on its way is not in it
         self.last = annotations.aggregate(last=Max("id"))["last"] or 0
         self._options = self._find_options()
+        self._study_id = str(study.pk)
+        self._scales = {
+            key: _describe_scale(one) for key, one in self.config.criterion_by_key.items()
+        }
         self._order = {criterion.key: n for n, criterion in enumerate(self.config.criteria)}
         self._excluded = _find_exclusions(study)
         groups = Item.objects.filter(study=study).values("group").annotate(n=Count("id"))
         # alone in its group an item is always in the first place: only others are counted
         self._groups = set(groups.filter(n__gt=1).values_list("group", flat=True))
+        # of the annotation at hand: several ratings of it ask in turn
+        self._standard: tuple[int | None, int | None] = (None, None)
         self._trials: Counter[int] = Counter()
         self._places: Counter[tuple[int, str]] = Counter()
 
@@ -132,7 +138,7 @@ class Tables:
             *self._excluded["annotation", annotation.id],
         ]
         return {
-            "study": self.study.pk,
+            "study": self._study_id,
             "version": annotation.version__number,
             "batch": annotation.item__batch_id,
             "item": annotation.item__key,
@@ -170,10 +176,8 @@ class Tables:
     def _rate(self, rating: Any, annotation: Any, outputs: dict[int, Any]) -> Cells:
         criterion = self.config.criterion_by_key.get(rating.criterion)
         cells = {
+            **self._scales.get(rating.criterion, _NO_SCALE),
             "criterion": rating.criterion,
-            "scale": criterion and criterion.scale.kind,
-            "scale_min": criterion and criterion.scale.minimum,
-            "scale_max": criterion and criterion.scale.maximum,
             "value": rating.value,
             "label": criterion and criterion.scale.label_of(rating.value),
             "value_typed": rating.value_typed,
@@ -182,29 +186,34 @@ class Tables:
             return cells | _NO_OUTPUT | _compare(rating, annotation, outputs)
         shown = annotation.order_shown
         position = rating.output__position
-        return (
-            cells
-            | _NO_PREFERENCE
-            | {
-                "system": rating.output__system__name,
-                "output_id": rating.output_id,
-                "place": shown.index(position) + 1 if position in shown else None,
-                **self._relate(rating, annotation, criterion),
-            }
-        )
-
-    def _relate(self, rating: Any, annotation: Any, criterion: Criterion | None) -> Cells:
-        """The rating in proportion to its standard, where its scale has one."""
-        standard = None
-        if criterion and isinstance(criterion.scale, Magnitude):
-            options = self._options[annotation.version__number]
-            standard = self.config.standard_score(options, annotation.item__inputs)
+        standard = self._find_standard(annotation, criterion)
         return {
+            **cells,
+            **_NO_PREFERENCE,
+            "system": rating.output__system__name,
+            "output_id": rating.output_id,
+            "place": shown.index(position) + 1 if position in shown else None,
             "standard": standard,
             "log_ratio": None if standard is None else log(rating.value / standard),
         }
 
+    def _find_standard(self, annotation: Any, criterion: Criterion | None) -> int | None:
+        """What the ratings of this annotation relate to, where their scale has a standard."""
+        if not (criterion and isinstance(criterion.scale, Magnitude)):
+            return None
+        if self._standard[0] != annotation.id:
+            options = self._options[annotation.version__number]
+            score = self.config.standard_score(options, annotation.item__inputs)
+            self._standard = annotation.id, score
+        return self._standard[1]
 
+
+def _describe_scale(criterion: Criterion) -> Cells:
+    scale = criterion.scale
+    return {"scale": scale.kind, "scale_min": scale.minimum, "scale_max": scale.maximum}
+
+
+_NO_SCALE: Cells = dict.fromkeys(["scale", "scale_min", "scale_max"])
 _NO_PREFERENCE: Cells = dict.fromkeys(
     ["system_1", "system_2", "preferred", "outcome", "shown_first"]
 )
