@@ -1,0 +1,113 @@
+"""Uploading, previewing, importing and exporting in a browser, with texts that try to be code."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from evalsite.studies.models import Study
+from tests.browsing import Watch, find_faults
+from tests.factories import make_study, make_user
+from tests.test_staff_browser import sign_in
+from tests.test_upload_bad_rows import GOOD
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOSTILE = "</iframe><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}} \u202ereversed"
+
+
+def upload(page: Page, base: str, study: Study, path: Path, content: str) -> None:
+    path.write_text(content, encoding="utf-8")
+    page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
+    page.set_input_files("#id_file", path)
+    page.click("text=Look at the file")
+    page.wait_for_selector("text=Cancel")
+
+
+def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
+    """From an empty study to its export, one page after another, faults included."""
+    user = make_user()
+    sign_in(page, base, user)
+    study = make_study(items=0, by=user)
+    page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
+    yield "no items"
+    page.click("text=Look at the file")
+    page.wait_for_selector(".es-problem")
+    yield "nothing chosen"
+    upload(page, base, study, folder / "bad.csv", GOOD.replace("Two.", "").replace("m1", "m 1", 1))
+    yield "faults"
+    content = GOOD.replace("One.", HOSTILE).replace("name[A]", HOSTILE)
+    upload(page, base, study, folder / "good.csv", content)
+    yield "preview"
+    page.click("text=Import 3 rows")
+    page.wait_for_selector("text=Imported 3 rows.")
+    yield "items"
+    page.click("text=Undo…")
+    yield "undo"
+    page.goto(f"{base}{reverse('admin:study-export', args=[study.pk])}")
+    yield "export"
+    page.click("text=Read the codebook")
+    yield "codebook"
+
+
+def test_pages_complain_of_nothing_run_nothing_and_fit_a_phone(
+    page: Page, live_server: Any, tmp_path: Path
+) -> None:
+    watch, dialogs = Watch(page), []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.set_viewport_size({"width": 360, "height": 900})
+
+    widths = {
+        step: page.evaluate("document.documentElement.scrollWidth")
+        for step in walk(page, live_server.url, tmp_path)
+    }
+
+    assert watch.found == []
+    assert dialogs == []
+    assert {step: width for step, width in widths.items() if width > 360} == {}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_axe_finds_no_fault_on_pages_of_files(
+    page: Page, live_server: Any, tmp_path: Path, width: int, scheme: Any
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
+    faults = {step: find_faults(page) for step in walk(page, live_server.url, tmp_path)}
+
+    assert {step: found for step, found in faults.items() if found} == {}
+
+
+def test_preview_stands_in_its_frame_with_the_participants_style(
+    page: Page, live_server: Any, tmp_path: Path
+) -> None:
+    user = make_user()
+    sign_in(page, live_server, user)
+    study = make_study(items=0, by=user)
+
+    upload(page, live_server.url, study, tmp_path / "a.csv", GOOD.replace("One.", HOSTILE))
+
+    frame = page.frame_locator("iframe[title='Item 1 as annotators will see it']")
+    expect(frame.get_by_text("name[A]")).to_be_visible()
+    expect(frame.get_by_text(HOSTILE)).to_be_visible()
+    styles = frame.locator("body").evaluate(
+        "body => [...body.ownerDocument.styleSheets].map(sheet => sheet.href)"
+    )
+    assert [style.endswith("evalsite.css") for style in styles] == [True]
+
+
+def test_ratings_are_downloaded_by_their_button(page: Page, live_server: Any) -> None:
+    user = make_user()
+    sign_in(page, live_server, user)
+    study = make_study(items=1, by=user)
+    page.goto(f"{live_server.url}{reverse('admin:study-export', args=[study.pk])}")
+
+    with page.expect_download() as download:
+        page.click("text=Download ratings.csv")
+
+    assert download.value.suggested_filename == "restaurant-descriptions-ratings.csv"
+    assert download.value.path().read_bytes().startswith(b"study,version,batch,item,")
