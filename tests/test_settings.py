@@ -25,7 +25,9 @@ only_postgresql = pytest.mark.skipif(
 def run_site(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """What a new process says to this environment; nothing of the tests' own is passed on."""
     inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith("EVALSITE_")
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("EVALSITE_", "DJANGO_"))
     }
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
