@@ -71,6 +71,10 @@ def test_import_stores_the_batch_and_forgets_the_file(staff_client: Client, stud
 
     assert "Imported 3 rows." in page
     assert "rankme.csv" in page
+    assert all(
+        f'data-label="{name}">{number}<' in page
+        for name, number in [("Rows", 3), ("Items", 1), ("Outputs", 3), ("Systems", 3)]
+    )
     assert Batch.objects.get().items.count() == 1  # type: ignore[attr-defined]
     assert not upload.path.exists()
 

@@ -1,7 +1,6 @@
 """What a study's items page lists, in a number of queries that does not grow."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Count, Prefetch, QuerySet
 
@@ -18,16 +17,16 @@ class BatchSummary:
 
 def summarise_batches(study: Study) -> list[BatchSummary]:
     """Every batch with the numbers of its items, outputs and systems."""
-    items = _count(Item.objects.filter(study=study).order_by().values("batch"), n=Count("id"))
-    outputs = Output.objects.filter(study=study, item__batch__isnull=False).order_by()
-    by_batch = _count(
-        outputs.values("item__batch"), n=Count("id"), m=Count("system", distinct=True)
-    )
+    uploaded = Item.objects.filter(study=study, batch__isnull=False).order_by()
+    items = dict(uploaded.values("batch").annotate(n=Count("id")).values_list("batch", "n"))
+    given = Output.objects.filter(study=study, item__batch__isnull=False).order_by()
+    by_batch = given.values("item__batch").annotate(n=Count("id"), m=Count("system", distinct=True))
+    outputs = {key: counts for key, *counts in by_batch.values_list("item__batch", "n", "m")}
     return [
         BatchSummary(
             batch,
-            items.get(batch.pk, (0,))[0],
-            *by_batch.get(batch.pk, (0, 0)),
+            items.get(batch.pk, 0),
+            *outputs.get(batch.pk, (0, 0)),
         )
         for batch in Batch.objects.filter(study=study).select_related("uploaded_by")
     ]
@@ -42,7 +41,3 @@ def list_items(study: Study) -> QuerySet[Item]:
         .prefetch_related(Prefetch("outputs", queryset=outputs))
         .order_by("id")
     )
-
-
-def _count(rows: Any, **numbers: Any) -> dict[Any, tuple[int, ...]]:
-    return {key: tuple(counts) for key, *counts in rows.annotate(**numbers).values_list()}
