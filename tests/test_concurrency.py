@@ -255,7 +255,8 @@ def test_the_last_place_goes_to_one_of_twelve_people_who_ask_at_once():
     assert Slot.objects.leased().count() == 1
 
 
-def test_ten_items_in_sets_of_twelve_go_to_three_of_eight_people_at_once():
+@pytest.mark.parametrize("attempt", range(5))
+def test_ten_items_in_sets_of_twelve_go_to_three_of_eight_people_at_once(attempt):
     study = launch(make_study(items=10, k=3, set_size=12))
     people = [make_annotator(study) for _ in range(8)]
 

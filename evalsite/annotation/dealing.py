@@ -106,31 +106,40 @@ def claim_set(participant: Participant) -> ItemSet | None:
 
     An open set comes back as it was, less what others have finished since its lease lapsed.
     """
+    # Locked rows are skipped; before anyone hears that nothing is left, they are waited for. In
+    # a transaction of its own: who waits must hold no lock but in the order of the places, and
+    # PostgreSQL keeps a lock on each row that it looked at and found taken.
+    return _claim_in_tries(participant, skip_locked=True) or _claim_in_tries(
+        participant, skip_locked=False
+    )
+
+
+def _claim_in_tries(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
     for _ in range(_TRIES):
         try:
             with transaction.atomic():
-                return _claim(participant)
+                return _claim(participant, skip_locked=skip_locked)
         except (LostRace, IntegrityError):
             # IntegrityError: a late answer of mine took a slot of the same item meanwhile
             continue
     return None
 
 
-def _claim(participant: Participant) -> ItemSet | None:
+def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
     # Two tabs of one person queue here, one behind the other. no_key: an answer that is being
     # saved refers to this row, and holds a slot that is wanted here; neither may wait for ever.
     me = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
     study = Study.objects.get(pk=me.study_id)
     if me.stopped_at or me.withdrawn_at or not study.is_open:
         return None
-    _release_lapsed(study, but=me)
+    if skip_locked:
+        _release_lapsed(study, but=me)
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
     if open_set is not None and _hold_again(open_set, me, study):
         return open_set
     if open_set is None and not may_have_another_set(me, study):
         return None
-    # Locked rows are skipped; before anyone hears that nothing is left, they are waited for.
-    slots = _pick(me, study, skip_locked=True) or _pick(me, study, skip_locked=False)
+    slots = _pick(me, study, skip_locked=skip_locked)
     return _deal(slots, me, study, open_set) if slots else None
 
 
@@ -174,12 +183,11 @@ def _hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     """Renew what I hold of my open set, retake what is free; False when nothing of it is left."""
     until = lease_end(study)
     answered = set(open_set.annotations.values_list("item_id", flat=True))
-    renew_leases(me, study)
-    held = set(
-        Slot.objects.leased()
-        .filter(participant=me, study=study, item_id__in=open_set.item_ids)
-        .values_list("item_id", flat=True)
-    )
+    mine = Slot.objects.leased().filter(participant=me, study=study)
+    # in the order of the places, as they are locked by those who wait
+    locked = dict(mine.select_for_update().order_by("pos", "id").values_list("item_id", "pk"))
+    Slot.objects.filter(pk__in=locked.values()).update(lease_until=until)
+    held = locked.keys() & set(open_set.item_ids)
     kept = []
     for item_id in open_set.item_ids:
         if item_id in answered or item_id in held or _take_slot(item_id, me, until):
@@ -219,26 +227,32 @@ def renew_leases(me: Participant, study: Study) -> None:
 
 def _pick(me: Participant, study: Study, *, skip_locked: bool) -> list[Slot]:
     """Free slots for one set, whole groups only, each item once; empty when there are none."""
-    slots = _pick_from(me, study, me.cursor, skip_locked=skip_locked)
+    if not skip_locked:
+        return _pick_from(me, study, -1, skip_locked=False)
+    slots = _pick_from(me, study, me.cursor, skip_locked=True)
     if not slots and me.cursor >= 0:
-        slots = _pick_from(me, study, -1, skip_locked=skip_locked)
+        slots = _pick_from(me, study, -1, skip_locked=True)
     return slots
 
 
 def _pick_from(me: Participant, study: Study, cursor: int, *, skip_locked: bool) -> list[Slot]:
     chosen: list[Slot] = []
     items: set[int] = set()
+    # No more heads are locked than a set can hold: what one locks, others have to do without.
+    wanted = 1 if study.groups == Study.Groups.TOGETHER else study.set_size
     while len(chosen) < study.set_size:
-        heads = list(_heads(me, study, cursor, skip_locked=skip_locked)[: study.set_size])
-        for group in _groups_at(heads, me):
+        heads = list(_heads(me, study, cursor, skip_locked=skip_locked)[:wanted])
+        groups = _groups_at(heads, me)
+        for group in groups:
             fresh = [slot for slot in group if slot.item_id not in items]
             if chosen and len(chosen) + len(fresh) > study.set_size:
                 return chosen
             chosen += fresh
             items |= {slot.item_id for slot in fresh}
-        if len(heads) < study.set_size:
+        if len(heads) < wanted:
             return chosen
         cursor = heads[-1].pos
+        wanted = max(1, (study.set_size - len(chosen)) // max(map(len, groups), default=1))
     return chosen
 
 
