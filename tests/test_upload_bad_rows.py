@@ -437,8 +437,16 @@ def test_bad_27_line_of_50_mb_is_refused_without_reading_it_whole(study: Any) ->
     assert peak < 100 * 1024 * 1024
 
 
-def test_bad_27_file_with_too_many_rows_or_columns_is_refused(check: Check, settings: Any) -> None:
-    settings.UPLOAD_MAX_ROWS, settings.UPLOAD_MAX_COLUMNS = 2, 4
+def test_bad_28_file_with_too_many_rows_is_refused_with_advice(check: Check, settings: Any) -> None:
+    settings.UPLOAD_MAX_ROWS = 2
 
-    assert "more than 2 rows" in told(check(GOOD))[0]
+    assert told(check(GOOD)) == [
+        "line 4 (record 3): The file has more than 2 rows. "
+        "Split it and upload the parts one after the other."
+    ]
+
+
+def test_file_with_too_many_columns_is_refused(check: Check, settings: Any) -> None:
+    settings.UPLOAD_MAX_COLUMNS = 4
+
     assert "5 columns; at most 4" in told(check(GOOD.replace("output", "output,more")))[0]
