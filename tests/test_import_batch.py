@@ -20,7 +20,7 @@ from evalsite.exchange.importing import find_same_file, import_batch, import_fil
 from evalsite.exchange.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Batch, Item, Output
-from tests.test_upload_bad_rows import GOOD
+from tests.uploads import GOOD
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from evalsite.studies.models import Study
 from tests.browsing import Watch, find_faults
 from tests.factories import make_study, make_user
 from tests.test_staff_browser import sign_in
-from tests.test_upload_bad_rows import GOOD
+from tests.uploads import GOOD
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

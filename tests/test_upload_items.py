@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evalsite.exchange.checking import Checked, check_file
 from evalsite.exchange.importing import import_batch
 from evalsite.exchange.uploads import clean_file_name
-from tests.test_upload_bad_rows import GOOD, HEADER, Check, check, study, told
+from tests.uploads import GOOD, HEADER, Check, check, study, told
 
 __all__ = ["check", "study"]  # fixtures
 

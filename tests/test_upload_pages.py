@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import time_machine
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
@@ -18,11 +17,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.exchange.models import Upload
-from evalsite.exchange.study_views import study_views
 from evalsite.exchange.uploads import keep_upload
-from evalsite.studies.models import Batch, Item, Membership, Study
-from tests.factories import make_user
-from tests.test_upload_bad_rows import GOOD
+from evalsite.studies.models import Batch, Item, Study
+from tests.uploads import GOOD
 
 HOSTILE = "<script>alert(1)</script>{{7*7}}</iframe>"
 
@@ -43,12 +40,6 @@ def send(client: Client, study: Study, content: str = GOOD, name: str = "rankme.
 
 def press_import(client: Client, study: Study, upload: Upload) -> Any:
     return client.post(address("upload-import", study, upload.pk), follow=True)
-
-
-def sign_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 # --- uploading ------------------------------------------------------------------------
@@ -326,94 +317,3 @@ def test_launched_study_offers_no_upload(
     assert "takes no further items" in page
     assert "Look at the file" not in page
     assert "Undo…" not in page
-
-
-# --- who may --------------------------------------------------------------------------------
-
-
-def every_address(study: Study, upload: Upload, batch: Batch) -> dict[str, str]:
-    parts = {"upload": [upload.pk], "batch-undo": [batch.pk], "export-file": ["ratings"]}
-    return {
-        page.name: address(
-            page.name,
-            study,
-            *next(
-                (
-                    found
-                    for start, found in parts.items()
-                    if page.name.startswith(start) and "<" in page.path
-                ),
-                [],
-            ),
-        )
-        for page in study_views
-    }
-
-
-@pytest.fixture
-def addresses(make_study: Callable[..., Any]) -> dict[str, str]:
-    study = make_study(items=1)
-    upload = keep_upload(study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None)
-    for role in (Membership.Role.VIEWER, Membership.Role.EDITOR):
-        Membership.objects.create(study=study, user=make_user(role), role=role)
-    return every_address(study, upload, Batch.objects.get(study=study))
-
-
-@pytest.mark.parametrize("method", ["get", "post"])
-def test_viewer_sees_items_and_exports_and_uploads_nothing(
-    addresses: dict[str, str], method: str
-) -> None:
-    client = sign_in(User.objects.get(username="viewer"))
-    open_to_all = {page.name for page in study_views if page.role == Membership.Role.VIEWER}
-
-    for name, path in addresses.items():
-        status = getattr(client, method)(path).status_code
-        assert (status != 403) == (name in open_to_all), (name, status)
-    assert open_to_all == {
-        "batch-list", "batch-template", "study-export", "export-codebook", "export-codebook-csv",
-        "export-file",
-    }  # fmt: skip
-    assert Upload.objects.count() == Batch.objects.count() == 1
-
-
-@pytest.mark.parametrize("method", ["get", "post"])
-def test_stranger_finds_no_page_at_all(addresses: dict[str, str], method: str) -> None:
-    client = sign_in(make_user("stranger"))
-
-    for name, path in addresses.items():
-        assert getattr(client, method)(path).status_code == 404, name
-
-
-def test_nobody_gets_in_without_signing_in(addresses: dict[str, str]) -> None:
-    for name, path in addresses.items():
-        response = Client().get(path)
-        assert response.status_code == 302, name
-        assert "/login/" in response["Location"]
-
-
-def test_editor_may_upload(addresses: dict[str, str]) -> None:
-    client = sign_in(User.objects.get(username="editor"))
-
-    response = client.post(addresses["upload-new"], {"pasted": GOOD})
-
-    assert response.status_code == 302
-    assert Upload.objects.count() == 2
-
-
-@pytest.mark.parametrize("name", ["upload-preview", "upload-faults", "batch-undo-confirm"])
-def test_parts_of_another_study_are_not_found(
-    staff_client: Client, addresses: dict[str, str], make_study: Callable[..., Any], name: str
-) -> None:
-    other = make_study(items=0, title="Another")
-    first = Study.objects.exclude(pk=other.pk).get()
-
-    path = addresses[name].replace(str(first.pk), str(other.pk))
-
-    assert staff_client.get(addresses[name]).status_code == 200
-    assert staff_client.get(path).status_code == 404
-
-
-def test_changes_need_a_post(staff_client: Client, addresses: dict[str, str]) -> None:
-    for name in ("upload-new", "upload-map", "upload-cancel", "upload-import", "batch-undo",
-                 "export-file"):  # fmt: skip
-        assert staff_client.get(addresses[name]).status_code == 405, name
