@@ -15,11 +15,12 @@ from django.utils import timezone
 
 from evalsite.annotation.models import Draft
 from evalsite.audit.models import AuditEntry
+from evalsite.exchange import storing
 from evalsite.exchange.checking import check_file
 from evalsite.exchange.importing import find_same_file, import_batch, import_file, undo_batch
 from evalsite.exchange.uploads import keep_upload
 from evalsite.jobs.models import Job
-from evalsite.studies.models import Batch, Item, Output
+from evalsite.studies.models import Batch, Item
 from tests.uploads import GOOD
 
 
@@ -80,7 +81,7 @@ def test_bad_38_failure_half_way_leaves_nothing(study: Any, monkeypatch: Any) ->
     def break_off(*args: Any, **kwargs: Any) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr(type(Output.objects), "bulk_create", break_off)
+    monkeypatch.setattr(storing, "_list_outputs", break_off)
 
     with pytest.raises(ConnectionError):
         load(study)

@@ -1,8 +1,6 @@
 """Checked items become a batch of the study: all of them, or none."""
 
-from collections.abc import Iterator
 from hashlib import file_digest
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,11 +12,10 @@ from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.audit.models import AuditEntry
 from evalsite.exchange.checking import Checked, check_file
 from evalsite.exchange.models import Upload
+from evalsite.exchange.storing import PreparedItems
 from evalsite.exchange.uploads import clean_file_name
-from evalsite.exchange.values import CheckedItem
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import item_keys
 
 _CHUNK = 5_000
 _OPEN_JOB = (Job.State.WAITING, Job.State.RUNNING)
@@ -43,8 +40,8 @@ def import_batch(
         return same
     if not checked.is_importable:
         raise ValidationError("The file has faults, so nothing was imported. Correct them first.")
-    # made before the transaction, which holds SQLite's only writer lock
-    items = [_build_item(study, item) for item in checked.items]
+    # before the transaction, which holds SQLite's only writer lock
+    items = PreparedItems(study, checked.items)
     try:
         with transaction.atomic():
             check_open_for_items(study)
@@ -55,7 +52,7 @@ def import_batch(
                 rows=checked.rows,
                 uploaded_by=by if getattr(by, "is_authenticated", False) else None,
             )
-            _store(study, batch, items, checked)
+            items.store(batch)
             if upload_key is not None:
                 Upload.objects.filter(pk=upload_key, study=study).update(batch=batch)
             AuditEntry.objects.record(
@@ -64,7 +61,7 @@ def import_batch(
                 study_id=study.pk,
                 batch=str(batch.pk),
                 rows=checked.rows,
-                items=len(items),
+                items=len(checked.items),
                 sha256=sha256,
             )
     except IntegrityError:
@@ -139,50 +136,4 @@ def _check_unseen(batch: Batch) -> None:
             raise ValidationError(
                 "Somebody has worked on items of this batch already, perhaps in a pilot. "
                 "It can't be undone any more."
-            )
-
-
-# --- rows of the database ---------------------------------------------------------
-
-
-def _build_item(study: Study, item: CheckedItem) -> Item:
-    return Item(
-        study_id=study.pk,  # ids, not objects: half the time of making a row
-        kind=item.kind,
-        cluster=item.cluster,
-        inputs=item.inputs,
-        extra=item.extra,
-        gold=item.gold,
-        **item_keys(study, key=item.key, group=item.group),
-    )
-
-
-def _store(study: Study, batch: Batch, items: list[Item], checked: Checked) -> None:
-    for item in items:
-        item.batch_id = batch.pk
-    systems = _make_systems(study, checked.systems)
-    pairs = zip(items, checked.items, strict=True)
-    while chunk := list(islice(pairs, _CHUNK)):
-        Item.objects.bulk_create([item for item, _ in chunk])
-        Output.objects.bulk_create(_build_outputs(study, chunk, systems))
-
-
-def _make_systems(study: Study, names: list[str]) -> dict[str, System]:
-    standing = System.objects.filter(study=study, name__in=names)
-    systems = {system.name: system for system in standing}
-    missing = [System(study=study, name=name) for name in names if name not in systems]
-    return systems | {system.name: system for system in System.objects.bulk_create(missing)}
-
-
-def _build_outputs(
-    study: Study, chunk: list[tuple[Item, CheckedItem]], systems: dict[str, System]
-) -> Iterator[Output]:
-    for item, checked in chunk:
-        for position, output in enumerate(checked.outputs):
-            yield Output(
-                study_id=study.pk,
-                item_id=item.pk,
-                system_id=systems[output.system].pk,
-                position=position,
-                text=output.text,
             )
