@@ -20,8 +20,9 @@ NO_SERVER = "PostgreSQL tests skipped: no server binaries (initdb, pg_ctl) are i
 class Cluster:
     """A PostgreSQL server of our own, reached by a socket in its own folder."""
 
-    def __init__(self, binaries: Path) -> None:
+    def __init__(self, binaries: Path, *, is_durable: bool = False) -> None:
         self.binaries = binaries
+        self.is_durable = is_durable
         self.folder = Path(tempfile.mkdtemp(prefix="evalsite-pg-"))
         # PostgreSQL refuses to run as root; its own user comes with its package.
         self.user = "postgres" if os.geteuid() == 0 else None
@@ -41,8 +42,10 @@ class Cluster:
         # synchronous_commit stays on: the product's promise is tested.
         options = (
             f"-c listen_addresses='' -c unix_socket_directories='{self.folder}' "
-            "-c fsync=off -c full_page_writes=off -c max_connections=200"
+            "-c max_connections=200"
         )
+        if not self.is_durable:
+            options += " -c fsync=off -c full_page_writes=off"
         self._run("pg_ctl", "-D", data, "-o", options, "-l", str(self.folder / "log"),
                   "-w", "-t", "60", "start")  # fmt: skip
 

@@ -1,0 +1,77 @@
+"""`python -m tests.bench`: the budgets of the design, measured on this machine.
+
+Loopback only, databases of its own in a temporary folder, nothing left behind. Rate limits don't
+exist here. Other work on the machine makes every figure worse; the ratio suffers least.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.databases import Cluster, find_binaries
+
+
+def main() -> int:
+    """Each database in a process of its own, since Django is set up once in a process."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="both")
+    parser.add_argument("--items", type=int, default=1_000)
+    parser.add_argument("--people", type=int, nargs="+", default=[16])
+    parser.add_argument("--saves", type=int, default=800, help="in each of the rounds")
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    names = ["sqlite", "postgresql"] if given.database == "both" else [given.database]
+    arguments = [str(given.items), str(given.saves), str(given.rounds), *map(str, given.people)]
+    worst = 0
+    for name in names:
+        with database(name) as url:
+            if url is None:
+                sys.stdout.write("PostgreSQL skipped: no server binaries are installed.\n")
+                continue
+            done = subprocess.run(
+                [sys.executable, "-m", "tests.bench.measure", name, *arguments],
+                env=os.environ | url,
+                check=False,
+            )
+            worst = max(worst, done.returncode)
+    return worst
+
+
+@contextmanager
+def database(name: str) -> Iterator[dict[str, str] | None]:
+    """The environment of a site on an empty database; None if there is no such server."""
+    folder = Path(tempfile.mkdtemp(prefix="evalsite-bench-"))
+    environment = {
+        "DJANGO_SETTINGS_MODULE": "tests.bench.settings",
+        "EVALSITE_SECRET_KEY": "only-for-the-bench-" + "b" * 50,
+        "EVALSITE_HOSTS": "127.0.0.1,testserver",
+        "EVALSITE_HTTPS": "off",
+        "EVALSITE_DEBUG": "off",
+        "EVALSITE_LOG_LEVEL": "WARNING",
+        "EVALSITE_DATA_DIR": str(folder),
+        "EVALSITE_DATABASE": f"sqlite:///{folder}/bench.sqlite3",
+    }
+    binaries = find_binaries() if name == "postgresql" else None
+    cluster = Cluster(binaries, is_durable=True) if binaries else None
+    try:
+        if name == "postgresql" and cluster is None:
+            yield None
+            return
+        if cluster:
+            cluster.start()
+            environment["EVALSITE_DATABASE"] = cluster.url.replace("/evalsite?", "/postgres?")
+        yield environment
+    finally:
+        if cluster:
+            cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

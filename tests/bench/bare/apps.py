@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class BareConfig(AppConfig):
+    name = "tests.bench.bare"

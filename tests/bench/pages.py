@@ -1,0 +1,55 @@
+"""What a page weighs, and how many queries a save takes."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+from django.core.wsgi import get_wsgi_application
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.annotators import Browser
+from tests.bench.load import Connection, fill
+from tests.bench.study import People
+
+_LINKED = (
+    r'<link rel="stylesheet" href="([^"]+)"',
+    r'<script type="module" src="([^"]+)"',
+)
+_IMPORTED = r"""(?:^|;)\s*import\b[^"']*["']([^"']+)["']"""
+
+
+@dataclass
+class Weight:
+    """Bytes on the wire, headers included, by address."""
+
+    cold: dict[str, int]
+    item_to_item: int
+
+
+def weigh(people: People, connection: Connection) -> Weight:
+    """A rating page with an empty cache, and what is sent from one item to the next."""
+    address, html = people.open_page()
+    page = connection.ask("GET", address)
+    cold = {"page": page.wire}
+    waiting = [found for pattern in _LINKED for found in re.findall(pattern, page.text)]
+    while waiting:
+        part = waiting.pop()
+        if part in cold:
+            continue
+        answer = connection.ask("GET", part)
+        cold[part] = answer.wire
+        if part.endswith(".js"):
+            imported = re.findall(_IMPORTED, answer.text, flags=re.MULTILINE)
+            waiting += [urljoin(part, found) for found in imported]
+    saved = connection.ask("POST", address, fill(html, 0))
+    following = connection.ask("GET", saved.headers["Location"])
+    return Weight(cold, saved.wire + following.wire)
+
+
+def count_queries(people: People) -> list[str]:
+    """The queries of one save with the next page, in this process."""
+    address, html = people.open_page()
+    with CaptureQueriesContext(connection) as queries:
+        Browser(get_wsgi_application()).post(address, fill(html, 0))
+    return [query["sql"] for query in queries]

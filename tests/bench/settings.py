@@ -1,0 +1,7 @@
+"""The real settings, with one more app: the bare pair of views that we compare with."""
+
+from evalsite.settings import *  # noqa: F403
+from evalsite.settings import INSTALLED_APPS
+
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.bench.bare"]
+ROOT_URLCONF = "tests.bench.urls"
