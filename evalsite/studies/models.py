@@ -246,7 +246,7 @@ class Item(models.Model):
         ATTENTION = "attention"
         REPEAT = "repeat"
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items", db_index=False)
     # no batch: an item that came with the protocol, such as its practice items
     batch = models.ForeignKey(Batch, null=True, on_delete=models.CASCADE, related_name="items")
     key = models.CharField(max_length=128)
@@ -283,8 +283,9 @@ class Item(models.Model):
 class Output(models.Model):
     """One text of one system in one item."""
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
-    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="outputs")
+    # the unique constraints below are the indexes of item; nothing looks outputs up by study
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="outputs", db_index=False)
     # no system: an output of a practice item that came with the protocol
     system = models.ForeignKey(System, null=True, on_delete=models.PROTECT, related_name="outputs")
     position = models.PositiveSmallIntegerField()

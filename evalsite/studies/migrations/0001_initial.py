@@ -239,6 +239,7 @@ class Migration(migrations.Migration):
                 (
                     "study",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="items",
                         to="studies.study",
@@ -330,6 +331,7 @@ class Migration(migrations.Migration):
                 (
                     "item",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="outputs",
                         to="studies.item",
@@ -338,6 +340,7 @@ class Migration(migrations.Migration):
                 (
                     "study",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="studies.study",
