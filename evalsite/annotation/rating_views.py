@@ -26,6 +26,7 @@ from evalsite.annotation.services import (
 )
 from evalsite.annotation.state import Shown, read_shown
 from evalsite.lib.clock import now
+from evalsite.lib.rows import only
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item
@@ -41,7 +42,7 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
     """One item of an open set. A GET changes nothing; a POST saves and goes on."""
     if request.method == "POST":
         return _save(request, me)
-    item_set = ItemSet.objects.filter(participant=me, number=number).first()
+    item_set = only(ItemSet.objects.filter(participant=me, number=number))
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
     if item_set.finished_at is not None:
@@ -82,7 +83,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
 
 def _fill(me: Participant, item_id: int, *, is_answered: bool) -> tuple[Screen, dict[str, str]]:
     """The screen of an item, and what stands in its boxes: the newest of answer and draft."""
-    draft = Draft.objects.filter(participant=me, item_id=item_id).first()
+    draft = only(Draft.objects.filter(participant=me, item_id=item_id))
     if not is_answered:
         return _screen_of(me, item_id), dict(draft.values) if draft else {}
     annotation = (
@@ -98,7 +99,7 @@ def _fill(me: Participant, item_id: int, *, is_answered: bool) -> tuple[Screen, 
 
 def _screen_of(me: Participant, item_id: int) -> Screen:
     slot = (
-        Slot.objects.select_related("item").filter(participant=me, item_id=item_id).first()
+        only(Slot.objects.select_related("item").filter(participant=me, item_id=item_id))
         if not me.is_pilot
         else None
     )
@@ -184,11 +185,8 @@ def _load_posted(request: HttpRequest, me: Participant) -> tuple[Shown, Screen]:
             return shown, answered_screen(annotation, me.study)
         item, slot = Item.objects.filter(pk=shown.item_id).first(), None
     else:
-        slot = (
-            Slot.objects.select_related("item")
-            .filter(pk=shown.slot_id, item_id=shown.item_id)
-            .first()
-        )
+        slots = Slot.objects.select_related("item")
+        slot = only(slots.filter(pk=shown.slot_id, item_id=shown.item_id))
         item = slot.item if slot else None
     if item is None:
         raise Http404("This item is gone.")

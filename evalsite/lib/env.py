@@ -70,6 +70,8 @@ def read_database(name: str, default: str) -> dict[str, Any]:
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": unquote(parts.path[1:]),
+            # Kept open: whoever closes the last connection has the log written back to the file.
+            "CONN_MAX_AGE": 60,
             "OPTIONS": dict(SQLITE_OPTIONS),
         }
     if parts.scheme in ("postgres", "postgresql") and parts.path[1:]:

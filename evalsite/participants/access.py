@@ -12,7 +12,8 @@ from django.views import defaults
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
-from evalsite.participants.models import Origin, Participant, ParticipantLink, hash_token
+from evalsite.lib.rows import only
+from evalsite.participants.models import Origin, Participant, hash_token
 from evalsite.studies.versions import shown_content
 
 logger = logging.getLogger(__name__)
@@ -42,15 +43,11 @@ def participant_page(view: ParticipantView) -> ParticipantView:
     @never_cache
     @wraps(view)
     def wrapped(request: HttpRequest, token: str, **captured: Any) -> HttpResponse:
-        link = (
-            ParticipantLink.objects.select_related("participant__study")
-            .filter(token_hash=hash_token(token))
-            .first()
-        )
-        if link is None:
+        owner = Participant.objects.filter(links__token_hash=hash_token(token))
+        me = only(owner.select_related("study").order_by())
+        if me is None:
             return unknown_link(request)
         request.token = token  # type: ignore[attr-defined]
-        me = link.participant
         if me.withdrawn_at is not None and not _is_farewell(request):
             return private(redirect("participant-withdrawn", token))
         return private(view(request, me, **captured))
