@@ -216,7 +216,10 @@ class ProtocolConfig(AppConfig):
     inputs: tuple[InputColumn, ...]
     outputs: tuple[int, int]  # fewest and most outputs in an item
     output_name: str = "Response"  # what a page calls an output
+    output_letters: tuple[str, ...] = ()  # stand for 1, 2, ... in the names of outputs on a page
     output_aliases: tuple[str, ...] = ()
+    # "dialogue": a next line, shown without markup and with the speaker it names set apart
+    output_kind: Literal["text", "dialogue"] = "text"
     layout: Literal["live", "mid", "rate"] = "rate"
     design: Design = Design()
     eligibility: Eligibility | None = None

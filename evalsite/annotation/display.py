@@ -5,10 +5,12 @@ Nothing here carries a system, an item key or a file name, so no template can le
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from django.utils.safestring import SafeString
 
+from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.seeds import arrange
 from evalsite.protocol import (
@@ -42,6 +44,11 @@ class InputView:
     kind: str
     value: str
     segments: tuple[Segment, ...]
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns of a dialogue; none of any other kind of input."""
+        return parse_dialogue(self.value) if self.kind == "dialogue" else ()
 
 
 @dataclass(frozen=True)
@@ -80,12 +87,16 @@ class QuestionView:
 
 @dataclass(frozen=True)
 class OutputView:
-    """One output in the place where it is shown, from 1, with the questions about it."""
+    """One output in the place where it is shown, from 1, with the questions about it.
+
+    `text` is what is shown; what is stored may hold more, see `ProtocolConfig.output_kind`.
+    """
 
     number: int
     label: str
     text: str
     questions: tuple[QuestionView, ...]
+    speaker: str = ""
 
     @property
     def error(self) -> str:
@@ -173,27 +184,14 @@ def view_item(
         )
         for name, criterion, number in question_names(config, len(texts))
     )
+    shown = tuple(
+        _view_input(column, inputs[column.name], marked.get(column.name, ()))
+        for column in config.inputs
+        if inputs.get(column.name)
+    )
     return ItemView(
-        inputs=tuple(
-            _view_input(column, inputs[column.name], marked.get(column.name, ()))
-            for column in config.inputs
-            if inputs.get(column.name)
-        ),
-        outputs=tuple(
-            OutputView(
-                number=number,
-                label=output_label(config, number, len(texts)),
-                text=text,
-                questions=tuple(
-                    question
-                    for question, (_, _, owner) in zip(
-                        questions, question_names(config, len(texts)), strict=True
-                    )
-                    if owner == number
-                ),
-            )
-            for number, text in enumerate(texts, start=1)
-        ),
+        inputs=shown,
+        outputs=_view_outputs(config, texts, shown, questions),
         questions=questions,
         extra=config.item_context(options, inputs),
         aids=tuple(aid.key for aid in config.aids) if is_aided else (),
@@ -238,6 +236,25 @@ def _view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> Input
         value=text,
         segments=tuple(split_marked(text, marked)),
     )
+
+
+def _view_outputs(
+    config: ProtocolConfig,
+    texts: Sequence[str],
+    inputs: Sequence[InputView],
+    questions: Sequence[QuestionView],
+) -> tuple[OutputView, ...]:
+    """Each output with its own questions; the next line of a dialogue without its markup."""
+    speakers = {turn.speaker for shown in inputs for turn in shown.turns}
+    owners = [number for _, _, number in question_names(config, len(texts))]
+    views = []
+    for number, text in enumerate(texts, start=1):
+        is_turn = config.output_kind == "dialogue"
+        turn = plain_output(text, speakers) if is_turn else Turn("", text)
+        own = tuple(one for one, owner in zip(questions, owners, strict=True) if owner == number)
+        label = output_label(config, number, len(texts))
+        views.append(OutputView(number, label, turn.text, own, turn.speaker))
+    return tuple(views)
 
 
 def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:

@@ -1,0 +1,215 @@
+"""Dialogues in the forms people have them, as turns. Nothing here runs or trusts any markup."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+from typing import Literal
+
+Side = Literal["a", "b"]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one speaker says at one go. The first to speak is side a, everyone else side b."""
+
+    speaker: str
+    text: str
+    side: Side = "a"
+
+
+# A name at the start of a line: at most three words, so that "One thing I forgot: milk" is none.
+# Without a space after the colon letters must follow: "at 12:30" and "see http://" name nobody.
+_NAMED = re.compile(
+    r"""\s*
+    (?P<speaker>
+        (?:[A-Z][a-z]{0,3}\.[ ])?
+        [^\s\[\]<>{}()"“”«»?!.;,:：/–—-]
+        [^\[\]<>{}"“”?!.;,:：/\n]{0,29}?
+    )
+    (?:[ \t\u00a0]*:(?=\s|$)|:(?=["“«]|[^\W\d_]{2})|[ ]?：)
+    \s*(?P<text>.*)""",
+    re.VERBOSE | re.DOTALL,
+)
+_MOST_WORDS = 3
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+# HTML is read only in a text that is wrapped in it, and that a page can parse at once.
+_LONGEST_HTML = 20_000
+_BLOCKS = frozenset({"p", "div", "ol", "ul", "li", "br"})
+_INLINE = frozenset({"b", "strong", "i", "em", "u", "font", "span"})
+_OPENS = re.compile(r"<(?:p|div|ol|ul|li)(?:\s[^<>]*)?>", re.IGNORECASE)
+_CLOSES = re.compile(r"</(?:p|div|ol|ul|li)>$", re.IGNORECASE)
+_HTML_SPACE = re.compile(r"[ \t\r\n\f]+")
+
+_SPEAKER_NAMES = ("speaker", "role", "name", "from", "author", "sender", "participant", "agent")
+_TEXT_NAMES = ("text", "content", "utterance", "message", "value", "body")
+_UNNAMED = ("A", "B")
+
+
+def parse_dialogue(text: str) -> tuple[Turn, ...]:
+    """The turns of a dialogue; what is not one is a single turn without a speaker.
+
+    Read are lines "Speaker: text" (a line without a speaker goes on with the turn before), a
+    JSON list of turns, and paragraphs of HTML, whose own marks are dropped and whose others are
+    text. In a JSON list without speakers A and B take turns.
+    """
+    return _set_sides(_read_json(text) or _read_lines(strip_markup(text)))
+
+
+def plain_output(text: str, speakers: Iterable[str] = ()) -> Turn:
+    """The next line of a dialogue without its markup, and its speaker where one of these is named.
+
+    A name that nobody in the dialogue has stays text: an utterance may begin with "Listen:".
+    """
+    plain = strip_markup(text)
+    known = {_fold(speaker) for speaker in speakers} - {""}
+    named = _split_line(plain)
+    if named and _fold(named.speaker) in known:
+        return named
+    return Turn("", plain)
+
+
+def strip_markup(text: str) -> str:
+    """The paragraphs of a text wrapped in HTML, one a line; any other text exactly as it is."""
+    wrapped = text.strip()
+    if (
+        len(wrapped) > _LONGEST_HTML
+        or not _OPENS.match(wrapped)
+        or not _CLOSES.search(wrapped[-8:])
+    ):
+        return text
+    reader = _Paragraphs()
+    try:
+        reader.feed(wrapped)
+        reader.close()
+    except AssertionError:  # how the parser refuses some forms of <![
+        return text
+    return reader.text
+
+
+class _Paragraphs(HTMLParser):
+    """Collects text by paragraph. What is not in the closed lists of marks is text itself."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        lines = "".join(self._pieces).split("\n")
+        return "\n".join(line for line in (one.strip(" ") for one in lines) if line)
+
+    def set_cdata_mode(self, elem: str, **options: object) -> None:
+        """Leave the reader in its ordinary mode: a script is text like any other."""
+
+    def handle_data(self, data: str) -> None:
+        self._pieces.append(_HTML_SPACE.sub(" ", data))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._handle_tag(tag, self.get_starttag_text() or f"<{tag}>")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._handle_tag(tag, f"</{tag}>")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+
+    def handle_comment(self, data: str) -> None:
+        self.handle_data(f"<!--{data}-->")
+
+    def handle_decl(self, decl: str) -> None:
+        self.handle_data(f"<!{decl}>")
+
+    def unknown_decl(self, data: str) -> None:
+        self.handle_data(f"<![{data}]>")
+
+    def handle_pi(self, data: str) -> None:
+        self.handle_data(f"<?{data}>")
+
+    def _handle_tag(self, tag: str, source: str) -> None:
+        if tag in _BLOCKS:
+            self._pieces.append("\n")
+        elif tag not in _INLINE:
+            self.handle_data(source)
+
+
+def _read_lines(text: str) -> list[Turn]:
+    """Turns of named lines; the text as it stands if no line names a speaker."""
+    turns: list[tuple[str, list[str]]] = [("", [])]
+    for line in _LINE_END.split(text):
+        named = _split_line(line)
+        if named:
+            turns.append((named.speaker, [named.text]))
+        else:
+            turns[-1][1].append(line)
+    if len(turns) == 1:
+        return [Turn("", text)]
+    joined = [Turn(speaker, "\n".join(lines).strip()) for speaker, lines in turns]
+    return [turn for turn in joined if turn.speaker or turn.text]
+
+
+def _split_line(line: str) -> Turn | None:
+    found = _NAMED.match(line)
+    if found is None or len(found["speaker"].split()) > _MOST_WORDS:
+        return None
+    return Turn(found["speaker"].strip(), found["text"])
+
+
+def _read_json(text: str) -> list[Turn]:
+    """Turns of a JSON list; none if the text is not one, whole and with words in every turn."""
+    if not text.lstrip().startswith("["):
+        return []
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    turns = [turn for turn in map(_read_turn, found) if turn]
+    if len(turns) < len(found):
+        return []
+    return turns if any(turn.speaker for turn in turns) else _name_speakers(turns)
+
+
+def _read_turn(one: object) -> Turn | None:
+    if isinstance(one, str):
+        return Turn("", _mend(one))
+    if not isinstance(one, dict):
+        return None
+    named = {str(key).casefold(): value for key, value in one.items()}
+    words = _pick(named, _TEXT_NAMES)
+    return None if words is None else Turn(_pick(named, _SPEAKER_NAMES) or "", words)
+
+
+def _pick(values: dict[str, object], names: Iterable[str]) -> str | None:
+    """The first of these values that is a text or a number, as text."""
+    found = (values[name] for name in names if isinstance(values.get(name), str | int))
+    return next((_mend(str(value)) for value in found), None)
+
+
+def _name_speakers(turns: list[Turn]) -> list[Turn]:
+    """The turns under the names that all of them begin with, else under A and B by turns."""
+    named = [turn for turn in (_split_line(turn.text) for turn in turns) if turn]
+    if len(named) == len(turns):
+        return named
+    return [replace(turn, speaker=_UNNAMED[number % 2]) for number, turn in enumerate(turns)]
+
+
+def _mend(text: str) -> str:
+    """The text with a sign in place of halves of characters, which no page can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _set_sides(turns: list[Turn]) -> tuple[Turn, ...]:
+    first = next((_fold(turn.speaker) for turn in turns if turn.speaker), "")
+    return tuple(
+        replace(turn, side="a" if not turn.speaker or _fold(turn.speaker) == first else "b")
+        for turn in turns
+    )
+
+
+def _fold(speaker: str) -> str:
+    """The name for comparison: without case, spaces and invisible marks of direction."""
+    kept = (sign for sign in speaker if unicodedata.category(sign) not in ("Cf", "Zs"))
+    return "".join(kept).casefold()
