@@ -192,6 +192,19 @@ class Example:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IgnoreReason:
+    """Why an item may be ignored, and whether that covers the other items of its group too.
+
+    `key` is what an ignored annotation keeps as its reason; `note` says what is covered.
+    """
+
+    key: str
+    label: str
+    note: str = ""
+    covers: Literal["item", "group"] = "item"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Aid:
     """An addition to the exact instrument, off unless the study turns the aids on."""
 
@@ -226,7 +239,10 @@ class ProtocolConfig(AppConfig):
     options_form: "type[Form] | None" = None
     aids: tuple[Aid, ...] = ()
     has_ignore: bool = False
+    ignore_reasons: tuple[IgnoreReason, ...] = ()
+    ignore_note: str = ""  # Markdown: when to ignore an item, in full view on the rating page
     has_highlight: bool = False
+    highlight_hint: str = ""  # which passages of an output to mark
     has_note: bool = False
     minutes_per_item: float = 1.0
     demo_texts: Mapping[str, str] = MappingProxyType({})  # title, headline, summary of its demo
@@ -312,6 +328,11 @@ class ProtocolConfig(AppConfig):
             ],
             "inputs": [asdict(column) for column in self.inputs],
             "examples": [asdict(example) for example in self.worked_examples],
+            "ignore": {
+                "note": self.ignore_note,
+                "reasons": [asdict(reason) for reason in self.ignore_reasons],
+            },
+            "highlight_hint": self.highlight_hint,
         }
 
 
