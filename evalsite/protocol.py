@@ -144,11 +144,15 @@ class InputColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """How work is handed out unless the researcher says otherwise (design.md section 5)."""
+    """How work is handed out unless the researcher says otherwise (design.md section 5).
+
+    `has_bonus`: a participant who completes all sets that the cap allows earns a bonus.
+    """
 
     k: int = 3
     set_size: int = 10
     max_sets: int | None = None
+    has_bonus: bool = False
     groups: Literal["free", "together", "once"] = "free"
 
 
@@ -228,6 +232,9 @@ class ProtocolConfig(AppConfig):
     criteria: tuple[Criterion, ...]
     inputs: tuple[InputColumn, ...]
     outputs: tuple[int, int]  # fewest and most outputs in an item
+    item_name: str = "Item"  # what a page calls a place of a set: "Item 4 of 11"
+    # a menu on rating pages: these headings of the instructions, then the places of the set
+    jump_menu: tuple[str, ...] = ()
     output_name: str = "Response"  # what a page calls an output
     output_letters: tuple[str, ...] = ()  # stand for 1, 2, ... in the names of outputs on a page
     output_aliases: tuple[str, ...] = ()
