@@ -1,0 +1,169 @@
+"""The next line of a conversation, rated on three criteria with five worded points each."""
+
+from evalsite.protocol import Criterion, Design, InputColumn, Likert, Point, ProtocolConfig
+
+# All words of the points are the document's own, its slips included.
+APPROPRIATENESS = (
+    Point(value=1, label="“this had nothing to do with the conversation whatsoever”"),
+    Point(
+        value=2,
+        label="“huh, wait, that’s very weird”",
+        notes=(
+            "Response has at least a mild relevance to the topic discussed in prompt but "
+            "otherwise is a very unusual sentence",
+        ),
+    ),
+    Point(
+        value=3,
+        label="“that’s absurd but lets move on”",
+        notes=(
+            "An unusual sentence given topic-prompt or sentence construction but people would "
+            "just ignore it if someone said that - because its not THAT weird",
+        ),
+    ),
+    Point(
+        value=4,
+        label="“Hm. I guess that makes sense”",
+        notes=(
+            "Follows logically from the prompt; typical response given the context in the "
+            "prompt. Sort of what was expected.",
+        ),
+    ),
+    Point(
+        value=5,
+        label="“That helped the conversation”",
+        notes=(
+            "This adds new and relevant information to the conversation. This is going above "
+            "and beyond in the right direction for this conversation.",
+        ),
+    ),
+)
+INFORMATION_CONTENT = (
+    Point(
+        value=1,
+        label="Hard to infer anything about the conversation. Very generic.",
+        notes=("Example: “okay”.",),
+    ),
+    Point(
+        value=2,
+        label="I know one thing that this conversations is about",
+        notes=(
+            "Example: “Yeah I’ve been there”",
+            "You know they are talking about a place which counts as 1 thing",
+        ),
+    ),
+    Point(
+        value=3,
+        label="I know 2 things. Longer sentence.",
+        notes=("Example: “Yeah I’ve been there. I thought it was quite nice actually”",),
+    ),
+    Point(
+        value=4,
+        label="Multiple sentences with with 3 or more things.",
+        notes=(
+            "Example:“Yeah I’ve been there. I thought it was quite nice. My mom liked it too.”",
+        ),
+    ),
+    Point(
+        value=5,
+        label="A long informative sentence (~>10 words) with LOTS to add in terms of specific.",
+        notes=(
+            "Example: “The thing I like about the Taj Mahal is that it is all one block or "
+            "marble [...]”",
+        ),
+    ),
+)
+HUMAN_LIKENESS = (
+    Point(
+        value=1,
+        label="Impossible for a human to say in any context",
+        notes=("Gibberish: “trhaiotjhoiath ^^ blah_cat”",),
+    ),
+    Point(
+        value=2,
+        label="Correct words but very wrong",
+        notes=("grammar or word order “Go blue stuff very, I said?”",),
+    ),
+    Point(
+        value=3,
+        label="some beginner ESL person could say this, i guess",
+        notes=("ESL: “Very nice that thing is”",),
+    ),
+    Point(
+        value=4,
+        label="Someone would only say this in a weirdly specific situation",
+        notes=(
+            "“It would have been nice if they had dunked it”",
+            "Technical language: “compile down your source code into binary bits via the JVM”",
+        ),
+    ),
+    Point(
+        value=5,
+        label="literally me or my circle would legitimately say this “Yeah i get you”",
+    ),
+)
+
+
+class DialogueConfig(ProtocolConfig):
+    name = "protocols.dialogue"
+    verbose_name = title = "Dialogue response: three criteria"
+    summary = (
+        "One response to a conversation of two people, rated from 1 to 5 for appropriateness, "
+        "information content and human-likeness."
+    )
+    origin = (
+        "A crowd task of 11 responses to conversations of A and B; the document names no authors "
+        "and no licence"
+    )
+    instructions_title = "Instructions"
+    criteria = (
+        Criterion(
+            key="appropriateness",
+            label="Appropriateness",
+            definition=(
+                "The degree to which the output is appropriate in the given context/situation."
+            ),
+            scale=Likert(points=APPROPRIATENESS, stacked=True),
+        ),
+        Criterion(
+            key="information_content",
+            label="Information content of outputs",
+            definition="The amount of information conveyed by an output.",
+            scale=Likert(points=INFORMATION_CONTENT, stacked=True),
+        ),
+        Criterion(
+            key="human_likeness",
+            label="Human-likeness",
+            definition="The degree to which an output could have been produced by a human.",
+            scale=Likert(points=HUMAN_LIKENESS, stacked=True),
+        ),
+    )
+    inputs = (
+        InputColumn(
+            name="dialogue",
+            label="Prompt",
+            kind="dialogue",
+            aliases=(
+                "prompt", "context", "conversation", "dialog", "history",
+                "dialogue_history", "dialog_history",
+            ),
+        ),
+    )  # fmt: skip
+    outputs = (1, 1)
+    output_kind = "dialogue"
+    output_aliases = ("response",)
+    item_name = "Question"
+    jump_menu = ("Instructions", "Specific Definitions")
+    layout = "rate"
+    design = Design(k=3, set_size=11, max_sets=5, has_bonus=True, groups="once")
+    analysis = "likert"
+    minutes_per_item = 0.9
+    demo_texts = {
+        "title": "Next line of a conversation",
+        "headline": "What would you think if someone said this next?",
+        "summary": (
+            "You will read short conversations of two people, and one thing that might be said "
+            "next. For each you say how well it fits, how much it tells, and whether a person "
+            "could have said it."
+        ),
+    }

@@ -1,0 +1,391 @@
+"""Dialogue response: its words against the document, and what the contract cannot know."""
+
+import csv
+import html
+import re
+from functools import cache
+from html.parser import HTMLParser
+from itertools import product
+from pathlib import Path
+
+import pytest
+from django.template.loader import render_to_string
+
+from evalsite.annotation.display import view_item
+from evalsite.lib.dialogue import parse_dialogue
+from evalsite.lib.markdown import render_markdown
+from evalsite.protocol import Likert, get_protocol
+from evalsite.studies.gold import check_gold, count_met, feedback
+
+ROOT = Path(__file__).resolve().parents[2]
+SEEDS = ROOT / "../shared/seeds"
+# how the document heads the points of each criterion
+HEADINGS = {
+    "appropriateness": "Appropriateness",
+    "information_content": "Information Content",
+    "human_likeness": "Human-likeness",
+}
+
+
+def squeeze(text: str) -> str:
+    """The text with every run of white space as one space."""
+    return " ".join(text.split())
+
+
+class _Points(HTMLParser):
+    """Reads numbered lists with notes: by heading, the label and the notes of each point.
+
+    A note is an item of a bulleted list, inside its point or after it: the document has both.
+    """
+
+    def __init__(self, source: str, heading: str) -> None:
+        super().__init__()
+        self.heading = heading
+        self.found: dict[str, list[list[str]]] = {}
+        self.lists: list[str] = []
+        self.is_heading = False
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        if tag in ("ol", "ul"):
+            self.lists.append(tag)
+        elif tag == self.heading and not self.lists:
+            self.is_heading = True
+        elif tag == "li" and self.found:
+            points = list(self.found.values())[-1]
+            if self.lists == ["ol"]:
+                points.append([""])
+            elif points:
+                points[-1].append("")
+
+    def handle_endtag(self, tag):
+        if tag in ("ol", "ul"):
+            self.lists.pop()
+        elif tag == self.heading:
+            self.is_heading = False
+
+    def handle_data(self, data):
+        if self.is_heading:
+            self.found[squeeze(data).rstrip(":")] = []
+        elif self.lists and self.found:
+            points = list(self.found.values())[-1]
+            if points:
+                points[-1][-1] += data
+
+    @property
+    def points(self) -> dict[str, list[list[str]]]:
+        return {
+            heading: [[squeeze(text) for text in point] for point in points]
+            for heading, points in self.found.items()
+            if points
+        }
+
+
+@cache
+def read_source() -> str:
+    found = sorted(SEEDS.glob("002_*.txt"))
+    if not found:
+        pytest.skip(f"no task document 002 in {SEEDS}: the wording was not compared")
+    return found[0].read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def config():
+    return get_protocol("dialogue")
+
+
+@pytest.fixture
+def source() -> str:
+    return read_source()
+
+
+@pytest.fixture
+def document(source) -> str:
+    """The words of the task document, without its tags."""
+    return squeeze(html.unescape(re.sub(r"<[^>]*>", "", source)))
+
+
+@pytest.fixture
+def instructions(config) -> str:
+    """The instructions as plain words: without marks of Markdown."""
+    return squeeze(re.sub(r"\*\*|^#+ |^ *- |^\d\. ", "", config.instructions, flags=re.MULTILINE))
+
+
+def read_batch(config) -> list[dict[str, str]]:
+    with config.example_batch.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def points_of(config) -> dict[str, list[list[str]]]:
+    """What the protocol declares, in the form in which a page of the document is read."""
+    return {
+        HEADINGS[criterion.key]: [[point.label, *point.notes] for point in criterion.scale.points]
+        for criterion in config.criteria
+    }
+
+
+def render_item(config, inputs, text) -> str:
+    return render_to_string(
+        config.item_template,
+        {
+            "frame": "annotation/example.html",
+            "layout": config.layout,
+            "item": view_item(config, inputs=inputs, texts=[text], options={}),
+        },
+    )
+
+
+# --- to the letter --------------------------------------------------------------
+
+
+def test_criteria_and_their_definitions_are_the_documents(config, source):
+    listed = source[source.index("<ol>") : source.index("</ol>")]
+    items = re.findall(r"<li>(.*?)</li>", listed, flags=re.DOTALL)
+
+    words = [squeeze(html.unescape(re.sub(r"<[^>]*>", "", item))) for item in items]
+
+    assert words == [f"{one.label}: {one.definition}" for one in config.criteria]
+
+
+def test_every_point_and_every_note_is_the_documents(config, source):
+    definitions = source[source.index('id="specific-def"') :]
+
+    assert points_of(config) == _Points(definitions, "b").points
+
+
+def test_instructions_state_every_point_and_every_note(config):
+    page = str(render_markdown(config.instructions))
+
+    stated = _Points(page, "h3").points
+
+    assert stated == points_of(config)
+
+
+def test_instructions_state_every_definition(config, instructions):
+    for criterion in config.criteria:
+        assert f"{criterion.label}: {criterion.definition}" in instructions
+
+
+def test_title_and_jump_menu_are_the_documents(config, source):
+    menu = re.findall(r'<a class="dropdown-item" href="#[\w-]+">(.*?)</a>', source)
+    places = range(1, config.design.set_size + 1)
+
+    assert menu == [*config.jump_menu, *(f"{config.item_name} {number}" for number in places)]
+    assert f">{config.instructions_title}</h4>" in source
+
+
+def test_slips_of_the_document_stay(config, document):
+    words = " ".join(text for points in points_of(config).values() for point in points
+                     for text in point)  # fmt: skip
+
+    for slip in (
+        "lets move on",
+        "its not THAT weird",
+        "this conversations is about",
+        "with with 3 or more things",
+        "Example:“Yeah",
+        "(~>10 words)",
+        "block or marble [...]",
+        "i guess",
+        "Yeah i get you",
+    ):
+        assert slip in document
+        assert slip in words
+
+
+# --- the rules, without the document at hand ------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Two people, A and B, are talking to each other.",
+        "the next utterance, right after the last one of the prompt",
+        "Your task is to rate this response.",
+        "Each response is rated on three criteria: appropriateness, information content of "
+        "outputs, and human-likeness.",
+        "Each of them has five points: 1 is the worst and 5 is the best.",
+        "A set has 11 questions",
+        "You can complete at most 5 sets. If you complete all 5, you get a bonus, so we encourage "
+        "you to do all 5.",
+        "The menu on top of each page leads to these instructions, to the specific definitions "
+        "below, and to each question of the set.",
+    ],
+)
+def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):
+    assert rule in instructions
+
+
+def test_the_three_criteria_have_five_points_from_worst_to_best(config):
+    assert [criterion.label for criterion in config.criteria] == [
+        "Appropriateness",
+        "Information content of outputs",
+        "Human-likeness",
+    ]
+    for criterion in config.criteria:
+        assert isinstance(criterion.scale, Likert)
+        assert [point.value for point in criterion.scale.points] == [1, 2, 3, 4, 5]
+        assert criterion.scale.stacked  # its words are too long to stand side by side
+        assert not any(point.reserved for point in criterion.scale.points)
+
+
+def test_sets_have_11_questions_and_all_of_5_sets_earn_a_bonus(config):
+    assert config.design.set_size == 11
+    assert config.design.max_sets == 5
+    assert config.design.has_bonus
+    assert config.design.groups == "once"
+
+
+def test_the_document_has_no_ignoring_no_highlights_no_note_and_no_condition(config):
+    assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
+    assert config.eligibility is None
+    assert config.worked_examples == ()
+
+
+def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
+    short = config.instructions.split("\n## ")[0]
+
+    assert len(short.split()) <= 150
+    assert not short.startswith("#")
+    assert not re.search(r"<\w|^# ", config.instructions, flags=re.MULTILINE)
+
+
+def test_jump_menu_leads_to_headings_that_the_instructions_have(config):
+    title, *headings = config.jump_menu
+
+    assert title == config.instructions_title
+    for heading in headings:
+        assert f"\n## {heading}\n" in config.instructions
+
+
+# --- what a page shows ----------------------------------------------------------
+
+
+def test_page_shows_turns_with_names_and_what_is_to_be_rated(config):
+    inputs = {"dialogue": "A: Have you ever been to India?\nB: No <b>never</b> 😀"}
+
+    page = render_item(config, inputs, "A pity! The “Taj” & more…")
+
+    words = squeeze(html.unescape(re.sub(r"<[^>]*>", "", page)))
+    assert re.search(r"Prompt A Have you ever been to India\? B No <b>never</b> 😀 Response", words)
+    assert re.search(r"Response to rate( \(A\))?: A pity! The “Taj” & more… Appropriateness", words)
+    assert page.count('class="specimen"') == 1
+
+
+def test_page_keeps_every_definition_point_and_note_in_view(config):
+    page = render_item(config, {"dialogue": "A: Hello!"}, "Hi.")
+
+    words = squeeze(html.unescape(re.sub(r"<[^>]*>", " ", page)))
+    for criterion in config.criteria:
+        assert f"{criterion.label} Press 1 to 5 {criterion.definition}" in words
+        for point in criterion.scale.points:
+            assert squeeze(" ".join([str(point.value), point.label, *point.notes])) in words
+    assert "<details" not in page
+    assert " hidden" not in page
+    assert " checked" not in page
+
+
+def test_speaker_that_the_response_names_is_told_and_not_repeated(config):
+    inputs = {"dialogue": "A: Have you ever been to India?\nB: No.\nA: Me neither."}
+
+    page = render_item(config, inputs, "B: Shall we go?")
+
+    words = squeeze(html.unescape(re.sub(r"<[^>]*>", "", page)))
+    assert "Response to rate (B): Shall we go? Appropriateness" in words
+
+
+# --- practice -------------------------------------------------------------------
+
+
+def test_practice_gold_can_be_met_and_can_be_missed(config):
+    for item in config.practice:
+        for key, gold in item.gold.items():
+            criterion = config.criterion_by_key[key]
+            check_gold(criterion, gold, item.outputs)
+            met = {
+                count_met(feedback(criterion, gold, [value], None, ["Response"]))
+                for value in range(1, 6)
+            }
+            assert met == {(1, 1), (0, 1)}
+
+
+def test_practice_shows_that_the_criteria_go_separate_ways(config):
+    suggested = {
+        (key, gold) for item in config.practice for key, gold in item.gold.items() if len(gold) == 1
+    }
+
+    assert len(config.practice) == 4
+    assert {("appropriateness", "1"), ("appropriateness", "5")} <= suggested
+    assert {("information_content", "1"), ("information_content", "5")} <= suggested
+    assert {("human_likeness", "2"), ("human_likeness", "5")} <= suggested
+    assert all(item.why for item in config.practice)
+
+
+def test_practice_never_asks_for_an_example_of_the_scales(config):
+    anchors = " ".join(
+        text for points in points_of(config).values() for point in points for text in point
+    ).casefold()
+
+    for item in config.practice:
+        for text in item.outputs:
+            assert text.casefold().rstrip(".?!") not in anchors
+
+
+# --- the example batch ----------------------------------------------------------
+
+
+def test_example_batch_has_a_response_of_each_system_to_each_prompt(config):
+    rows = read_batch(config)
+    groups: dict[str, set[str]] = {}
+    prompts: dict[str, set[str]] = {}
+    for row in rows:
+        groups.setdefault(row["group"], set()).add(row["system"])
+        prompts.setdefault(row["group"], set()).add(row["dialogue"])
+
+    assert list(rows[0]) == ["item", "group", "dialogue", "system", "output"]
+    assert len({row["item"] for row in rows}) == len(rows) == 3 * len(groups)
+    assert all(found == {"tuned", "retrieval", "baseline"} for found in groups.values())
+    assert all(len(found) == 1 for found in prompts.values())
+    assert len(set.union(*prompts.values())) == len(groups)
+    assert all(all(row.values()) for row in rows)
+
+
+def test_example_batch_is_enough_for_the_sets_that_earn_the_bonus(config):
+    groups = {row["group"] for row in read_batch(config)}
+
+    assert len(groups) >= config.design.set_size * config.design.max_sets
+
+
+def test_example_batch_holds_talks_of_two_people_who_take_turns(config):
+    for row in read_batch(config):
+        speakers = [turn.speaker for turn in parse_dialogue(row["dialogue"])]
+        assert speakers == ["A", "B", "A", "B", "A"][: len(speakers)]
+        assert speakers
+
+
+def test_example_batch_shows_what_real_files_hold(config):
+    rows = read_batch(config)
+    texts = [row["output"] for row in rows]
+    prompts = {row["dialogue"] for row in rows}
+    by_prompt: dict[str, list[str]] = {}
+    for row in rows:
+        by_prompt.setdefault(row["group"], []).append(row["output"])
+
+    assert any("😩" in prompt for prompt in prompts)
+    assert any("Ō" in text for text in prompts)
+    assert any(not text.isascii() for text in texts)
+    assert any('"' in text or "“" in text for text in texts)
+    assert any("," in text for text in texts)
+    assert any(len(set(found)) < len(found) for found in by_prompt.values())
+    assert {prompt.count("\n") for prompt in prompts} >= {0, 1, 2, 3}
+
+
+def test_example_batch_does_not_give_systems_away(config):
+    rows = read_batch(config)
+    by_place = list(zip(rows[::3], rows[1::3], rows[2::3], strict=True))
+
+    for place in range(3):
+        assert len({group[place]["system"] for group in by_place}) == 3
+    for row, system in product(rows, ("tuned", "retrieval", "baseline")):
+        told = f"{row['item']} {row['group']} {row['dialogue']} {row['output']}".casefold()
+        assert system not in told
