@@ -145,8 +145,17 @@ def test_bad_08_nul_is_refused_with_its_position(check: Check) -> None:
     checked = check(with_output("On\0e."))
 
     assert told(checked) == [
-        "line 2 (record 1), output: The 3. sign of the cell is the control character U+0000. "
+        "line 2 (record 1), output: The cell holds the control character U+0000 as sign 3. "
         "Remove it."
+    ]
+
+
+def test_bad_08_nul_in_a_column_name_is_refused_with_its_position(check: Check) -> None:
+    checked = check(GOOD.replace("output", "output,od\0d").replace(".\n", ".,x\n"))
+
+    assert told(checked) == [
+        "line 1: The name of column 5 holds the control character U+0000 as sign 3. "
+        "Remove it from the first line."
     ]
 
 
@@ -163,6 +172,14 @@ def test_bad_10_other_control_characters_are_refused(check: Check, sign: str) ->
     checked = check(with_output(f"On{sign}e."))
 
     assert [fault.place for fault in checked.faults] == ["line 2 (record 1), output"]
+
+
+@pytest.mark.parametrize("sign", ["\x01", "\x08", "\x0b", "\x1f"])
+def test_bad_10_control_characters_in_column_names_are_refused(check: Check, sign: str) -> None:
+    checked = check(GOOD.replace("system", f"sy{sign}stem"))
+
+    assert f"The name of column 3 holds the control character U+{ord(sign):04X}" in told(checked)[0]
+    assert not checked.items
 
 
 def test_bad_10_tab_and_line_break_are_taken_and_the_replacement_sign_is_warned_of(

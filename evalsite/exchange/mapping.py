@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from evalsite.exchange.faults import Fault
+from evalsite.exchange.signs import find_control
 from evalsite.protocol import ProtocolConfig
 
 EMPTY_FLAG = "output_is_empty"
@@ -87,11 +88,11 @@ def guess_mapping(header: Sequence[str], config: ProtocolConfig) -> dict[str, st
 
 
 def check_header(header: Sequence[str], line: int) -> list[Fault]:
-    """Every column has a name, and no name stands twice, whatever its case."""
+    """Every column has a name that can be stored, and none stands twice, whatever its case."""
     faults = [
-        Fault(f"Column {number} has no name. Name it in the first line, or remove it.", line=line)
+        Fault(message, line=line)
         for number, column in enumerate(header, start=1)
-        if not column.strip()
+        if (message := _find_name_problem(number, column))
     ]
     counts = Counter(column.strip().casefold() for column in header if column.strip())
     seen: set[str] = set()
@@ -108,6 +109,15 @@ def check_header(header: Sequence[str], line: int) -> list[Fault]:
                 )
             )
     return faults
+
+
+def _find_name_problem(number: int, column: str) -> str:
+    """What is wrong with this column's name, as a sentence; "" if it may stand."""
+    if not column.strip():
+        return f"Column {number} has no name. Name it in the first line, or remove it."
+    if found := find_control(column):
+        return f"The name of column {number} holds {found}. Remove it from the first line."
+    return ""
 
 
 def check_mapping(

@@ -1,15 +1,13 @@
 """What one row says, taken apart by the plan of its columns; and what is wrong with its cells."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalsite.exchange.faults import Fault
 from evalsite.exchange.mapping import Plan
 from evalsite.exchange.reading import Row
+from evalsite.exchange.signs import find_control
 
-# all of C0 but tab and line breaks; PostgreSQL cannot even store NUL
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _NO_EXTRA: dict[str, str] = {}  # one for all rows, never written to
 
 
@@ -82,14 +80,13 @@ def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
         ]
     return [
         Fault(
-            f"The {found.start() + 1:,}. sign of the cell is the control character "
-            f"U+{ord(found[0]):04X}. Remove it.",
+            f"The cell holds {found}. Remove it.",
             column=header[number],
             line=row.line,
             record=row.record,
         )
         for number, cell in enumerate(row.cells)
-        if (found := _CONTROL.search(cell))
+        if (found := find_control(cell))
     ]
 
 
