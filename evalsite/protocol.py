@@ -251,6 +251,7 @@ class ProtocolConfig(AppConfig):
     has_highlight: bool = False
     highlight_hint: str = ""  # which passages of an output to mark
     has_note: bool = False
+    note_label: str = ""  # what the box for a note asks; empty: the site's own words
     minutes_per_item: float = 1.0
     demo_texts: Mapping[str, str] = MappingProxyType({})  # title, headline, summary of its demo
     analysis: str
@@ -340,6 +341,7 @@ class ProtocolConfig(AppConfig):
                 "reasons": [asdict(reason) for reason in self.ignore_reasons],
             },
             "highlight_hint": self.highlight_hint,
+            "note_label": self.note_label,
         }
 
 
