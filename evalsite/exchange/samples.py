@@ -5,8 +5,8 @@ from evalsite.protocol import ProtocolConfig
 
 
 def write_template(config: ProtocolConfig) -> str:
-    """A batch in the long form, with the protocol's worked example as its only item."""
-    example = config.worked_examples[0]
+    """A batch in the long form, with an example of the protocol's as its only item."""
+    example = (*config.worked_examples, *config.practice)[0]
     inputs = [column.name for column in config.inputs if column.is_required]
     shared = [str(example.inputs.get(name, "")) for name in inputs]
     return write_rows(
