@@ -1,0 +1,312 @@
+"""Fluency and coherence: its words against the document, and what the contract cannot know."""
+
+import csv
+import html
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from django.template.loader import render_to_string
+
+from evalsite.annotation.display import view_item
+from evalsite.exchange.checking import check_file
+from evalsite.protocol import Likert, get_protocol
+from evalsite.studies.gold import check_gold
+from tests.factories import make_study
+
+ROOT = Path(__file__).resolve().parents[2]
+SEEDS = ROOT / "../shared/seeds"
+DATA = ROOT / "../shared/data/rl4lms_daily_dialogue/daily_dialogue_example_input.csv"
+
+
+def squeeze(text: str) -> str:
+    """The text with every run of white space as one space."""
+    return " ".join(text.split())
+
+
+@cache
+def read_document() -> str:
+    """The words of the task document."""
+    found = sorted(SEEDS.glob("003_*.txt"))
+    if not found:
+        pytest.skip(f"no task document 003 in {SEEDS}: the wording was not compared")
+    return squeeze(found[0].read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def config():
+    return get_protocol("fluency")
+
+
+@pytest.fixture
+def document() -> str:
+    return read_document()
+
+
+@pytest.fixture
+def instructions(config) -> str:
+    """The instructions as plain words: without marks of Markdown."""
+    return squeeze(re.sub(r"[*`#]|^- ", "", config.instructions, flags=re.MULTILINE))
+
+
+def read_batch(config) -> list[dict[str, str]]:
+    with config.example_batch.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def read_real_rows() -> list[dict[str, str]]:
+    if not DATA.exists():
+        pytest.skip(f"no real file at {DATA}: cells of HTML were not shown")
+    with DATA.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def render(config, dialogue: str, output: str) -> str:
+    view = view_item(config, inputs={"dialogue": dialogue}, texts=[output], options={})
+    frame = "annotation/example.html"
+    return render_to_string(config.item_template, {"frame": frame, "layout": "rate", "item": view})
+
+
+def words_of(page: str) -> str:
+    return squeeze(html.unescape(re.sub(r"<[^>]*>", " ", page)))
+
+
+# --- to the letter --------------------------------------------------------------
+
+
+def test_criteria_are_the_documents_with_their_names_and_questions(config, document):
+    asked = [(criterion.label, criterion.definition) for criterion in config.criteria]
+
+    assert asked == [
+        (
+            "Fluency/Grammaticality",
+            "Is the system's generation grammatical, easy-to-read, and fluent?",
+        ),
+        (
+            "Quality/Coherence",
+            "Is the next utterance coherent, reasonable, and the type of thing a person might "
+            "say, in the context of the dialogue history?",
+        ),
+    ]
+    for label, definition in asked:
+        assert f"• {label}: {definition}" in document
+
+
+def test_points_are_the_documents_with_their_names_and_sentences(config, document):
+    for criterion in config.criteria:
+        downwards = reversed(criterion.scale.points)
+        written = " ".join(
+            f"• {point.value}/5 ({point.label}): {' '.join(point.notes)}" for point in downwards
+        )
+        assert f"• {criterion.label}: {written}" in document
+
+
+def test_headings_of_the_page_are_the_documents(config, document):
+    page = words_of(render(config, "Person 1: Hello?", "Hi!"))
+
+    assert "Dialogue context (read me first!): ${prompt}" in document
+    assert "System's generation (rate this!): ${machine_completion}" in document
+    assert page.startswith(
+        "Dialogue context (read me first!): Person 1 Hello? System's generation (rate this!): Hi!"
+    )
+
+
+def test_question_of_the_note_is_the_documents(config, document):
+    assert config.has_note
+    assert document.endswith(config.note_label)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "1 being the lowest/worst and 5 the highest/best",
+        "a scale from 1 to 5",
+        "conversation between two people",
+        "Your job is to rate the system's generation",
+        "Dialogue context (read me first!)",
+        "System's generation (rate this!)",
+        "if anything was unclear, if you experienced any issues, or if you have any other "
+        "feedback for us.",
+    ],
+)
+def test_wording_kept_in_the_instructions_is_the_documents(sentence, instructions, document):
+    assert sentence in instructions
+    assert sentence in document.replace("system generation", "system's generation")
+
+
+# --- the rules, without the document at hand ------------------------------------
+
+
+def test_instructions_hold_every_definition_and_every_point(config, instructions):
+    for criterion in config.criteria:
+        assert f"{criterion.label}: {criterion.definition}" in instructions
+        for point in criterion.scale.points:
+            assert f"{point.value} ({point.label}): {' '.join(point.notes)}" in instructions
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Please read this page even if you have done similar tasks before: things may have "
+        "changed since then.",
+        "a system's generation: a line that a system wrote to come next",
+        "Read it before anything else.",
+        "It is optional",
+    ],
+)
+def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):
+    assert rule in instructions
+
+
+def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
+    short = config.instructions.split("\n## ")[0]
+
+    assert len(short.split()) <= 150
+    assert not short.startswith("#")
+    assert not re.search(r"<\w|^# ", config.instructions, flags=re.MULTILINE)
+
+
+def test_both_scales_run_from_1_to_5_with_every_word_in_view(config):
+    for criterion in config.criteria:
+        scale = criterion.scale
+        assert isinstance(scale, Likert)
+        assert scale.stacked
+        assert [point.value for point in scale.points] == [1, 2, 3, 4, 5]
+        assert all(len(point.notes) == 1 for point in scale.points)
+
+
+def test_no_point_is_chosen_beforehand_and_every_sentence_is_shown(config):
+    page = render(config, "Person 1: Hello?", "Hi!")
+
+    assert page.count('type="radio"') == 10
+    assert "checked" not in page
+    for criterion in config.criteria:
+        for point in criterion.scale.points:
+            assert f"{point.value} {point.label} {point.notes[0]}" in words_of(page)
+
+
+def test_participant_meets_a_dialogue_once_and_rates_one_line_at_a_time(config):
+    assert config.design.groups == "once"
+    assert config.design.set_size == 12
+    assert config.design.max_sets is None
+    assert config.outputs == (1, 1)
+
+
+# --- practice -------------------------------------------------------------------
+
+
+def test_practice_asks_both_questions_with_golds_and_says_why(config):
+    assert config.worked_examples == ()
+    assert len(config.practice) == 4
+    for item in config.practice:
+        assert set(item.gold) == {"fluency", "coherence"}
+        for key, gold in item.gold.items():
+            check_gold(config.criterion_by_key[key], gold, item.outputs)
+        assert item.why
+
+
+def test_practice_shows_that_the_two_questions_are_separate(config):
+    def lowest(item, key):
+        return int(item.gold[key][0])
+
+    differences = [lowest(item, "fluency") - lowest(item, "coherence") for item in config.practice]
+
+    assert max(differences) >= 3
+    assert min(differences) <= -3
+    assert 0 in differences
+
+
+# --- dialogues and next lines ---------------------------------------------------
+
+
+def test_real_cells_of_html_are_shown_as_a_dialogue_and_nothing_of_them_runs(config):
+    for row in read_real_rows():
+        page = render(config, row["prompt"], row["machine_completion"])
+        plain = html.unescape(re.sub(r"<[^>]*>", "", row["machine_completion"]))
+        assert page.count('<li class="a"><b dir="auto">Person 1</b>') == 3
+        assert page.count('<li class="b"><b dir="auto">Person 2</b>') == 2
+        assert '<b class="label" dir="auto">Person 2</b>' in page
+        assert plain.removeprefix("Person 2: ") in html.unescape(page)
+        assert "font" not in page
+        assert "&lt;" not in page
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "{{ 7*7 }}{% now 'Y' %}"],
+)
+def test_hostile_text_is_shown_as_text_in_either_place(config, hostile):
+    for wrap in ("A: {}", "<p>A: {}</p>", '[{{"speaker": "A", "text": "{}"}}]'):
+        page = render(config, wrap.format(hostile), wrap.format(hostile))
+        assert words_of(page).count("7*7") == (2 if "7*7" in hostile else 0)
+        assert not re.search(r"<(script|img)", page)
+        assert html.unescape(page).count(hostile) == 2
+
+
+def test_line_of_a_system_keeps_what_is_not_a_name_of_the_dialogue(config):
+    page = words_of(render(config, "Person 1: Is he here?", "Listen: he is gone <b>now</b>."))
+
+    assert "Listen: he is gone" in page
+    assert "&lt;b&gt;now&lt;/b&gt;" in render(config, "A: x", "He is gone <b>now</b>.")
+
+
+@pytest.mark.django_db
+def test_real_file_is_ready_to_import_with_its_systems_hidden_from_the_page():
+    rows = read_real_rows()
+    study = make_study(protocol="fluency", items=0)
+
+    with DATA.open("rb") as source:
+        checked = check_file(source, study=study)
+
+    assert checked.faults == []
+    assert [item.inputs["dialogue"] for item in checked.items] == [row["prompt"] for row in rows]
+    assert [item.outputs[0].text for item in checked.items] == [
+        row["machine_completion"] for row in rows
+    ]
+    assert sorted(checked.systems) == ["base_ppo", "supervised", "supervised_nlpo", "zero_shot"]
+    assert [item.key for item in checked.items] == [f"row-{n:04}" for n in range(1, 10)]
+
+
+# --- the example batch ----------------------------------------------------------
+
+
+def test_example_batch_has_one_line_of_each_system_for_every_dialogue(config):
+    rows = read_batch(config)
+    groups: dict[str, set[str]] = {}
+    for row in rows:
+        groups.setdefault(row["group"], set()).add(row["system"])
+
+    assert list(rows[0]) == ["item", "group", "dialogue", "system", "output"]
+    assert len(groups) >= 30
+    assert all(found == {"pretrained", "retrieval", "seq2seq"} for found in groups.values())
+    assert len({row["item"] for row in rows}) == len(rows) == 3 * len(groups)
+    assert all(all(row.values()) for row in rows)
+    assert len({row["dialogue"] for row in rows}) == len(groups)
+
+
+def test_example_batch_shows_what_real_files_hold(config):
+    rows = read_batch(config)
+    everything = " ".join(row["dialogue"] + row["output"] for row in rows)
+    same = [
+        group
+        for group in {row["group"] for row in rows}
+        if len({row["output"] for row in rows if row["group"] == group}) < 3
+    ]
+
+    assert any(ord(sign) > 0x1F000 for sign in everything)
+    assert "شكرا" in everything
+    assert '"' in everything
+    assert "," in everything
+    assert same
+
+
+def test_example_batch_does_not_give_systems_away(config):
+    rows = read_batch(config)
+    systems = ("pretrained", "retrieval", "seq2seq")
+    first = {row["system"] for row in rows[::3]}
+
+    assert first == set(systems)
+    for row in rows:
+        told = f"{row['item']} {row['group']} {row['dialogue']} {row['output']}".casefold()
+        assert not any(system in told for system in systems)
