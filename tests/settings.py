@@ -1,4 +1,4 @@
-"""The site's settings for tests: the real ones, but for keys, folders and the job backend."""
+"""The site's settings for tests: the real ones, but for keys and folders."""
 
 import os
 
@@ -16,9 +16,6 @@ from evalsite.settings import DATA_DIR, DATABASES, STORAGES
 # A file, not memory: in memory neither WAL nor several connections mean anything.
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
-
-# A job runs as soon as the transaction that started it has been committed.
-TASKS = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend"}}
 
 # No `collectstatic` before tests.
 STORAGES = STORAGES | {

@@ -23,6 +23,7 @@ from evalsite.annotation.launch import launch_study
 from evalsite.annotation.models import Annotation, Rating, Revision, Slot
 from evalsite.exchange.demo import import_example
 from evalsite.exchange.importing import import_file
+from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
@@ -50,7 +51,7 @@ def make_live_study(**fields: Any) -> Study:
     add_items = fields.pop("add_items", lambda study: import_example(study, by=make_user()))
     study = make_study(items=0, **fields)
     add_items(study)
-    launch_study(study=study, by=make_user())
+    run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
     assert study.is_open
     return study

@@ -21,6 +21,7 @@ from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Membership, Study
 from tests.factories import make_study, make_user
+from tests.queues import run_waiting_jobs
 
 
 def url(name: str, study: Study) -> str:
@@ -31,10 +32,10 @@ def problems(study: Study) -> str:
     return " ".join(check.problem for check in check_launch(study) if not check.is_met)
 
 
-def press_launch(client, study: Study, capture):
-    """The page after [Launch], with its job done (tests run jobs on commit)."""
-    with capture(execute=True):
-        client.post(url("study-launch-start", study))
+def press_launch(client, study: Study):
+    """The page after [Launch], with its job done."""
+    client.post(url("study-launch-start", study))
+    run_waiting_jobs()
     study.refresh_from_db()
     return client.get(url("study-launch", study), follow=True)
 
@@ -57,12 +58,10 @@ def press_launch(client, study: Study, capture):
         ({"expected_participants": 2}, "You expect 2 people"),
     ],
 )
-def test_launch_is_refused_with_the_reason(
-    staff_client, django_capture_on_commit_callbacks, fields, problem
-):
+def test_launch_is_refused_with_the_reason(staff_client, fields, problem):
     study = make_study(**fields)
 
-    response = press_launch(staff_client, study, django_capture_on_commit_callbacks)
+    response = press_launch(staff_client, study)
 
     assert problem in response.text
     assert (study.state, study.version) == ("draft", None)
@@ -109,12 +108,10 @@ def test_launch_says_how_many_people_would_do(db):
 # --- what a launch leaves behind ------------------------------------------------------------
 
 
-def test_launch_makes_version_1_and_k_slots_for_each_item(
-    staff_client, django_capture_on_commit_callbacks
-):
+def test_launch_makes_version_1_and_k_slots_for_each_item(staff_client):
     study = make_study(items=4, k=3)
 
-    response = press_launch(staff_client, study, django_capture_on_commit_callbacks)
+    response = press_launch(staff_client, study)
 
     assert (study.state, study.version.number) == ("live", 1)
     assert study.launched_at is not None
@@ -125,18 +122,16 @@ def test_launch_makes_version_1_and_k_slots_for_each_item(
     assert f"http://testserver/join/{study.pk}/" in response.text
 
 
-def test_launch_is_written_into_the_log(
-    staff_client, researcher, django_capture_on_commit_callbacks
-):
+def test_launch_is_written_into_the_log(staff_client, researcher):
     study = make_study()
 
-    press_launch(staff_client, study, django_capture_on_commit_callbacks)
+    press_launch(staff_client, study)
 
     logged = AuditEntry.objects.filter(study_id=study.pk, actor=researcher)
     assert {"launch started", "study launched"} <= set(logged.values_list("action", flat=True))
 
 
-def test_launch_pressed_twice_is_one_launch(staff_client, django_capture_on_commit_callbacks):
+def test_launch_pressed_twice_is_one_launch(staff_client):
     study = make_study(items=2)
     first = launch_study(study=study, by=study.memberships.get().user)
     second = launch_study(study=study, by=study.memberships.get().user)
@@ -150,11 +145,11 @@ def test_launch_pressed_twice_is_one_launch(staff_client, django_capture_on_comm
     assert AuditEntry.objects.filter(action="study launched").count() == 1
 
 
-def test_launched_study_is_not_launched_again(staff_client, django_capture_on_commit_callbacks):
+def test_launched_study_is_not_launched_again(staff_client):
     study = make_study()
-    press_launch(staff_client, study, django_capture_on_commit_callbacks)
+    press_launch(staff_client, study)
 
-    response = press_launch(staff_client, study, django_capture_on_commit_callbacks)
+    response = press_launch(staff_client, study)
 
     assert "launched already" in response.text
     assert study.versions.count() == 1
@@ -185,18 +180,17 @@ def test_running_launch_shows_its_progress_and_reloads_itself(staff_client):
     [
         {"state": "failed", "message": "Stopped by an error: OSError."},
         {"state": "running", "heartbeat_at": now() - timedelta(minutes=10)},
+        {"state": "waiting", "created_at": now() - timedelta(minutes=10)},
     ],
 )
-def test_stopped_launch_says_so_and_starts_again(
-    staff_client, django_capture_on_commit_callbacks, state
-):
+def test_stopped_launch_says_so_and_starts_again(staff_client, state):
     study = make_study(items=2)
     job = launch_study(study=study, by=study.memberships.get().user)
     Job.objects.filter(pk=job.pk).update(**state)
 
     page = staff_client.get(url("study-launch", study))
-    with django_capture_on_commit_callbacks(execute=True):
-        staff_client.post(url("study-launch-again", study))
+    staff_client.post(url("study-launch-again", study))
+    run_waiting_jobs()
 
     study.refresh_from_db()
     assert "Start again" in page.text
@@ -219,9 +213,9 @@ def test_launch_that_runs_is_not_started_again(db):
 
 
 @pytest.fixture
-def live_study(staff_client, django_capture_on_commit_callbacks) -> Study:
+def live_study(staff_client) -> Study:
     study = make_study()
-    press_launch(staff_client, study, django_capture_on_commit_callbacks)
+    press_launch(staff_client, study)
     return study
 
 

@@ -52,9 +52,6 @@ class Job(models.Model):
 
     @property
     def is_stale(self) -> bool:
-        """Running, but nobody has heard of it for two minutes: its worker is gone."""
-        return (
-            self.state == self.State.RUNNING
-            and self.heartbeat_at is not None
-            and self.heartbeat_at < timezone.now() - STALE_AFTER
-        )
+        """Open, but nobody has heard of it for two minutes: its worker is gone, or never came."""
+        last_sign = self.heartbeat_at or self.created_at
+        return self.is_open and last_sign < timezone.now() - STALE_AFTER

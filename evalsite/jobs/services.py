@@ -29,6 +29,7 @@ def job_kind(name: str) -> Callable[[JobFunction], JobFunction]:
     return register
 
 
+@transaction.atomic
 def start_job(kind: str, *, study_id: UUID | None, by: Any, **params: Any) -> Job:
     """A job of this kind waits for a worker, or the open one of the same study is returned."""
     try:
@@ -43,15 +44,18 @@ def start_job(kind: str, *, study_id: UUID | None, by: Any, **params: Any) -> Jo
         return Job.objects.get(
             kind=kind, study_id=study_id, state__in=[Job.State.WAITING, Job.State.RUNNING]
         )
-    transaction.on_commit(lambda: run_job_task.enqueue(str(job.pk)))
+    # The queue is a table of this database: row and task are committed together, or neither is.
+    run_job_task.enqueue(str(job.pk))
     return job
 
 
+@transaction.atomic
 def restart_job(job: Job, *, by: Any) -> Job:
     """A failed or stale job waits again; what it had done already is not done twice."""
     if job.is_open and not job.is_stale:
         raise ValidationError("This job is still running.")
-    Job.objects.filter(pk=job.pk).update(state=Job.State.FAILED)
+    # given up for good: a worker that comes back finds nothing to do
+    Job.objects.filter(pk=job.pk, state=job.state).update(state=Job.State.FAILED)
     AuditEntry.objects.record("job restarted", by=by, study_id=job.study_id, kind=job.kind)
     return start_job(job.kind, study_id=job.study_id, by=by, **job.params)
 
@@ -62,10 +66,11 @@ def run_job_task(job_id: str) -> None:
 
 
 def run_job(job: Job) -> Job:
-    """The job has run: done with its result, or failed with the reason a researcher reads."""
-    if job.state == Job.State.DONE:
+    """The job has run, once: done with its result, or failed with the reason."""
+    waiting = Job.objects.filter(pk=job.pk, state=Job.State.WAITING)
+    if not waiting.update(state=Job.State.RUNNING, heartbeat_at=timezone.now()):
+        job.refresh_from_db()  # run by somebody else, or given up
         return job
-    Job.objects.filter(pk=job.pk).update(state=Job.State.RUNNING, heartbeat_at=timezone.now())
     try:
         result = _KINDS[job.kind](job)
     except ValidationError as error:
@@ -86,4 +91,6 @@ def report_progress(job: Job, done: int, total: int) -> None:
 
 
 def _finish(job: Job, state: str, **fields: Any) -> None:
-    Job.objects.filter(pk=job.pk).update(state=state, finished_at=timezone.now(), **fields)
+    # not one that was given up meanwhile: another has taken its place
+    running = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING)
+    running.update(state=state, finished_at=timezone.now(), **fields)
