@@ -208,7 +208,7 @@ def test_slips_of_the_document_stay(config, document):
         "A set has 11 questions",
         "You can complete at most 5 sets. If you complete all 5, you get a bonus, so we encourage "
         "you to do all 5.",
-        "The menu on top of each page leads to these instructions, to the specific definitions "
+        "The menu at the top of each page leads to these instructions, to the specific definitions "
         "below, and to each question of the set.",
     ],
 )
