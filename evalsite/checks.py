@@ -1,12 +1,16 @@
 """System checks: refuse to start in a state that would lose data or confuse researchers."""
 
+import logging
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
-from django.db import connections
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 
 from evalsite.protocol import installed_protocols
+
+logger = logging.getLogger(__name__)
 
 
 @register("protocols")
@@ -30,28 +34,59 @@ def check_durability(databases: Any = None, **kwargs: Any) -> list[CheckMessage]
     problems: list[CheckMessage] = []
     for alias in databases or []:
         connection = connections[alias]
-        with connection.cursor() as cursor:
-            if connection.vendor == "sqlite":
-                cursor.execute("PRAGMA journal_mode")
-                journal = cursor.fetchone()[0]
-                cursor.execute("PRAGMA synchronous")
-                synchronous = cursor.fetchone()[0]
-                if (
-                    journal != "wal"
-                    or synchronous < 2
-                    or getattr(connection, "transaction_mode", None) != "IMMEDIATE"
-                ):
-                    problems.append(
-                        Error(
-                            "SQLite must run with WAL, synchronous FULL and IMMEDIATE.",
-                            hint="Use the OPTIONS of evalsite.lib.env.SQLITE_OPTIONS.",
-                            id="evalsite.E002",
-                        )
-                    )
-            else:
-                cursor.execute("SHOW synchronous_commit")
-                if cursor.fetchone()[0] == "off":
-                    problems.append(
-                        Error("PostgreSQL must run with synchronous_commit on.", id="evalsite.E003")
-                    )
+        is_sqlite = connection.vendor == "sqlite"
+        problems += check_sqlite(connection) if is_sqlite else check_postgresql(connection)
     return problems
+
+
+def check_sqlite(connection: Any) -> list[CheckMessage]:
+    """Nothing, or what this connection to SQLite lacks."""
+    found = (
+        _ask(connection, "PRAGMA journal_mode"),
+        _ask(connection, "PRAGMA synchronous") >= 2,
+        connection.transaction_mode,
+    )
+    if found == ("wal", True, "IMMEDIATE"):
+        return []
+    return [
+        Error(
+            "SQLite must run with WAL, synchronous FULL and IMMEDIATE.",
+            hint="Use the OPTIONS of evalsite.lib.env.SQLITE_OPTIONS, on a local disk.",
+            id="evalsite.E002",
+        )
+    ]
+
+
+def check_postgresql(connection: Any) -> list[CheckMessage]:
+    """Nothing, or what this connection to PostgreSQL lacks."""
+    if _ask(connection, "SHOW synchronous_commit") != "off":
+        return []
+    return [
+        Error(
+            "PostgreSQL must run with synchronous_commit on.",
+            hint="Use the OPTIONS of evalsite.lib.env.POSTGRESQL_OPTIONS.",
+            id="evalsite.E003",
+        )
+    ]
+
+
+def _ask(connection: Any, question: str) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(question)
+        return cursor.fetchone()[0]
+
+
+def refuse_unsafe_database() -> None:
+    """The database that answers keeps what it said it saved; else ImproperlyConfigured."""
+    # A web server runs no system checks, and Django leaves those of databases out of most commands.
+    try:
+        problems = check_durability(databases=[DEFAULT_DB_ALIAS])
+    except OperationalError as error:
+        # Each connection asks for what is needed, so the site may come up before its database.
+        logger.warning("The database can't be reached yet: %s", str(error).strip())
+        return
+    finally:
+        # a server that forks after this must not share the connection among its processes
+        connections[DEFAULT_DB_ALIAS].close()
+    if problems:
+        raise ImproperlyConfigured(" ".join(f"{one.msg} {one.hint}" for one in problems))

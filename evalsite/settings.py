@@ -206,9 +206,12 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["console"], "level": env.read_text("EVALSITE_LOG_LEVEL", "INFO")},
-    # replace Django's own handlers, so that every line goes through the filter
+    # replace the handlers of Django and of the web server, so that every line goes through the
+    # filter; gunicorn's levels stay as its own --log-level says
     "loggers": {
         "django": {"handlers": ["console"], "level": "INFO", "propagate": False},
         "django.server": {"handlers": ["console"], "level": "INFO", "propagate": False},
+        "gunicorn.error": {"handlers": ["console"], "propagate": False},
+        "gunicorn.access": {"handlers": ["console"], "propagate": False},
     },
 }

@@ -23,6 +23,11 @@ only_postgresql = pytest.mark.skipif(
 
 
 def run_site(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What manage.py says to this environment."""
+    return run_python("manage.py", *arguments, **variables)
+
+
+def run_python(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """What a new process says to this environment; nothing of the tests' own is passed on."""
     inherited = {
         name: value
@@ -30,7 +35,7 @@ def run_site(*arguments: str, **variables: str) -> subprocess.CompletedProcess[s
         if not name.startswith(("EVALSITE_", "DJANGO_"))
     }
     return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
+        [sys.executable, *arguments],
         cwd=ROOT,
         env=inherited | {"DJANGO_SETTINGS_MODULE": "evalsite.settings"} | variables,
         capture_output=True,
@@ -68,6 +73,72 @@ def test_a_safe_site_passes_the_deploy_check_without_a_warning(tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert "no issues" in done.stdout
+
+
+CARELESS = """
+from evalsite.settings import *
+is_sqlite = DATABASES["default"]["ENGINE"].endswith("sqlite3")
+DATABASES["default"]["OPTIONS"] |= (
+    {"init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL"}
+    if is_sqlite
+    else {"options": "-c synchronous_commit=off"}
+)
+"""
+# what a web server does when it starts
+SERVE = "import sys; sys.path.append('.'); import evalsite.wsgi"
+
+
+@pytest.mark.parametrize("is_careless", [False, True])
+def test_a_web_server_does_not_start_on_a_database_that_may_lose_answers(
+    is_careless, tmp_path, database_url
+):
+    (tmp_path / "careless.py").write_text(CARELESS, encoding="utf-8")
+    variables = {"EVALSITE_DATA_DIR": str(tmp_path), "EVALSITE_DATABASE": database_url}
+    if is_careless:
+        variables |= {"PYTHONPATH": str(tmp_path), "DJANGO_SETTINGS_MODULE": "careless"}
+
+    done = run_python("-c", SERVE, **SAFE | variables)
+
+    assert (done.returncode != 0) == is_careless, done.stderr
+    assert ("ImproperlyConfigured" in done.stderr) == is_careless
+    assert ("must run with" in done.stderr) == is_careless
+
+
+def test_a_web_server_starts_before_its_database_and_says_so(tmp_path):
+    absent = f"postgresql://nobody@/evalsite?host={tmp_path}"
+
+    done = run_python("-c", SERVE, **SAFE | {"EVALSITE_DATABASE": absent})
+
+    assert done.returncode == 0, done.stderr
+    assert "The database can't be reached yet" in done.stderr
+
+
+# --- logs -----------------------------------------------------------------------------
+
+GUNICORN = f"""
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+log = Logger(Config())
+{SERVE}
+log.access_log.info("GET %s", "/p/secret-token/start/")
+try:
+    raise ValueError("/p/secret-token/finish/")
+except ValueError:
+    log.exception("Error handling request %s", "/p/secret-token/")
+"""
+
+
+def test_the_web_server_writes_no_token_into_its_logs(tmp_path):
+    done = run_python("-c", GUNICORN, **SAFE | {"EVALSITE_DATA_DIR": str(tmp_path)})
+
+    assert done.returncode == 0, done.stderr
+    assert "Error handling request /p/…/" in done.stderr
+    assert "ValueError: /p/…/finish/" in done.stderr
+    assert "GET /p/…/start/" in done.stderr
+    assert "secret-token" not in done.stdout + done.stderr
+
+
+# --- the database ---------------------------------------------------------------------
 
 
 @pytest.mark.django_db
@@ -117,6 +188,21 @@ def test_postgresql_runs_with_synchronous_commit():
         cursor.execute("SHOW synchronous_commit")
 
         assert cursor.fetchone()[0] == "on"
+
+
+@only_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_postgresql_waits_for_the_disk_whatever_the_server_prefers():
+    name = connection.ops.quote_name(connection.settings_dict["NAME"])
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    connection.close()  # the next one asks the server anew
+
+    problems = check_durability(databases=["default"])
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {name} RESET synchronous_commit")
+
+    assert problems == []
 
 
 @only_postgresql

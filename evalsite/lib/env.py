@@ -59,6 +59,10 @@ SQLITE_OPTIONS = {
 }
 
 
+# whatever the server's own default is: off lost answers that had been acknowledged
+POSTGRESQL_OPTIONS = {"options": "-c synchronous_commit=on"}
+
+
 def read_database(name: str, default: str) -> dict[str, Any]:
     """Django's DATABASES entry for sqlite:///path or postgresql://user:password@host:port/name.
 
@@ -85,6 +89,7 @@ def read_database(name: str, default: str) -> dict[str, Any]:
             "PORT": parts.port or query.get("port", ""),
             "CONN_MAX_AGE": 60,
             "CONN_HEALTH_CHECKS": True,
+            "OPTIONS": dict(POSTGRESQL_OPTIONS),
         }
     raise BadSetting(
         f"{name} must look like sqlite:///folder/file.sqlite3 or "
