@@ -3,19 +3,23 @@
 import csv
 import html
 import re
+from collections import defaultdict
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 
 import pytest
 from django.template.loader import render_to_string
+from django.test import Client
 
 from evalsite.annotation.display import view_example, view_item
 from evalsite.exchange.checking import check_file
+from evalsite.exchange.demo import import_example
 from evalsite.fields import make_field
+from evalsite.participants.models import ItemSet
 from evalsite.protocol import Decision, Likert, get_protocol, installed_protocols
 from evalsite.studies.gold import check_gold, count_met, feedback
-from tests.factories import make_study
+from tests.factories import launch, make_annotator, make_study, make_user, mint_link
 
 pytestmark = pytest.mark.skipif(
     "rrgen" not in installed_protocols(), reason="rrgen is not listed in PROTOCOLS"
@@ -87,6 +91,21 @@ def likert_criteria(config):
 def read_batch(config) -> list[dict[str, str]]:
     with config.example_batch.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def start(study):
+    """The set that a new participant is dealt, and the page it begins with."""
+    me = make_annotator(study)
+    page = Client().post(f"{mint_link(me)}start/", follow=True)
+    return ItemSet.objects.get(participant=me), page
+
+
+@pytest.fixture
+def study():
+    """The example batch in a live study of this protocol."""
+    study = make_study(protocol="rrgen", items=0)
+    import_example(study, by=make_user())
+    return launch(study)
 
 
 def show(config, **context) -> str:
@@ -301,6 +320,31 @@ def test_review_and_response_are_shown_literally(config):
 
     assert "<script>" not in page
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt; {{ 7 }} \u202eabc") == 2
+
+
+@pytest.mark.django_db
+def test_instructions_are_one_click_away_from_a_rating_page(study):
+    _, page = start(study)
+
+    assert page.context["item"].input("review").label == "REVIEW"
+    assert re.search(r'href="/p/[^/"]+/instructions/"', page.content.decode())
+
+
+@pytest.mark.django_db
+def test_responses_to_a_review_follow_one_another_in_an_order_of_each_participant(study):
+    group_of = dict(study.items.main().values_list("pk", "group"))
+    orders = defaultdict(list)
+
+    for _ in range(20):  # of 38 reviews at four a set: most are met twice
+        dealt, _ = start(study)
+        runs = [(name, list(run)) for name, run in groupby(dealt.item_ids, group_of.get)]
+        assert [len(run) for _, run in runs] == [3] * len(runs)
+        for name, run in runs:
+            orders[name].append(run)
+
+    met_twice = [found for found in orders.values() if len(found) > 1]
+    assert len(met_twice) > 30
+    assert any(first != second for first, second, *_ in met_twice)
 
 
 # --- practice -------------------------------------------------------------------
