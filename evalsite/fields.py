@@ -12,6 +12,7 @@ from evalsite.protocol import Criterion, Decision, Likert, Magnitude, Preference
 WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 _ZERO_OR_LESS = re.compile(r"0+|[-−][0-9]+(?:[.,][0-9]+)?")
 _TOO_LARGE = re.compile(r"[1-9][0-9]{6,}")
+LONGEST_TYPED = 200
 _SPACE = " \t\r\n\u00a0"
 
 
@@ -50,7 +51,11 @@ class MagnitudeField(forms.CharField):
         super().__init__(required=False, strip=False, **kwargs)
 
     def clean(self, value: Any) -> int:
-        return parse_magnitude("" if value is None else str(value), self.output_name)
+        typed = "" if value is None else str(value)
+        number = parse_magnitude(typed, self.output_name)
+        if len(typed) > LONGEST_TYPED:  # what was typed is kept as it is, and must fit
+            raise ValidationError(f"Score for {self.output_name} has too many spaces around it")
+        return number
 
 
 class PointField(forms.Field):

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 from django.contrib.auth.models import User
 
-from evalsite.annotation.dealing import make_slots
 from evalsite.annotation.models import Slot
 from evalsite.annotation.services import Saved, Submission, submit_annotation
+from evalsite.annotation.slots import make_slots
 from evalsite.annotation.values import Value
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant, ParticipantLink

@@ -65,7 +65,7 @@ class RatingForm(forms.Form):
                 value = 0 if chosen is None else 1
                 found.append(Value(criterion=criterion.key, output_id=chosen, value=value))
             else:
-                typed = str(self.data.get(name, ""))[:20] if criterion.keeps_typed else ""
+                typed = str(self.data.get(name, "")) if criterion.keeps_typed else ""
                 found.append(
                     Value(
                         criterion=criterion.key,

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from evalsite.annotation.dealing import answered_items
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.services import unanswered_places
+from evalsite.annotation.sets import wanted_places
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.participants.services import consent_of, instructions_hash
+from evalsite.participants.services import consent_of, has_agreed, instructions_hash
 from evalsite.studies.models import Item
 
 
@@ -22,11 +23,9 @@ def entry_step(me: Participant) -> Step | None:
     study = me.study
     if me.withdrawn_at is not None:
         return Step("participant-withdrawn")
-    given = consent_of(me)
-    if given is None:
-        return Step("participant-consent")
-    if not given.is_given:
-        return Step("participant-declined")
+    if not has_agreed(me):
+        declined = consent_of(me) is not None
+        return Step("participant-declined" if declined else "participant-consent")
     if study.is_eligibility_on and study.config.eligibility is not None:
         if me.is_eligible is None:
             return Step("participant-entry")
@@ -57,20 +56,27 @@ def next_step(me: Participant) -> Step:
     if step is not None:
         return _unless_shut(me, step)
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
-    if open_set is not None and open_set.item_ids:
-        places = unanswered_places(open_set)
+    if open_set is not None and open_set.total:
+        places = wanted_places(me, open_set)
+        if places and not may_go_on(me):
+            return Step("participant-shut")
         if places:
-            return _unless_shut(me, Step("rating-page", (open_set.number, places[0])))
-        return Step("set-review", (open_set.number,))
+            return Step("rating-page", (open_set.number, places[0]))
+        # also in a study that has ended: what is answered earns its code
+        if answered_items(open_set):
+            return Step("set-review", (open_set.number,))
     if ItemSet.objects.filter(participant=me, finished_at__isnull=False).exists():
         return Step("participant-finish")
     return _unless_shut(me, Step("participant-start"))
 
 
+def may_go_on(me: Participant) -> bool:
+    """Whether this person may rate now: the study is open, or they hold a place in it."""
+    return me.is_pilot or me.study.is_open or me.slots.leased().exists()
+
+
 def _unless_shut(me: Participant, step: Step) -> Step:
-    """The step, or the page of a paused or closed study; who holds a place may still finish it."""
+    """The step, or the page of a paused or closed study."""
     if me.is_pilot or me.study.is_open or step.name == "participant-withdrawn":
-        return step
-    if step.name == "rating-page" and me.slots.leased().exists():
         return step
     return Step("participant-shut")

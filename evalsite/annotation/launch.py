@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import F
 
 from evalsite.annotation.checklist import check_launch
-from evalsite.annotation.dealing import make_slots
+from evalsite.annotation.slots import make_slots
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job

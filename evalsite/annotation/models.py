@@ -178,7 +178,7 @@ class Rating(models.Model):
         Output, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     value = models.IntegerField()
-    value_typed = models.CharField(max_length=20, blank=True)
+    value_typed = models.CharField(max_length=200, blank=True)
 
     class Meta:
         ordering = ["id"]

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_http_methods
 
 from evalsite.annotation.display import Progress, output_label
 from evalsite.annotation.forms import RatingForm, read_circumstances
-from evalsite.annotation.journey import entry_step
+from evalsite.annotation.journey import entry_step, next_practice
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.rating_views import as_shown
 from evalsite.annotation.screens import Screen, answered_screen, entered_values, load_screen
@@ -102,7 +102,7 @@ def _check(
         **read_circumstances(request.POST),
     )
     submit_annotation(participant=me, submission=submission)
-    if frame["number"] == frame["total"]:
+    if next_practice(me) is None:
         Participant.objects.filter(pk=me.pk).update(practised_at=now())
     return redirect(request.path)
 
@@ -132,12 +132,14 @@ def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
     # gold speaks of outputs as uploaded; people know them by the place where they saw them
     places = {output.position: place for place, output in enumerate(screen.outputs, start=1)}
     names = [output_label(config, place, count).lower() for _, place in sorted(places.items())]
+    uploaded = sorted(screen.outputs, key=lambda output: output.position)
+    systems = [output.system.name for output in uploaded if output.system]
     standard = config.standard_score(screen.content["options"], screen.item.inputs)
     found: list[Feedback] = []
     for criterion in config.criteria:
         gold = screen.item.gold.get(criterion.key, "")
         values = _as_uploaded(criterion, screen, annotation)
-        found += feedback(criterion, gold, values, standard, names)
+        found += feedback(criterion, gold, values, standard, names, systems)
     return found
 
 

@@ -3,6 +3,7 @@
 import logging
 from statistics import median
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -29,6 +30,7 @@ from evalsite.lib.clock import now
 from evalsite.lib.rows import only
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.services import has_agreed
 from evalsite.studies.models import Item
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,8 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
     """One item of an open set. A GET changes nothing; a POST saves and goes on."""
     if request.method == "POST":
         return _save(request, me)
+    if not has_agreed(me):
+        return redirect(address(request, "participant-home"))
     item_set = only(ItemSet.objects.filter(participant=me, number=number))
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
@@ -53,12 +57,9 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
 
 def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> HttpResponse:
     item_id = item_set.item_ids[place - 1]
-    times = {
-        found: (submitted - started).total_seconds()
-        for found, started, submitted in item_set.annotations.values_list(
-            "item_id", "started_at", "submitted_at"
-        )
-    }
+    times = _seconds_by_item(me, item_set)
+    if item_id in item_set.lost_ids and item_id not in times:
+        return redirect(address(request, "participant-home"))
     screen, values = _fill(me, item_id, is_answered=item_id in times)
     if item_id not in times and screen.is_lapsed and not me.is_pilot:
         lapsed = page_context(request, me) | {
@@ -66,19 +67,27 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
             "status": Saved.words_of(request.GET.get("was", "")),
         }
         return render(request, "annotation/continue.html", lapsed)
-    frame = _frame(request, me, item_set.number, place, len(item_set.item_ids))
-    shown = as_shown(me, screen, item_set, place)
     context = {
-        **frame,
+        **_frame(request, me, as_shown(me, screen, item_set, place)),
         "item": screen.view(values),
         "note": values.get("note", ""),
-        "state": shown.sign(),
         "status": Saved.words_of(request.GET.get("was", "")),
-        "progress": Progress(len(times), len(item_set.item_ids)),
-        "minutes_left": _minutes_left(me, list(times.values()), len(item_set.item_ids)),
+        "progress": Progress(len(times), item_set.total),
+        "minutes_left": _minutes_left(me, list(times.values()), item_set.total),
         "lease_until": screen.slot.lease_until if screen.slot else None,
     }
     return render(request, me.study.config.item_template, context)
+
+
+def _seconds_by_item(me: Participant, item_set: ItemSet) -> dict[int, float]:
+    """How long each answered item of the set took this person."""
+    answered = Annotation.objects.filter(participant=me, item_id__in=item_set.item_ids)
+    return {
+        item_id: (submitted - started).total_seconds()
+        for item_id, started, submitted in answered.order_by().values_list(
+            "item_id", "started_at", "submitted_at"
+        )
+    }
 
 
 def _fill(me: Participant, item_id: int, *, is_answered: bool) -> tuple[Screen, dict[str, str]]:
@@ -125,26 +134,27 @@ def as_shown(
     )
 
 
-def _frame(
-    request: HttpRequest, me: Participant, number: int, place: int, total: int
-) -> dict[str, Any]:
+def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any]:
     """What the rating page shows around its item."""
     config = me.study.config
+    state = shown.sign()
+    report = address(request, "rating-report", shown.set_number, shown.place)
     return {
         **page_context(request, me),
         "frame": "annotation/annotate.html",
         "layout": config.layout,
-        "place": place,
-        "total": total,
+        "place": shown.place,
+        "total": shown.total,
+        "state": state,
         "errors": [],
-        "has_back": place > 1,
+        "has_back": shown.place > 1,
         "has_note": config.has_note,
         "draft_url": address(request, "rating-draft"),
-        "report_url": address(request, "rating-report", number, place),
+        "report_url": f"{report}?{urlencode({'state': state})}",
         "protocol_script": config.script,
         "protocol_style": config.style,
         "aids_script": config.aids_script,
-        "set_label": _set_label(me, number),
+        "set_label": _set_label(me, shown.set_number),
     }
 
 
@@ -168,34 +178,35 @@ def _minutes_left(me: Participant, seconds: list[float], total: int) -> int:
 # --- saving ---------------------------------------------------------------------------
 
 
-def _load_posted(request: HttpRequest, me: Participant) -> tuple[Shown, Screen]:
-    """What this post answers; Http404 unless it was shown to this very person."""
-    shown = read_shown(request.POST.get("state"))
+def _load(text: str | None, me: Participant) -> tuple[Shown, Screen]:
+    """What this signed text says was shown; Http404 unless it was shown to this very person."""
+    shown = read_shown(text)
     if shown is None or shown.participant_id != me.pk:
         logger.warning("refused a post whose state belongs to nobody or to somebody else")
         raise Http404("Nothing to save here.")
     if shown.slot_id is None:
-        # answered before: the boxes are those of the order that was shown then, whatever it was
-        annotation = (
-            Annotation.objects.select_related("item")
-            .filter(participant=me, item_id=shown.item_id)
-            .first()
-        )
-        if annotation is not None:
-            return shown, answered_screen(annotation, me.study)
-        item, slot = Item.objects.filter(pk=shown.item_id).first(), None
-    else:
-        slots = Slot.objects.select_related("item")
-        slot = only(slots.filter(pk=shown.slot_id, item_id=shown.item_id))
-        item = slot.item if slot else None
+        return shown, _load_without_slot(me, shown)
+    slot = only(Slot.objects.select_related("item").filter(pk=shown.slot_id, item_id=shown.item_id))
+    if slot is None:
+        raise Http404("This item is gone.")
+    return shown, load_screen(me, slot.item, slot)
+
+
+def _load_without_slot(me: Participant, shown: Shown) -> Screen:
+    """The screen of an answer that stood already, in the order of that answer, or of a pilot."""
+    standing = Annotation.objects.select_related("item")
+    annotation = only(standing.filter(participant=me, item_id=shown.item_id))
+    if annotation is not None:
+        return answered_screen(annotation, me.study)
+    item = only(Item.objects.filter(pk=shown.item_id))
     if item is None:
         raise Http404("This item is gone.")
-    return shown, load_screen(me, item, slot)
+    return load_screen(me, item, None)
 
 
 def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     try:
-        shown, screen = _load_posted(request, me)
+        shown, screen = _load(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)
     config = me.study.config
@@ -207,26 +218,33 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     if not form.is_valid():
         return _show_again(request, me, shown, screen, form)
     saved = submit_annotation(participant=me, submission=_submission(request, shown, screen, form))
-    if screen.slot is not None and screen.slot.participant_id == me.pk:
+    if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
         keep_lease(me, me.study, screen.slot)
     return redirect(f"{_next_address(request, me, shown)}?was={saved.name.lower()}")
 
 
 def _submission(request: HttpRequest, shown: Shown, screen: Screen, form: RatingForm) -> Submission:
     return Submission(
-        item=screen.item,
         values=form.values(screen.output_ids),
         note=form.cleaned_data.get("note", ""),
-        slot_id=shown.slot_id,
-        item_set_id=shown.set_id,
-        place=shown.place,
-        version_id=shown.version_id,
-        order_shown=tuple(screen.order),
-        is_aided=shown.is_aided,
-        started_at=shown.shown_at,
         language=request.headers.get("Accept-Language", "").split(",")[0][:35],
+        **_circumstances(shown, screen),
         **read_circumstances(request.POST),
     )
+
+
+def _circumstances(shown: Shown, screen: Screen) -> dict[str, Any]:
+    """What was shown, where and since when: the same for a rating and a report."""
+    return {
+        "item": screen.item,
+        "slot_id": shown.slot_id,
+        "item_set_id": shown.set_id,
+        "place": shown.place,
+        "version_id": shown.version_id,
+        "order_shown": tuple(screen.order),
+        "is_aided": shown.is_aided,
+        "started_at": shown.shown_at,
+    }
 
 
 def _show_again(
@@ -236,10 +254,9 @@ def _show_again(
     errors = form.first_errors
     answers = "1 answer needs" if len(errors) == 1 else f"{len(errors)} answers need"
     context = {
-        **_frame(request, me, shown.set_number, shown.place, shown.total),
+        **_frame(request, me, shown),
         "item": screen.view(form.entered, errors),
         "note": form.entered.get("note", ""),
-        "state": shown.sign(),
         "errors": list(errors.items()),
         "status": f"Not saved: {answers} another look",
         "progress": Progress(shown.place - 1, shown.total),
@@ -267,16 +284,18 @@ def _next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
 def draft(request: HttpRequest, me: Participant) -> HttpResponse:
     """What was entered so far is kept, and the place with it."""
     try:
-        _, screen = _load_posted(request, me)
+        _, screen = _load(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)
     entered = read_entered(me.study.config, len(screen.outputs), request.POST)
     save_draft(participant=me, item=screen.item, values=entered)
-    if me.is_pilot or screen.slot is None:
+    if me.is_pilot:
         return JsonResponse({"lease_until": None})
-    if screen.slot.participant_id != me.pk:
+    if screen.slot is not None and screen.slot.participant_id != me.pk:
         return JsonResponse({"lease_until": None}, status=409)
     keep_lease(me, me.study, screen.slot)
+    if screen.slot is None:
+        return JsonResponse({"lease_until": None})
     screen.slot.refresh_from_db(fields=["lease_until"])
     return JsonResponse({"lease_until": screen.slot.lease_until})
 
@@ -290,23 +309,18 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
     ).first()
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
+    text = request.POST.get("state") or request.GET.get("state")
+    try:
+        shown, screen = _load(text, me) if text else _load_place(me, item_set, place)
+    except Http404:
+        return unknown_link(request)
     form = ReportForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        screen = _screen_of(me, item_set.item_ids[place - 1])
-        shown = as_shown(me, screen, item_set, place)
-        submission = Submission(
-            item=screen.item,
-            outcome=Annotation.Outcome.REPORTED,
-            reason=form.cleaned_data["reason"],
-            note=form.cleaned_data["note"],
-            slot_id=shown.slot_id,
-            item_set_id=item_set.pk,
-            place=place,
-            version_id=shown.version_id,
-            order_shown=tuple(screen.order),
-            is_aided=shown.is_aided,
+        said = {name: form.cleaned_data[name] for name in ("reason", "note")}
+        reported = Submission(
+            outcome=Annotation.Outcome.REPORTED, **_circumstances(shown, screen), **said
         )
-        submit_annotation(participant=me, submission=submission)
+        submit_annotation(participant=me, submission=reported)
         return redirect(_next_address(request, me, shown))
     context = page_context(request, me) | {
         "reasons": ReportForm.REASONS,
@@ -314,6 +328,12 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         "note": request.POST.get("note", ""),
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
         "place": place,
+        "state": shown.sign(),
         "back_url": address(request, "rating-page", number, place),
     }
     return render(request, "annotation/report.html", context, status=422 if form.errors else 200)
+
+
+def _load_place(me: Participant, item_set: ItemSet, place: int) -> tuple[Shown, Screen]:
+    screen = _screen_of(me, item_set.item_ids[place - 1])
+    return as_shown(me, screen, item_set, place), screen

@@ -10,11 +10,17 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import IntegrityError, transaction
 
-from evalsite.annotation.dealing import free_slot_of, lease_end, renew_leases
+from evalsite.annotation.dealing import (
+    free_slot_of,
+    lease_end,
+    lock_participant,
+    renew_leases,
+)
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.annotation.values import Value
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Participant, make_completion_code
+from evalsite.participants.models import Participant
+from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Item, Study
 
 logger = logging.getLogger(__name__)
@@ -79,6 +85,7 @@ def submit_annotation(*, participant: Participant, submission: Submission) -> Sa
             # has just been dealt this item, and saving it again finds that slot.
             clash = error
         with transaction.atomic():
+            _lock_present(participant)
             standing = _standing(participant, submission.item)
             if standing is not None:
                 return _settle(standing, participant, submission)
@@ -87,6 +94,7 @@ def submit_annotation(*, participant: Participant, submission: Submission) -> Sa
 
 @transaction.atomic
 def _insert(participant: Participant, submission: Submission) -> Saved:
+    _lock_present(participant)
     status, slot_id = _place(participant, submission)
     if status == Annotation.Status.SURPLUS:
         standing = _standing(participant, submission.item)
@@ -119,6 +127,12 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     return Saved.SAVED
 
 
+def _lock_present(participant: Participant) -> None:
+    """The participant's row is locked; Withdrawn if they have left since the page was asked for."""
+    if lock_participant(participant).withdrawn_at is not None:
+        raise Withdrawn
+
+
 def _what_was_said(submission: Submission) -> dict[str, str]:
     return {
         "outcome": submission.outcome,
@@ -146,8 +160,10 @@ def _fill_slot(participant: Participant, submission: Submission) -> int | None:
         return submission.slot_id
     if Annotation.objects.filter(participant=participant, item=submission.item).exists():
         return None
-    slot = mine.first() or free_slot_of(submission.item.pk)
-    if slot and _finish(Slot.objects.filter(pk=slot.pk, state=slot.state), participant):
+    if _finish(mine, participant):
+        return Slot.objects.done().get(participant=participant, item=submission.item).pk
+    slot = free_slot_of(submission.item.pk)
+    if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
         return slot.pk
     return None
 
@@ -175,11 +191,20 @@ def _after_report(participant: Participant, item: Item) -> None:
     Slot.objects.leased().filter(participant=participant, item=item).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
+    _hold_or_release(item)
+
+
+def _hold_or_release(item: Item) -> None:
+    """The item is held if it stands reported twice, and not held if it does not any more."""
+    # two reports at once would each count only their own
+    locked = Item.objects.select_for_update(no_key=True).get(pk=item.pk)
     reports = Annotation.objects.filter(
         item=item, outcome=Annotation.Outcome.REPORTED, status=Annotation.Status.SURPLUS
     )
-    if reports.count() >= _REPORTS_TO_HOLD:
-        Item.objects.filter(pk=item.pk, held_at__isnull=True).update(held_at=now())
+    is_held = reports.count() >= _REPORTS_TO_HOLD
+    if is_held != (locked.held_at is not None):
+        locked.held_at = now() if is_held else None
+        locked.save(update_fields=["held_at"])
 
 
 # --- an answer of mine stands already -----------------------------------------------
@@ -234,6 +259,8 @@ def _replace(standing: Annotation, participant: Participant, submission: Submiss
     _write_ratings(standing, submission)
     if is_reported and not was_reported:
         _after_report(participant, submission.item)
+    if was_reported and not is_reported:
+        _hold_or_release(submission.item)
 
 
 def _move_place(standing: Annotation, participant: Participant, submission: Submission) -> None:
@@ -258,15 +285,22 @@ def _move_place(standing: Annotation, participant: Participant, submission: Subm
 
 
 def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:
-    """What I hold is mine for a full lease again, unless that was written a moment ago."""
-    if slot is None or slot.lease_until is None:
-        return
-    if (lease_end(study) - slot.lease_until).total_seconds() > _RENEW_AFTER_SECONDS:
-        renew_leases(participant, study)
+    """What I hold is mine for a full lease again, unless that was written a moment ago.
+
+    Without a slot (the answer on the page stands already) nobody knows, so it is written.
+    """
+    if slot is not None and slot.lease_until is not None:
+        age = (lease_end(study) - slot.lease_until).total_seconds()
+        if age <= _RENEW_AFTER_SECONDS:
+            return
+    with transaction.atomic():
+        renew_leases(lock_participant(participant), study)
 
 
+@transaction.atomic
 def save_draft(*, participant: Participant, item: Item, values: Mapping[str, str]) -> Draft:
     """What was entered so far is kept, and comes back with the page."""
+    _lock_present(participant)
     draft, _ = Draft.objects.update_or_create(
         participant=participant,
         item=item,
@@ -274,23 +308,3 @@ def save_draft(*, participant: Participant, item: Item, values: Mapping[str, str
         defaults={"values": dict(values), "updated_at": now()},
     )
     return draft
-
-
-def unanswered_places(item_set: ItemSet) -> list[int]:
-    """Places of the set, from 1, that have no answer yet."""
-    answered = set(item_set.annotations.values_list("item_id", flat=True))
-    return [
-        place for place, item_id in enumerate(item_set.item_ids, start=1) if item_id not in answered
-    ]
-
-
-@transaction.atomic
-def finish_set(*, item_set: ItemSet) -> ItemSet:
-    """The set is finished and has its code; its answers are final. Done twice, it is done once."""
-    locked = ItemSet.objects.select_for_update(of=("self",)).get(pk=item_set.pk)
-    if locked.finished_at is None and not unanswered_places(locked):
-        locked.finished_at = now()
-        locked.code = locked.code or make_completion_code()
-        locked.save(update_fields=["finished_at", "code"])
-        Draft.objects.filter(participant_id=locked.participant_id).delete()
-    return locked

@@ -7,18 +7,25 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evalsite.annotation.dealing import claim_set, deal_pilot_set, has_work
+from evalsite.annotation.dealing import answered_items, claim_set, deal_pilot_set, has_work
 from evalsite.annotation.display import Progress, view_example
 from evalsite.annotation.journey import Step, entry_step, next_step
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.services import Saved, finish_set, unanswered_places
+from evalsite.annotation.services import Saved
+from evalsite.annotation.sets import (
+    find_changes,
+    finish_set,
+    open_places,
+    unanswered_places,
+    wanted_places,
+)
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.forms import FeedbackForm
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import (
-    consent_of,
+    has_agreed,
     instructions_hash,
     mark_instructions_read,
     record_answers,
@@ -42,8 +49,7 @@ def home(request: HttpRequest, me: Participant) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
     """What to do, with the worked examples in the real layout."""
-    given = consent_of(me)
-    if given is None or not given.is_given:
+    if not has_agreed(me):
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
         mark_instructions_read(participant=me)
@@ -101,10 +107,7 @@ def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
     item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
     if item_set is None:
         return redirect(address(request, "participant-no-work"))
-    places = unanswered_places(item_set)
-    if not places:
-        return redirect(address(request, "set-review", item_set.number))
-    return redirect(address(request, "rating-page", item_set.number, places[0]))
+    return go_to(request, next_step(me))
 
 
 @participant_page
@@ -137,23 +140,26 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     item_set = ItemSet.objects.filter(participant=me, number=number).first()
     if item_set is None:
         return unknown_link(request)
-    missing = set(unanswered_places(item_set))
-    if request.method == "POST" and not missing:
-        finish_set(item_set=item_set)
-        return redirect(address(request, "participant-finish"))
+    if request.method == "POST":
+        finish_set(participant=me, item_set=item_set)
+        item_set.refresh_from_db()
     if item_set.finished_at is not None:
         return redirect(address(request, "participant-finish"))
-    total = len(item_set.item_ids)
+    missing = wanted_places(me, item_set)
+    changes = {change.place: change.form for change in find_changes(me, item_set)}
+    wrong = [place for place, form in changes.items() if not form.is_valid()]
+    answered = item_set.total - len(unanswered_places(item_set))
     context = page_context(request, me) | {
         "places": [
             (place, address(request, "rating-page", number, place), place not in missing)
-            for place in range(1, total + 1)
+            for place in open_places(item_set)
         ],
-        "answered": total - len(missing),
-        "total": total,
-        "is_complete": not missing,
+        "wrong": [(place, address(request, "rating-page", number, place)) for place in wrong],
+        "answered": answered,
+        "total": item_set.total,
+        "is_complete": not missing and not wrong,
         "status": Saved.words_of(request.GET.get("was", "")),
-        "progress": Progress(total - len(missing), total),
+        "progress": Progress(answered, item_set.total),
     }
     return render(request, "annotation/review.html", context)
 
@@ -187,7 +193,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         record_answers(participant=me, answers=form.cleaned_data)
         return redirect(address(request, "participant-finish") + "?feedback=saved")
     sets = list(me.item_sets.filter(finished_at__isnull=False))
-    done = sum(len(item_set.item_ids) for item_set in sets)
+    done = sum(len(answered_items(item_set)) for item_set in sets)
     context = page_context(request, me) | {
         "done": done,
         "code": code,

@@ -14,6 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from evalsite.lib.rows import only
 from evalsite.participants.models import Origin, Participant, hash_token
+from evalsite.participants.services import Withdrawn
 from evalsite.studies.versions import shown_content
 
 logger = logging.getLogger(__name__)
@@ -50,7 +51,11 @@ def participant_page(view: ParticipantView) -> ParticipantView:
         request.token = token  # type: ignore[attr-defined]
         if me.withdrawn_at is not None and not _is_farewell(request):
             return private(redirect("participant-withdrawn", token))
-        return private(view(request, me, **captured))
+        try:
+            return private(view(request, me, **captured))
+        except Withdrawn:
+            # in another tab, after this page was asked for
+            return private(redirect("participant-withdrawn", token))
 
     return wrapped
 

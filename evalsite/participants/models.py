@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from evalsite.lib.clock import now
-from evalsite.studies.models import Item, Study, StudyVersion
+from evalsite.studies.models import Study, StudyVersion
 
 # without the letters and digits that are read for one another
 _CLEAR = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -48,6 +48,8 @@ class Participant(models.Model):
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.OWN)
     is_pilot = models.BooleanField(default=False)
     is_eligible = models.BooleanField(null=True)
+    # the consent text that this person agreed to, as a hash; empty: none
+    consented_to = models.CharField(max_length=64, blank=True)
     # the instructions this person has read, as a hash of their text
     instructions_read = models.CharField(max_length=64, blank=True)
     practised_at = models.DateTimeField(null=True)
@@ -146,6 +148,9 @@ class ItemSet(models.Model):
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="item_sets")
     number = models.PositiveSmallIntegerField()
     item_ids = models.JSONField(default=list)
+    # items that went to others after the lease had lapsed; they keep their place, so that no
+    # other item ever gets it
+    lost_ids = models.JSONField(default=list)
     code = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(default=now)
     finished_at = models.DateTimeField(null=True)
@@ -166,6 +171,7 @@ class ItemSet(models.Model):
     def __str__(self) -> str:
         return f"set {self.number}"
 
-    def place_of(self, item: Item) -> int:
-        """Where the item stands in this set, from 1."""
-        return self.item_ids.index(item.pk) + 1
+    @property
+    def total(self) -> int:
+        """How many items this set asks for: those dealt, less those that went to others."""
+        return len(self.item_ids) - len(self.lost_ids)

@@ -10,6 +10,10 @@ from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_text, shown_content
 
 
+class Withdrawn(Exception):
+    """The participant has withdrawn: nothing of theirs may be stored any more."""
+
+
 @transaction.atomic
 def admit_participant(*, study: Study, is_pilot: bool = False) -> tuple[Participant, str]:
     """A new participant, and the token of the personal link that opens their pages."""
@@ -21,21 +25,30 @@ def consent_text(study: Study) -> str:
     return str(shown_content(study)["texts"]["consent"])
 
 
+def has_agreed(participant: Participant) -> bool:
+    """Whether this person has agreed to the consent text that is shown now."""
+    return participant.consented_to == hash_text(consent_text(participant.study))
+
+
 def consent_of(participant: Participant) -> Consent | None:
     """What this person answered to the consent text that is shown now, if anything."""
     digest = hash_text(consent_text(participant.study))
     return Consent.objects.filter(participant=participant, text_sha256=digest).first()
 
 
+@transaction.atomic
 def record_consent(*, participant: Participant, is_given: bool) -> Consent:
     """The choice stands beside the text and the version that it answers."""
     study = participant.study
+    digest = hash_text(consent_text(study))
     consent, _ = Consent.objects.update_or_create(
         participant=participant,
         study=study,
-        text_sha256=hash_text(consent_text(study)),
+        text_sha256=digest,
         defaults={"is_given": is_given, "version_id": study.version_id, "answered_at": now()},
     )
+    participant.consented_to = digest if is_given else ""
+    participant.save(update_fields=["consented_to"])
     return consent
 
 

@@ -22,8 +22,8 @@ from evalsite.participants.forms import EntryForm
 from evalsite.participants.models import Participant
 from evalsite.participants.services import (
     admit_participant,
-    consent_of,
     consent_text,
+    has_agreed,
     record_consent,
     record_entry,
 )
@@ -101,6 +101,9 @@ def money(study: Study, amount: Any) -> str:
 def consent(request: HttpRequest, me: Participant) -> HttpResponse:
     """Taking part begins here: nothing is handed out before this is agreed to."""
     error = ""
+    if has_agreed(me):
+        # to take it back is to withdraw, which says what becomes of the answers
+        return redirect(address(request, "participant-home"))
     if request.method == "POST":
         if request.POST.get("go") == "decline":
             record_consent(participant=me, is_given=False)
@@ -109,13 +112,11 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
             record_consent(participant=me, is_given=True)
             return redirect(address(request, "participant-home"))
         error = NOT_AGREED
-    given = consent_of(me)
     context = page_context(request, me) | {
         "consent_html": render_markdown(consent_text(me.study)),
         "personal_link": personal_link(request),
         "study_id": me.study_id,
         "error": error,
-        "is_given": given is not None and given.is_given,
     }
     return render(request, "participants/consent.html", context, status=422 if error else 200)
 
@@ -125,10 +126,9 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
 def entry(request: HttpRequest, me: Participant) -> HttpResponse:
     """The entry questions, asked openly; decided on the server, once."""
     eligibility = me.study.config.eligibility
-    given = consent_of(me)
     if eligibility is None or me.is_eligible is not None:
         return redirect(address(request, "participant-home"))
-    if given is None or not given.is_given:
+    if not has_agreed(me):
         return redirect(address(request, "participant-home"))
     form = EntryForm(request.POST if request.method == "POST" else None, eligibility=eligibility)
     if form.is_bound and form.is_valid():

@@ -47,6 +47,7 @@ class Study(models.Model):
     class Groups(models.TextChoices):
         FREE = "free", "free: any items in a set"
         TOGETHER = "together", "together: items of a group follow one another"
+        ONCE = "once", "once: a participant meets a group once"
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     # Which protocols exist is a setting, so the names are not choices of the column.

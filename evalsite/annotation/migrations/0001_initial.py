@@ -271,7 +271,7 @@ class Migration(migrations.Migration):
                 ),
                 ("criterion", models.CharField(max_length=40)),
                 ("value", models.IntegerField()),
-                ("value_typed", models.CharField(blank=True, max_length=20)),
+                ("value_typed", models.CharField(blank=True, max_length=200)),
                 (
                     "annotation",
                     models.ForeignKey(

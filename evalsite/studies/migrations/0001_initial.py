@@ -90,6 +90,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("free", "free: any items in a set"),
                             ("together", "together: items of a group follow one another"),
+                            ("once", "once: a participant meets a group once"),
                         ],
                         default="free",
                         max_length=10,

@@ -1,0 +1,106 @@
+"""Sets: what is still to answer, changes that were not sent yet, and finishing."""
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from evalsite.annotation.dealing import answered_items, lock_participant
+from evalsite.annotation.forms import RatingForm
+from evalsite.annotation.models import Annotation, Draft
+from evalsite.annotation.screens import Screen, answered_screen, entered_values
+from evalsite.annotation.services import Submission, submit_annotation
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet, Participant, make_completion_code
+from evalsite.studies.models import Study
+
+
+def unanswered_places(item_set: ItemSet) -> list[int]:
+    """Places of the set, from 1, that still want an answer; what went to others wants none."""
+    settled = answered_items(item_set) | set(item_set.lost_ids)
+    return [
+        place for place, item_id in enumerate(item_set.item_ids, start=1) if item_id not in settled
+    ]
+
+
+def wanted_places(me: Participant, item_set: ItemSet) -> list[int]:
+    """Places that this person may still answer: none once the study has ended without them."""
+    has_ended = me.study.state == Study.State.CLOSED or me.study.is_past_its_end
+    if has_ended and not me.is_pilot and not me.slots.leased().exists():
+        return []
+    return unanswered_places(item_set)
+
+
+def open_places(item_set: ItemSet) -> list[int]:
+    """Places of the set, from 1, that are this participant's: all but those lost to others."""
+    lost = set(item_set.lost_ids)
+    return [
+        place for place, item_id in enumerate(item_set.item_ids, start=1) if item_id not in lost
+    ]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of an answer that was entered but not sent, with the form that judges it."""
+
+    annotation: Annotation
+    place: int
+    screen: Screen
+    form: RatingForm
+
+
+def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
+    """Drafts of answered items that are newer than the answer and say something else."""
+    drafts = {
+        draft.item_id: draft
+        for draft in Draft.objects.filter(participant=me, item_id__in=item_set.item_ids)
+    }
+    annotations = (
+        Annotation.objects.filter(participant=me, item_id__in=list(drafts))
+        .select_related("item")
+        .prefetch_related("ratings")
+    )
+    found = []
+    for annotation in annotations:
+        draft = drafts[annotation.item_id]
+        screen = answered_screen(annotation, me.study)
+        if draft.updated_at <= annotation.submitted_at:
+            continue
+        if draft.values == entered_values(screen, annotation):
+            continue
+        form = RatingForm(draft.values, config=me.study.config, outputs=len(screen.outputs))
+        place = item_set.item_ids.index(annotation.item_id) + 1
+        found.append(Change(annotation, place, screen, form))
+    return found
+
+
+@transaction.atomic
+def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
+    """The set is finished and has its code; its answers are final. Done twice, it is done once.
+
+    Changes that were entered but not sent are saved first, because their page said that they are
+    kept. False, and nothing done, while a place wants an answer or a change is no valid answer.
+    """
+    me = lock_participant(participant)
+    me.study = participant.study
+    locked = ItemSet.objects.get(pk=item_set.pk)
+    if locked.finished_at is not None:
+        return True
+    changes = find_changes(me, locked)
+    if wanted_places(me, locked) or not all(change.form.is_valid() for change in changes):
+        return False
+    for change in changes:
+        submit_annotation(participant=me, submission=_as_submission(change))
+    locked.finished_at = now()
+    locked.code = locked.code or make_completion_code()
+    locked.save(update_fields=["finished_at", "code"])
+    Draft.objects.filter(participant=me).delete()
+    return True
+
+
+def _as_submission(change: Change) -> Submission:
+    return Submission(
+        item=change.annotation.item,
+        values=change.form.values(change.screen.output_ids),
+        note=change.form.cleaned_data.get("note", ""),
+        order_shown=tuple(change.screen.order),
+    )
