@@ -63,6 +63,8 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
+    # before the CSRF check, which reads the whole body of a request
+    "evalsite.lib.bodies.BodyLimit",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -159,7 +161,9 @@ CONTENT_SECURITY_POLICY = {
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
-FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+FILE_UPLOAD_HANDLERS = ["evalsite.lib.bodies.FilesWhereAskedFor"]
+# the pages that a file may be sent to, by name; all others read past it
+FILE_VIEWS = {"admin:upload-new"}
 
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
