@@ -25,6 +25,7 @@ PAGES = {
     "study-launch": (200, 200, 403),
     "study-sharing": (302, 302, 403),
     "study-close-confirm": (200, 403, 403),
+    "study-held": (200, 200, 403),
 }
 POSTS = {
     "study-settings": (422, 422, 403),

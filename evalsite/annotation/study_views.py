@@ -9,12 +9,13 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.checklist import check_launch
+from evalsite.annotation.holding import held_items, reason_in_words, release_item
 from evalsite.annotation.launch import (
     close_study,
     launch_study,
@@ -106,6 +107,40 @@ def confirm_close(request: HttpRequest, study: Study) -> HttpResponseBase:
     return TemplateResponse(request, "studies/close.html", {})
 
 
+# --- held items ---------------------------------------------------------------------
+
+
+@require_safe
+def show_held(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """What was reported and why, so that somebody can decide."""
+    rows = Paginator(held_items(study), PAGE).get_page(request.GET.get("page"))
+    columns = study.config.inputs
+    held = [
+        (
+            item,
+            [(one.label, item.inputs[one.name]) for one in columns if one.name in item.inputs],
+            [(reason_in_words(report), report) for report in item.reports],
+        )
+        for item in rows
+    ]
+    return TemplateResponse(request, "annotation/held.html", {"rows": rows, "held": held})
+
+
+@require_POST
+def release(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBase:
+    item = get_object_or_404(Item, study=study, pk=item_id)
+    try:
+        release_item(item=item, by=request.user)
+    except ValidationError as error:
+        _tell(request, error)
+    else:
+        messages.success(request, f"Released: {item.key} is handed out again.")
+    return redirect("admin:study-held", study.pk)
+
+
+# --- what these pages share ---------------------------------------------------------
+
+
 def _steer(service: Callable[..., Any], done: str = "") -> Callable[..., HttpResponseBase]:
     """A view that asks the service for one thing and says how it went."""
 
@@ -171,6 +206,8 @@ study_views = [
         order=50,
         is_shown=lambda study: study.is_launched,
     ),
+    StudyView(path="held/", name="study-held", view=show_held, role=_EDITOR, within="Monitor"),
+    StudyView(path="held/<int:item_id>/release/", name="item-release", view=release, role=_EDITOR),
     StudyView(
         path="pause/",
         name="study-pause",

@@ -117,8 +117,8 @@ def _to_look_at(activity: Activity) -> list[Step]:
         Step(
             title=f"Look at {count_of(activity.held, 'held item')}",
             why=f"People reported problems, so {count_of(activity.held, 'item')} {verb} held.",
-            url_name="study-monitor",
-            action="Open monitor",
+            url_name="study-held",
+            action="Open held items",
         )
     ]
 

@@ -17,8 +17,8 @@ from evalsite.results.progress import (
     progress_by_system,
     progress_of,
 )
-from evalsite.studies.models import Study
-from evalsite.studies.pages import StudyView, study_url
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.pages import StudyView, has_role, study_url
 from evalsite.studies.summaries import count_of, format_money
 
 PAGE = 50
@@ -70,12 +70,15 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
     batch_id = _chosen_batch(request, {batch.pk for batch in batches})
     items = items_by_progress(study, batch_id)
     progress = progress_of([study])[study.pk]
+    activity = activity_of(study, progress)
+    may_decide = activity.held and has_role(request, study, Membership.Role.EDITOR)
     return TemplateResponse(
         request,
         "results/monitor.html",
         {
             "progress": progress,
-            "activity": activity_of(study, progress),
+            "activity": activity,
+            "held_url": study_url("study-held", study) if may_decide else "",
             "systems": progress_by_system(study),
             "batches": batches,
             "batch_id": batch_id,
