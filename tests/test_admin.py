@@ -131,6 +131,38 @@ def test_lock_of_one_name_does_not_lock_another_address(jane):
     assert sign_in(Client(REMOTE_ADDR="192.0.2.2"), PASSWORD).status_code == 302
 
 
+def sign_in_through_proxy(seen: str, password: str):
+    """An attempt whose X-Forwarded-For is this, as the proxy on this machine sends it."""
+    client = Client(REMOTE_ADDR="127.0.0.1", headers={"x-forwarded-for": seen})
+    return sign_in(client, password).status_code
+
+
+def test_bad_62_behind_the_proxy_the_lock_is_for_the_address_that_the_proxy_saw(jane, settings):
+    settings.BEHIND_PROXY = True
+    for number in range(5):
+        # what stands before the last comma was sent by the client, and is not believed
+        sign_in_through_proxy(f"203.0.113.{number}, 192.0.2.1", "wrong")
+
+    assert sign_in_through_proxy("203.0.113.9, 192.0.2.1", PASSWORD) == 429
+    assert sign_in_through_proxy("192.0.2.2", PASSWORD) == 302
+
+
+def test_bad_62_without_a_proxy_a_forwarded_address_is_ignored(jane):
+    for number in range(5):
+        sign_in_through_proxy(f"192.0.2.{number}", "wrong")
+
+    assert sign_in_through_proxy("192.0.2.9", PASSWORD) == 429
+
+
+@pytest.mark.parametrize("seen", ["", "unknown", "192.0.2.1, <script>", "192.0.2.1,"])
+def test_bad_62_malformed_forwarded_address_counts_as_the_proxys_own(jane, settings, seen):
+    settings.BEHIND_PROXY = True
+    for _ in range(5):
+        sign_in_through_proxy(seen, "wrong")
+
+    assert sign_in_through_proxy("127.0.0.1", PASSWORD) == 429
+
+
 def test_passwords_are_12_characters_or_more():
     with pytest.raises(ValidationError, match="at least 12 characters"):
         validate_password("Elevenchars")
