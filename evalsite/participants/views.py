@@ -28,6 +28,7 @@ from evalsite.participants.services import (
     record_entry,
 )
 from evalsite.studies.models import Study
+from evalsite.studies.summaries import count_of, format_money, hourly_pay, minutes_per_set
 from evalsite.studies.versions import shown_content
 
 NOT_AGREED = "Tick the box if you agree to take part. If you don't agree, choose 'Don't take part'."
@@ -79,21 +80,16 @@ def shut_sentence(study: Study) -> dict[str, Any]:
 
 def study_facts(study: Study) -> list[tuple[str, str, str]]:
     """Time, pay and size of one set: term, value, and a note in small print."""
-    minutes = study.minutes_per_set or max(1, round(study.config.minutes_per_item * study.set_size))
-    facts = [("Time", f"about {minutes} minutes", "")]
-    if study.pay_per_set is not None:
-        hourly = study.pay_per_set * 60 / minutes
-        facts.append(("Pay", money(study, study.pay_per_set), f"{money(study, hourly)} an hour"))
+    facts = [("Time", f"about {count_of(minutes_per_set(study), 'minute')}", "")]
+    pay, hourly = study.pay_per_set, hourly_pay(study)
+    if pay is not None and hourly is not None:
+        told = format_money(pay, study.currency)
+        facts.append(("Pay", told, f"{format_money(hourly, study.currency)} an hour"))
     return [
         *facts,
         ("Items", f"up to {study.set_size}", "in one set"),
         ("Works on a phone", "yes", ""),
     ]
-
-
-def money(study: Study, amount: Any) -> str:
-    sign = {"GBP": "£", "EUR": "€", "USD": "$"}.get(study.currency, f"{study.currency} ")
-    return f"{sign}{amount:.2f}"
 
 
 @participant_page

@@ -70,23 +70,30 @@ class Estimate:
 
 
 def minutes_per_set(study: Study) -> int:
-    """How long a set takes: as the study says, or as its protocol expects."""
-    return study.minutes_per_set or ceil(study.set_size * study.config.minutes_per_item)
+    """How long a set takes, in whole minutes: as the study says, or as its protocol expects."""
+    expected = study.set_size * study.config.minutes_per_item
+    # rounded first: 10 times 1.1 is a little more than 11 in binary
+    return study.minutes_per_set or max(1, ceil(round(expected, 6)))
+
+
+def hourly_pay(study: Study) -> Decimal | None:
+    """What somebody earns in an hour, if a set is paid and takes as long as it should."""
+    pay = study.pay_per_set
+    return None if pay is None else pay * 60 / minutes_per_set(study)
 
 
 def estimate_work(study: Study, items: int) -> Estimate:
     """Answers, sets, hours and pay that this design needs for this many items."""
     answers = items * study.k
     sets = ceil(answers / study.set_size)
-    minutes = minutes_per_set(study)
     pay = study.pay_per_set
     return Estimate(
         items=items,
         answers=answers,
         sets=sets,
-        hours=sets * minutes / 60,
+        hours=sets * minutes_per_set(study) / 60,
         cost=None if pay is None else sets * pay,
-        hourly=None if pay is None else pay * 60 / minutes,
+        hourly=hourly_pay(study),
     )
 
 
