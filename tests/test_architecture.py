@@ -23,6 +23,8 @@ BREACHES = {
     "analysis-knows-numbers-only": ("evalsite/analysis/planted.py", "import django"),
     "analysis-is-for-results": ("evalsite/quality/planted.py", "import evalsite.analysis"),
     "inside-an-app": ("evalsite/studies/models.py", "import evalsite.studies.services"),
+    "inside-annotation": ("evalsite/annotation/dealing.py", "import evalsite.annotation.services"),
+    "inside-exchange": ("evalsite/exchange/reading.py", "import evalsite.exchange.items"),
 }
 
 HEAVY = ("pandas", "numpy", "scipy", "matplotlib")
@@ -89,13 +91,21 @@ def test_a_planted_breach_is_refused(contract, copied_tree):
     assert line.removeprefix("import ") in done.stdout
 
 
-def test_a_part_without_a_place_in_the_layers_is_refused(copied_tree):
-    (copied_tree / "evalsite" / "extra.py").write_text("", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("contract", "folder"),
+    [
+        ("layers", "evalsite"),
+        ("inside-annotation", "evalsite/annotation"),
+        ("inside-exchange", "evalsite/exchange"),
+    ],
+)
+def test_a_part_without_a_place_in_the_layers_is_refused(contract, folder, copied_tree):
+    (copied_tree / folder / "extra.py").write_text("", encoding="utf-8")
 
-    done = run_linter(copied_tree, "--contract", "layers")
+    done = run_linter(copied_tree, "--contract", contract)
 
     assert done.returncode == 1
-    assert "evalsite.extra" in done.stdout
+    assert f"{folder.replace('/', '.')}.extra" in done.stdout
 
 
 @pytest.mark.parametrize(
