@@ -103,7 +103,7 @@ Scale = Likert | Magnitude | Decision | Preference
 class Criterion:
     """One quality that is judged. `definition` is Markdown and always in full view.
 
-    `hint` says in one line what may be entered. Per output, unless it compares the outputs.
+    `range_note` says in one line what may be entered. Per output, unless it compares the outputs.
     """
 
     key: str
@@ -112,7 +112,7 @@ class Criterion:
     scale: Scale
     summary: str = ""
     question: str = ""
-    hint: str = ""
+    range_note: str = ""
 
     @property
     def per_output(self) -> bool:

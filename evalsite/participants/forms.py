@@ -6,6 +6,8 @@ from django import forms
 
 from evalsite.protocol import Eligibility
 
+LONGEST_ANSWER = 100
+
 
 class EntryForm(forms.Form):
     """The protocol's entry questions: open ones as text boxes, others as radio buttons."""
@@ -22,7 +24,7 @@ class EntryForm(forms.Form):
                 )
             else:
                 self.fields[question.key] = forms.CharField(
-                    label=question.label, max_length=100, error_messages=missing
+                    label=question.label, max_length=LONGEST_ANSWER, error_messages=missing
                 )
 
 

@@ -18,7 +18,7 @@ from evalsite.participants.access import (
     private,
     unknown_link,
 )
-from evalsite.participants.forms import EntryForm
+from evalsite.participants.forms import LONGEST_ANSWER, EntryForm
 from evalsite.participants.models import Participant
 from evalsite.participants.services import (
     admit_participant,
@@ -144,6 +144,7 @@ def entry(request: HttpRequest, me: Participant) -> HttpResponse:
             for question in eligibility.questions
         ],
         "error_list": list(errors.items()),
+        "longest": LONGEST_ANSWER,
     }
     return render(request, "participants/entry.html", context, status=422 if errors else 200)
 

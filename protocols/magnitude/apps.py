@@ -45,7 +45,7 @@ class MagnitudeConfig(ProtocolConfig):
                 "information given in the meaning representation and does not give any "
                 "unnecessary information."
             ),
-            hint=(
+            range_note=(
                 "Whole numbers from 1 to 999999. No negative numbers, zero, fractions or decimals."
             ),
             scale=Magnitude(),
