@@ -11,6 +11,7 @@ from evalsite.protocol import Criterion, Decision, Likert, Magnitude, Preference
 # ASCII only: int() and str.isdigit() also take full-width and Arabic-Indic digits.
 WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 _ZERO_OR_LESS = re.compile(r"0+|[-−][0-9]+(?:[.,][0-9]+)?")
+_DECORATED = re.compile(r"\+?0*[1-9][0-9]*|[1-9][0-9]{0,2}(?:[ \u00a0\u202f][0-9]{3})+")
 _TOO_LARGE = re.compile(r"[1-9][0-9]{6,}")
 LONGEST_TYPED = 200
 _SPACE = " \t\r\n\u00a0"
@@ -27,6 +28,12 @@ def parse_magnitude(text: str, name: str) -> int:
         raise ValidationError(f"Score for {name} must be 1 or more", code="too_small")
     if _TOO_LARGE.fullmatch(typed):
         raise ValidationError(f"Score for {name} must be 999999 or less", code="too_large")
+    if _DECORATED.fullmatch(typed):
+        raise ValidationError(
+            f"Score for {name} must be typed in digits alone, like 70 "
+            "(no sign, space or zero in front)",
+            code="decorated",
+        )
     if not typed.isascii() and any(sign.isdecimal() for sign in typed):
         raise ValidationError(
             f"Score for {name} must be typed in plain digits, 0 to 9, like 70", code="digits"

@@ -268,6 +268,9 @@ class ProtocolConfig(AppConfig):
     def clean(self, values: Mapping[str, Any]) -> None:
         """Raise ValidationError when answers that are right one by one don't go together."""
 
+    def check_entry(self, answers: Mapping[str, str]) -> None:
+        """Raise ValidationError, by question, when entry answers contradict one another."""
+
     def is_eligible(self, answers: Mapping[str, str]) -> bool:
         """Whether these answers to the entry questions allow taking part."""
         return True

@@ -1,31 +1,48 @@
-"""The entry questions: the box and the server agree on how long an answer may be."""
-
-import re
+"""Who may take part: asked openly, and a slip of the pen refuses nobody."""
 
 import pytest
-from django.test import Client
 
+from evalsite.participants.models import Participant
 from evalsite.participants.services import record_consent
-from tests.factories import make_participant, mint_link
-from tests.tabs import make_live
+from tests.factories import make_participant
+from tests.tabs import Tab, make_live
+
+pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def questions(db) -> str:
-    """The address of the entry questions of somebody who has just agreed."""
+def answer(language: str, variety: str):
     me = make_participant(make_live())
     record_consent(participant=me, is_given=True)
-    return f"{mint_link(me)}questions/"
+    tab = Tab(me)
+    said = {"first_language": language, "variety": variety}
+    return tab, tab.client.post(f"{tab.home}questions/", said)
 
 
-def longest_in(page: str) -> int:
-    return int(re.search(r'name="first_language"[^>]* maxlength="(\d+)"', page)[1])
+@pytest.mark.parametrize(
+    ("language", "variety"), [("Englsh", "british"), ("Inglés", "american"), ("English", "none")]
+)
+def test_answers_that_contradict_one_another_are_asked_about_again(language, variety):
+    _, page = answer(language, variety)
+
+    assert page.status_code == 422
+    assert [name for name, _ in page.context["error_list"]] == ["first_language"]
+    assert f'value="{language}"' in page.content.decode()
+    assert Participant.objects.get().is_eligible is None
 
 
-@pytest.mark.parametrize(("too_many", "status"), [(0, 302), (1, 422)])
-def test_an_answer_that_fits_the_box_is_taken_and_a_longer_one_is_not(questions, too_many, status):
-    longest = longest_in(Client().get(questions).text)
+@pytest.mark.parametrize(("language", "variety"), [("Polish", "none"), ("English", "other")])
+def test_who_may_not_take_part_is_told_so_and_stays_so(language, variety):
+    tab, page = answer(language, variety)
 
-    answers = {"first_language": "x" * (longest + too_many), "variety": "none"}
+    assert page.status_code == 302
+    assert Participant.objects.get().is_eligible is False
+    assert tab.client.get(tab.home).headers["Location"].endswith("/not-eligible/")
+    said = {"first_language": "English", "variety": "british"}
+    tab.client.post(f"{tab.home}questions/", said)
+    assert Participant.objects.get().is_eligible is False
 
-    assert Client().post(questions, answers).status_code == status
+
+def test_native_speakers_go_on_to_the_instructions():
+    tab, _ = answer("English", "american")
+
+    assert tab.client.get(tab.home).headers["Location"].endswith("/instructions/")

@@ -213,14 +213,16 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     if request.POST.get("go") == "back":
         entered = read_entered(config, len(screen.outputs), request.POST)
         save_draft(participant=me, item=screen.item, values=entered)
-        return redirect(_place_address(request, shown, max(1, shown.place - 1)))
+        return redirect(f"{_place_address(request, shown, max(1, shown.place - 1))}#main")
     form = RatingForm(request.POST, config=config, outputs=len(screen.outputs))
     if not form.is_valid():
         return _show_again(request, me, shown, screen, form)
     saved = submit_annotation(participant=me, submission=_submission(request, shown, screen, form))
     if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
         keep_lease(me, me.study, screen.slot)
-    return redirect(f"{_next_address(request, me, shown)}?was={saved.name.lower()}")
+    # with a fragment of its own: a browser would carry over that of an error link, and land the
+    # next keystrokes in a box of the next item
+    return redirect(f"{_next_address(request, me, shown)}?was={saved.name.lower()}#main")
 
 
 def _submission(request: HttpRequest, shown: Shown, screen: Screen, form: RatingForm) -> Submission:
@@ -321,7 +323,7 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
             outcome=Annotation.Outcome.REPORTED, **_circumstances(shown, screen), **said
         )
         submit_annotation(participant=me, submission=reported)
-        return redirect(_next_address(request, me, shown))
+        return redirect(f"{_next_address(request, me, shown)}#main")
     context = page_context(request, me) | {
         "reasons": ReportForm.REASONS,
         "reason": request.POST.get("reason", ""),

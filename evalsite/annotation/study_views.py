@@ -119,7 +119,7 @@ def show_held(request: HttpRequest, study: Study) -> HttpResponseBase:
         (
             item,
             [(one.label, item.inputs[one.name]) for one in columns if one.name in item.inputs],
-            [(reason_in_words(report), report) for report in item.reports],
+            [(reason_in_words(report), report) for report in item.reports],  # type: ignore[attr-defined]
         )
         for item in rows
     ]

@@ -1,6 +1,7 @@
 """The way through a study: home, instructions, practice, sets, finish, withdrawal."""
 
 from typing import Any
+from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -31,6 +32,7 @@ from evalsite.participants.services import (
     record_answers,
 )
 from evalsite.participants.views import shut_sentence
+from evalsite.studies.models import Study
 from evalsite.studies.versions import shown_content
 
 
@@ -197,7 +199,8 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     context = page_context(request, me) | {
         "done": done,
         "code": code,
-        "completion_url": me.study.completion_url,
+        "completion_url": me.study.completion_url.replace("{code}", quote(code, safe="")),
+        "hands_over": hands_over_code(me.study),
         "next_set": _next_set_label(me, len(sets)),
         "start_url": address(request, "participant-start"),
         "feedback_saved": request.GET.get("feedback") == "saved",
@@ -209,6 +212,12 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "progress": Progress(done, done),
     }
     return render(request, "annotation/finish.html", context)
+
+
+def hands_over_code(study: Study) -> bool:
+    """Whether the completion link carries the code, so that nobody needs to copy it."""
+    link, code = study.completion_url, study.completion_code
+    return "{code}" in link or bool(code and code in link)
 
 
 def _next_set_label(me: Participant, finished: int) -> str:
@@ -271,5 +280,9 @@ def leave(request: HttpRequest, me: Participant) -> HttpResponse:
 def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
     if me.withdrawn_at is None:
         return redirect(address(request, "participant-home"))
-    context = page_context(request, me) | {"receipt": me.receipt}
+    context = page_context(request, me) | {
+        "receipt": me.receipt,
+        "code": last_code(me),
+        "is_deleted": me.annotations.filter(status=Annotation.Status.WITHDRAWN).exists(),
+    }
     return render(request, "participants/withdrawn.html", context)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from evalsite.protocol import Eligibility
+from evalsite.protocol import Eligibility, ProtocolConfig
 
 LONGEST_ANSWER = 100
 
@@ -12,8 +12,11 @@ LONGEST_ANSWER = 100
 class EntryForm(forms.Form):
     """The protocol's entry questions: open ones as text boxes, others as radio buttons."""
 
-    def __init__(self, data: Any = None, *, eligibility: Eligibility) -> None:
+    def __init__(
+        self, data: Any = None, *, config: ProtocolConfig, eligibility: Eligibility
+    ) -> None:
         super().__init__(data)
+        self.config = config
         for question in eligibility.questions:
             missing = {"required": f"Answer this question: {question.label}"}
             if question.choices:
@@ -26,6 +29,11 @@ class EntryForm(forms.Form):
                 self.fields[question.key] = forms.CharField(
                     label=question.label, max_length=LONGEST_ANSWER, error_messages=missing
                 )
+
+    def clean(self) -> dict[str, Any]:
+        if not self.errors:
+            self.config.check_entry(self.cleaned_data)
+        return self.cleaned_data
 
 
 class FeedbackForm(forms.Form):

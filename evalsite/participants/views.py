@@ -126,7 +126,11 @@ def entry(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     if not has_agreed(me):
         return redirect(address(request, "participant-home"))
-    form = EntryForm(request.POST if request.method == "POST" else None, eligibility=eligibility)
+    form = EntryForm(
+        request.POST if request.method == "POST" else None,
+        config=me.study.config,
+        eligibility=eligibility,
+    )
     if form.is_bound and form.is_valid():
         record_entry(participant=me, answers=form.cleaned_data)
         return redirect(address(request, "participant-home"))

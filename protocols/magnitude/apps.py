@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.core.exceptions import ValidationError
+
 from evalsite.protocol import (
     Aid,
     Criterion,
@@ -122,6 +124,20 @@ class MagnitudeConfig(ProtocolConfig):
             "one you type a number that says how much of the given information it gets across."
         ),
     }
+
+    def check_entry(self, answers: Mapping[str, str]) -> None:
+        """A slip of the pen is asked about; it doesn't decide who may take part."""
+        grew_up_with_english = answers["variety"] != "none"
+        if grew_up_with_english == _says_english(answers["first_language"]):
+            return
+        raise ValidationError(
+            {
+                "first_language": (
+                    "This doesn’t go with your answer below. Check both: is your first language "
+                    "English?"
+                )
+            }
+        )
 
     def is_eligible(self, answers: Mapping[str, str]) -> bool:
         """First language English, learned as British or American English."""
