@@ -20,6 +20,7 @@ MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PAGES = {
     "study-overview": (200, 200, 200),
     "study-monitor": (200, 200, 200),
+    "study-people": (200, 200, 200),
     "study-settings": (200, 200, 403),
     "study-pilot": (200, 200, 403),
     "study-launch": (200, 200, 403),

@@ -9,6 +9,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from evalsite.results.next_steps import next_steps
+from evalsite.results.people import clean_search, describe_people, find_people
 from evalsite.results.progress import (
     Activity,
     activity_of,
@@ -87,6 +88,23 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
     )
 
 
+@require_safe
+def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Who took part, with their codes, so that a researcher can check them."""
+    search = clean_search(request.GET.get("q", ""))
+    rows = Paginator(find_people(study, search), PAGE).get_page(request.GET.get("page"))
+    return TemplateResponse(
+        request,
+        "results/people.html",
+        {
+            "search": search,
+            "rows": rows,
+            "found": count_of(rows.paginator.count, "person", "people"),
+            "people": describe_people(study, list(rows)),
+        },
+    )
+
+
 def _chosen_batch(request: HttpRequest, known: set[UUID]) -> UUID | None:
     """The batch to show the items of, if the address names one of this study's."""
     try:
@@ -101,4 +119,5 @@ study_views = [
         path="overview/", name="study-overview", view=show_overview, tab="Overview", order=10
     ),
     StudyView(path="monitor/", name="study-monitor", view=show_monitor, tab="Monitor", order=60),
+    StudyView(path="people/", name="study-people", view=show_people, tab="People", order=65),
 ]

@@ -1,0 +1,94 @@
+"""The people of a study as researchers look them up: by pseudonym, receipt or code."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+
+from evalsite.annotation.models import Annotation
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.models import Item, Study
+
+MAX_SEARCH = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """One participant: where they are, and the sets they finished."""
+
+    participant: Participant
+    state: str
+    answers: int
+    finished: list[tuple[ItemSet, str]]  # with the code that was shown for it
+
+
+def clean_search(text: str) -> str:
+    """What was typed, without what no pseudonym, receipt or code can hold."""
+    return text.replace("\0", "").strip()[:MAX_SEARCH]
+
+
+def find_people(study: Study, search: str) -> QuerySet[Participant]:
+    """The participants that this text names, the newest first; all of them if it is empty."""
+    people = Participant.objects.filter(study=study).order_by("-id")
+    if not search:
+        return people
+    sets = ItemSet.objects.filter(study=study, finished_at__isnull=False)
+    if not _is_fixed_code(study, search):
+        sets = sets.filter(code__icontains=search)
+    return people.filter(
+        Q(pseudonym__icontains=search)
+        | Q(receipt__icontains=search)
+        | Q(pk__in=sets.values("participant"))
+    )
+
+
+def _is_fixed_code(study: Study, search: str) -> bool:
+    code = study.completion_code
+    return bool(code) and search.casefold() == code.casefold()
+
+
+def describe_people(study: Study, participants: list[Participant]) -> list[Person]:
+    """These participants with their sets and answers, in two queries for all of them."""
+    ids = [one.pk for one in participants]
+    sets: dict[int, list[ItemSet]] = {}
+    for item_set in ItemSet.objects.filter(study=study, participant__in=ids).order_by("number"):
+        sets.setdefault(item_set.participant_id, []).append(item_set)
+    answers = dict(_answers(study, ids))
+    return [
+        Person(
+            participant=one,
+            state=state_of(one, sets.get(one.pk, [])),
+            answers=answers.get(one.pk, 0),
+            finished=[
+                (item_set, study.completion_code or item_set.code)
+                for item_set in sets.get(one.pk, [])
+                if item_set.finished_at is not None
+            ],
+        )
+        for one in participants
+    ]
+
+
+def _answers(study: Study, ids: list[int]) -> Any:
+    # practice is no answer: it is there to be learned from
+    given = Annotation.objects.filter(study=study, participant__in=ids)
+    return (
+        given.exclude(item__kind=Item.Kind.PRACTICE)
+        .order_by()
+        .values_list("participant")
+        .annotate(given=Count("pk"))
+    )
+
+
+def state_of(participant: Participant, sets: list[ItemSet]) -> str:
+    """Where this person stands, in one word or two."""
+    state = "arrived"
+    if participant.withdrawn_at is not None:
+        state = "withdrawn"
+    elif any(item_set.finished_at is None for item_set in sets):
+        state = "stopped" if participant.stopped_at is not None else "working"
+    elif sets:
+        state = "finished"
+    elif participant.stopped_at is not None:
+        state = "stopped"
+    return f"pilot, {state}" if participant.is_pilot else state
