@@ -18,6 +18,7 @@ from evalsite.studies.summaries import describe_study, name_of_protocol
 
 APPS_WITH_PAGES = ("results", "exchange", "quality", "annotation", "participants", "studies")
 PAGE = 50
+MACHINERY = ("axes", "django_tasks_database")
 
 
 def collect_study_views() -> list[StudyView]:
@@ -70,11 +71,15 @@ class EvalsiteAdminSite(AdminSite):
             "studies": [
                 (study, name_of_protocol(study.protocol), progress[study.pk]) for study in rows
             ],
-            "app_list": self.get_app_list(request) if request.user.is_superuser else [],
+            "app_list": self._records(request) if request.user.is_superuser else [],
             **(extra_context or {}),
         }
         request.current_app = self.name
         return TemplateResponse(request, "admin/index.html", context)
+
+    def _records(self, request: HttpRequest) -> list[dict[str, Any]]:
+        """The tables to link to; those of the machinery keep their addresses, unlinked."""
+        return [app for app in self.get_app_list(request) if app["app_label"] not in MACHINERY]
 
     def _frame(self, page: Any) -> Any:
         """The page with what the admin's own frame needs."""

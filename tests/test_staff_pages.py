@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Slot
+from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.studies.models import Item, Membership, Study
 from tests.factories import add_batch, launch, make_participant, make_study, make_user
@@ -56,9 +57,11 @@ def url(name: str, study: Study) -> str:
     return reverse(f"admin:{name}", args=[study.pk])
 
 
-def answer(study: Study, item: Item, *, status: str = "counted", seconds: int = 30, **fields):
+def answer(
+    study: Study, item: Item, *, status: str = "counted", seconds: int = 30, by=None, **fields
+):
     """An annotation of this item by somebody new, with a slot where it counts."""
-    participant = make_participant(study, is_pilot=status == "pilot")
+    participant = by or make_participant(study, is_pilot=status == "pilot")
     slot = None
     if status == "counted":
         number = Slot.objects.filter(item=item).count()
@@ -78,9 +81,11 @@ def answer(study: Study, item: Item, *, status: str = "counted", seconds: int = 
         slot=slot,
         key=uuid4(),
         status=status,
-        started_at=MOMENT,
-        submitted_at=MOMENT + timedelta(seconds=seconds),
-        **fields,
+        **{
+            "started_at": MOMENT,
+            "submitted_at": MOMENT + timedelta(seconds=seconds),
+            **fields,
+        },
     )
 
 
@@ -246,6 +251,77 @@ def test_overview_counts_answers_sets_people_and_time(staff_client):
     assert facts["Stopped early"] == "0 of 1 person"
     assert facts["Problem reports"] == "1"
     assert facts["Cost so far"] == "£1.75 of £5.25"
+
+
+def facts_of(client, study: Study) -> dict[str, str]:
+    return dict(client.get(url("study-overview", study)).context["facts_now"])
+
+
+def test_people_who_withdrew_are_not_active_and_their_reports_not_counted(staff_client):
+    study = launch(make_study(items=1))
+    gone = make_participant(study, withdrawn_at=now())
+    said = {"outcome": "reported", "submitted_at": now()}
+    answer(study, study.items.main().first(), by=gone, status="withdrawn", **said)
+
+    facts = facts_of(staff_client, study)
+
+    assert facts["Active now"] == "0 people"
+    assert facts["Problem reports"] == "0"
+
+
+def test_in_a_closed_study_only_who_holds_a_place_is_active(staff_client):
+    study = launch(make_study(items=1))
+    answer(study, study.items.main().first(), status="surplus", submitted_at=now())
+    while_live = facts_of(staff_client, study)["Active now"]
+    Study.objects.update(state="closed")
+    closed = facts_of(staff_client, study)["Active now"]
+    holds = {"participant": make_participant(study), "lease_until": now() + timedelta(hours=1)}
+    Slot.objects.filter(pk=Slot.objects.free().first().pk).update(state=1, **holds)
+
+    assert (while_live, closed) == ("1 person", "0 people")
+    assert facts_of(staff_client, study)["Active now"] == "1 person"
+
+
+def test_last_answer_is_one_that_counts(staff_client):
+    study = make_study(items=1)
+    answer(study, study.items.practice().first(), status="control", submitted_at=now())
+
+    none = staff_client.get(url("study-overview", study)).context["progress"].last_ago
+    answer(study, study.items.main().first(), submitted_at=now())
+    page = staff_client.get(url("study-overview", study))
+
+    assert none == ""
+    assert "last one just now" in page.text
+
+
+def test_problem_reports_are_no_surplus(staff_client):
+    study = make_study(items=1)
+    item = study.items.main().first()
+    answer(study, item, status="surplus")
+    answer(study, item, status="surplus", outcome="reported")
+
+    activity = staff_client.get(url("study-monitor", study)).context["activity"]
+
+    assert (activity.surplus, activity.reports) == (1, 1)
+
+
+def test_list_links_no_tables_of_the_machinery(db):
+    root = sign_in(make_user("root", is_superuser=True))
+
+    linked = [app["app_label"] for app in root.get(reverse("admin:index")).context["app_list"]]
+
+    assert "studies" in linked
+    assert not {"axes", "django_tasks_database"} & set(linked)
+
+
+def test_overview_says_when_only_some_answers_are_simulated(staff_client):
+    study = make_study(items=1)
+    answer(study, study.items.main().first(), origin=Origin.SIMULATED)
+    answer(study, study.items.main().first())
+
+    page = staff_client.get(url("study-overview", study))
+
+    assert "Some of these answers are simulated." in page.text
 
 
 def test_overview_says_when_answers_are_simulated(staff_client):

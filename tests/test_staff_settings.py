@@ -188,7 +188,17 @@ def test_settings_page_shows_the_sum_of_the_design(staff_client):
 def test_sum_of_a_study_without_pay_ends_with_its_hours(db):
     study = make_study(items=0, set_size=3)
 
-    assert describe_work(study, items=1) == "1 item × 3 = 3 answers = 1 set ≈ 0.1 hours"
+    assert describe_work(study, items=1) == "1 item × 3 = 3 answers = 3 sets ≈ 0.1 hours"
+
+
+def test_sum_has_a_set_for_each_of_the_k_people_however_large_a_set_is(db):
+    study = make_study(items=0, k=3, set_size=500)
+
+    assert "= 300 answers = 3 sets" in describe_work(study, items=100)
+
+
+def test_sum_of_a_study_without_items_says_to_upload_them(db):
+    assert describe_work(make_study(items=0), items=0).startswith("Upload items first.")
 
 
 # --- after launch -------------------------------------------------------------------------

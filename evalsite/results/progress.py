@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import ceil
 from statistics import median
 from typing import Any
 from uuid import UUID
@@ -16,10 +15,12 @@ from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.studies.models import Item, Output, Study, System
+from evalsite.studies.summaries import count_sets
 
 ACTIVE_MINUTES = 10
 LATEST = 1000
 _COUNTED = Q(status=Annotation.Status.COUNTED)
+_REPORTED = Q(outcome=Annotation.Outcome.REPORTED)
 _REAL = ~Q(status=Annotation.Status.PILOT)
 
 
@@ -33,8 +34,13 @@ class Progress:
 
     @property
     def last_ago(self) -> str:
-        """How long ago the last answer came, in one unit, such as "2 minutes"."""
-        return "" if self.last_at is None else timesince(self.last_at, now(), depth=1)
+        """When the last answer came, in one unit, such as "2 minutes ago"."""
+        if self.last_at is None:
+            return ""
+        moment = now()
+        if moment - self.last_at < timedelta(minutes=1):
+            return "just now"
+        return f"{timesince(self.last_at, moment, depth=1)} ago"
 
 
 def progress_of(studies: Collection[Study]) -> dict[UUID, Progress]:
@@ -52,7 +58,7 @@ def progress_of(studies: Collection[Study]) -> dict[UUID, Progress]:
         for row in Annotation.objects.filter(study__in=ids)
         .order_by()
         .values("study")
-        .annotate(done=Count("pk", filter=_COUNTED), last=Max("submitted_at", filter=_REAL))
+        .annotate(done=Count("pk", filter=_COUNTED), last=Max("submitted_at", filter=_COUNTED))
     }
     return {
         study.pk: Progress(
@@ -76,7 +82,7 @@ class Activity:
     reports: int
     surplus: int
     held: int
-    is_simulated: bool
+    simulated: str
 
 
 def activity_of(study: Study, progress: Progress) -> Activity:
@@ -90,21 +96,31 @@ def activity_of(study: Study, progress: Progress) -> Activity:
         ),
     )
     answers = Annotation.objects.filter(_REAL, study=study).aggregate(
-        reports=Count("pk", filter=Q(outcome=Annotation.Outcome.REPORTED)),
-        surplus=Count("pk", filter=Q(status=Annotation.Status.SURPLUS)),
+        reports=Count("pk", filter=_REPORTED & ~Q(status=Annotation.Status.WITHDRAWN)),
+        surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
         simulated=Count("pk", filter=Q(origin=Origin.SIMULATED)),
+        all=Count("pk"),
     )
     return Activity(
         finished_sets=_real_sets(study).filter(finished_at__isnull=False).count(),
-        needed_sets=ceil(progress.target / study.set_size),
+        needed_sets=count_sets(study, progress.target // study.k),
         active=_count_active(study),
         people=people["started"],
         stopped=people["stopped"],
         reports=answers["reports"],
         surplus=answers["surplus"],
         held=Item.objects.filter(study=study, held_at__isnull=False).count(),
-        is_simulated=answers["simulated"] > 0,
+        simulated=_say_simulated(answers["simulated"], answers["all"]),
     )
+
+
+def _say_simulated(simulated: int, answers: int) -> str:
+    """A warning if nobody, or not always somebody, gave the answers; else nothing."""
+    if not simulated:
+        return ""
+    if simulated < answers:
+        return "Some of these answers are simulated."
+    return "These answers are simulated."
 
 
 def _real_sets(study: Study) -> QuerySet[ItemSet]:
@@ -116,21 +132,18 @@ def _starters(study: Study) -> Any:
 
 
 def _count_active(study: Study) -> int:
-    """People whose answers, drafts or places were touched in the last minutes."""
+    """People at work whose answers, drafts or places were touched in the last minutes."""
     since = now() - timedelta(minutes=ACTIVE_MINUTES)
     renewed = since + timedelta(minutes=study.lease_minutes)
     answered = Annotation.objects.filter(study=study, submitted_at__gte=since)
     drafted = Draft.objects.filter(study=study, updated_at__gte=since)
     leased = Slot.objects.leased().filter(study=study, lease_until__gte=renewed)
-    return (
-        Participant.objects.filter(study=study, is_pilot=False)
-        .filter(
-            Q(pk__in=answered.values("participant"))
-            | Q(pk__in=drafted.values("participant"))
-            | Q(pk__in=leased.values("participant"))
-        )
-        .count()
-    )
+    touched = Q(pk__in=leased.values("participant"))
+    if study.state != Study.State.CLOSED:
+        touched |= Q(pk__in=answered.values("participant"))
+        touched |= Q(pk__in=drafted.values("participant"))
+    people = Participant.objects.filter(study=study, is_pilot=False, withdrawn_at=None)
+    return people.filter(touched).count()
 
 
 def median_seconds(study: Study) -> int | None:

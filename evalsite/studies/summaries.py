@@ -82,10 +82,16 @@ def hourly_pay(study: Study) -> Decimal | None:
     return None if pay is None else pay * 60 / minutes_per_set(study)
 
 
+def count_sets(study: Study, items: int) -> int:
+    """The fewest sets in which this many items get their answers."""
+    # nobody answers an item twice, so however large the sets, k people take one each
+    return max(study.k, ceil(items * study.k / study.set_size)) if items else 0
+
+
 def estimate_work(study: Study, items: int) -> Estimate:
     """Answers, sets, hours and pay that this design needs for this many items."""
     answers = items * study.k
-    sets = ceil(answers / study.set_size)
+    sets = count_sets(study, items)
     pay = study.pay_per_set
     return Estimate(
         items=items,
@@ -99,6 +105,8 @@ def estimate_work(study: Study, items: int) -> Estimate:
 
 def describe_work(study: Study, items: int) -> str:
     """The sum of a design in one line, such as "100 items × 3 = 300 answers = 30 sets"."""
+    if not items:
+        return "Upload items first. Then this says how many answers, sets and hours they take."
     sum_ = estimate_work(study, items)
     hours = f"{sum_.hours:,.1f}".removesuffix(".0")
     line = (
