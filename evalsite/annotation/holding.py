@@ -1,10 +1,12 @@
 """Items that wait for the researcher because people reported them."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 
 from evalsite.annotation.forms import ReportForm
 from evalsite.annotation.models import Annotation
@@ -15,13 +17,22 @@ _REASONS = dict(ReportForm.REASONS)
 
 
 def held_items(study: Study) -> QuerySet[Item]:
-    """The items that nobody gets, longest held first, with their outputs and `reports`."""
-    reported = Annotation.objects.filter(
-        outcome=Annotation.Outcome.REPORTED, status=Annotation.Status.SURPLUS
-    )
-    reports = Prefetch("annotations", reported.select_related("participant"), to_attr="reports")
+    """The items that nobody gets, the longest held first."""
     held = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id")
-    return held.select_related("batch").prefetch_related("outputs__system", reports)
+    return held.prefetch_related("outputs__system")
+
+
+def reports_by_item(items: Iterable[Item]) -> dict[int, list[Annotation]]:
+    """The reports that stand, for each item's id, the earliest first."""
+    found: dict[int, list[Annotation]] = defaultdict(list)
+    reports = Annotation.objects.filter(
+        item__in=list(items),
+        outcome=Annotation.Outcome.REPORTED,
+        status=Annotation.Status.SURPLUS,
+    )
+    for report in reports.select_related("participant"):
+        found[report.item_id].append(report)
+    return found
 
 
 def reason_in_words(report: Annotation) -> str:

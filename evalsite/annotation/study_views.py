@@ -15,7 +15,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.checklist import check_launch
-from evalsite.annotation.holding import held_items, reason_in_words, release_item
+from evalsite.annotation.holding import (
+    held_items,
+    reason_in_words,
+    release_item,
+    reports_by_item,
+)
 from evalsite.annotation.launch import (
     close_study,
     launch_study,
@@ -114,12 +119,12 @@ def confirm_close(request: HttpRequest, study: Study) -> HttpResponseBase:
 def show_held(request: HttpRequest, study: Study) -> HttpResponseBase:
     """What was reported and why, so that somebody can decide."""
     rows = Paginator(held_items(study), PAGE).get_page(request.GET.get("page"))
-    columns = study.config.inputs
+    columns, reports = study.config.inputs, reports_by_item(rows)
     held = [
         (
             item,
             [(one.label, item.inputs[one.name]) for one in columns if one.name in item.inputs],
-            [(reason_in_words(report), report) for report in item.reports],  # type: ignore[attr-defined]
+            [(reason_in_words(report), report) for report in reports[item.pk]],
         )
         for item in rows
     ]
