@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from evalsite.annotation.checklist import check_launch, people_needed
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.lib.clock import now, standing_at
@@ -239,3 +240,15 @@ def test_groups_that_are_met_once_are_dealt_one_item_at_a_time():
 
     groups = list(Item.objects.filter(pk__in=mine.item_ids).values_list("group", flat=True))
     assert sorted(groups) == ["g1", "g2"]
+
+
+def test_a_design_of_groups_met_once_needs_a_person_for_each_item_of_a_group_and_answer():
+    study = make_study(items=6, k=2, groups="once", expected_participants=7)
+    Item.objects.main().filter(key__in=["item-001", "item-002", "item-003", "item-004"]).update(
+        group="g"
+    )
+
+    needed, _ = people_needed(study)
+
+    assert needed == 8
+    assert [check.problem for check in check_launch(study) if "7 people" in check.problem]

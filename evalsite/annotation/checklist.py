@@ -118,6 +118,9 @@ def people_needed(study: Study) -> tuple[int, str]:
     needed, why = study.k, f"each item is answered by {study.k} different people"
     items = Item.objects.main().filter(study=study)
     answers = items.count() * study.k
+    if study.groups == Study.Groups.ONCE:
+        needed = max(needed, study.k * _largest_group(study))
+        why = "a person meets a group once, and all items of it want their answers"
     most = _most_items_each(study)
     if most and ceil(answers / most) > needed:
         needed = ceil(answers / most)
@@ -129,10 +132,14 @@ def _most_items_each(study: Study) -> int | None:
     """How many items one person may answer at most, where there is a limit."""
     if study.max_sets is None:
         return None
-    if study.groups == Study.Groups.FREE:
+    if study.groups != Study.Groups.TOGETHER:
         return study.max_sets * study.set_size
     # whole groups only: sets of 10 with groups of 3 hold 9 items
+    group = _largest_group(study)
+    return study.max_sets * max(group, study.set_size // group * group)
+
+
+def _largest_group(study: Study) -> int:
     items = Item.objects.main().filter(study=study).order_by()
     sizes = items.values("group").annotate(size=Count("pk")).order_by("-size")
-    group = sizes.values_list("size", flat=True).first() or 1
-    return study.max_sets * max(group, study.set_size // group * group)
+    return sizes.values_list("size", flat=True).first() or 1
