@@ -1,12 +1,14 @@
 """Making a study and changing its settings, before and after launch."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
+from evalsite.studies.forms import _needed_columns
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.starters import find_placeholders
 from evalsite.studies.summaries import describe_work
@@ -77,6 +79,18 @@ def test_new_study_page_names_the_columns_that_each_protocol_needs(staff_client)
     assert "Needs columns: item, system, output, mr" in page.text
 
 
+def test_protocol_is_chosen_already_where_there_is_only_one(staff_client):
+    cards = staff_client.get(reverse("admin:study-new")).context["form"].cards()
+
+    assert [card["is_chosen"] for card in cards] == [len(cards) == 1] * len(cards)
+
+
+def test_column_that_may_be_left_out_is_not_called_needed():
+    config = SimpleNamespace(outputs=(1, 1), inputs=())
+
+    assert _needed_columns(config) == "system, output"
+
+
 # --- before launch ------------------------------------------------------------------------
 
 
@@ -135,14 +149,20 @@ def test_saving_without_a_change_changes_nothing(staff_client):
     ("field", "value", "message"),
     [
         ("title", "", "This can&#x27;t be empty."),
-        ("k", "0", "greater than or equal to 1"),
+        ("k", "0", "Enter 1 or more."),
         ("k", "three", "whole number"),
-        ("set_size", "501", "less than or equal to 500"),
-        ("currency", "pounds", "3 characters"),
+        ("set_size", "501", "Enter 500 or less."),
+        ("currency", "pounds", "capital letters"),
         ("currency", "gbp", "capital letters"),
-        ("pay_per_set", "-1", "greater than or equal to 0"),
+        ("pay_per_set", "-1", "Enter 0 or more."),
         ("completion_url", "http://example.org/", "https://"),
-        ("completion_url", "javascript:alert(1)", "valid URL"),
+        ("completion_url", "javascript:alert(1)", "https://"),
+        ("title", "A" * 121, "Enter 120 characters or fewer; these are 121."),
+        ("language", "English", "Enter a language code"),
+        ("language", "en_GB", "Enter a language code"),
+        ("minutes_per_set", "0", "Enter 1 or more."),
+        ("k", "-1", "Enter 1 or more."),
+        ("lease_minutes", "4", "Enter 5 or more."),
         ("contact_email", "jane", "valid email"),
         ("closes_at", "2020-01-01T10:00", "in the future"),
         ("groups", "sideways", "sideways"),
@@ -219,7 +239,7 @@ def test_bad_68_changed_text_after_launch_needs_the_tick_for_a_new_version(staff
     response = save(staff_client, study, summary="Changed.")
 
     assert response.status_code == 422
-    assert "Tick the box" in response.text
+    assert "tick the box &quot;Make version 2 of the texts&quot;" in response.text
     assert study.summary != "Changed."
 
 

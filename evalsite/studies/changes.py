@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
-from evalsite.studies.models import Study
+from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.starters import find_placeholders
 from evalsite.studies.summaries import format_moment
 from evalsite.studies.versions import make_version
@@ -23,6 +23,11 @@ SHOWN = (
 )  # fmt: skip
 CONTACT = ("contact_name", "contact_email")
 WITH_PLACEHOLDERS = ("title", "headline", "summary", "consent", "instructions")
+
+
+def name_new_version(version: StudyVersion) -> str:
+    """What the box says that makes changed texts the next version."""
+    return f"Make version {version.number + 1} of the texts"
 
 
 class ChangedMeanwhile(ValidationError):
@@ -46,7 +51,7 @@ def change_settings(
     if not changed:
         return current
     if current.version_id is not None:
-        _refuse_after_launch(changed, values, is_new_version)
+        _refuse_after_launch(current.version, changed, values, is_new_version)
     for name in changed:
         setattr(current, name, values[name])
     current.revision += 1
@@ -58,15 +63,17 @@ def change_settings(
     return current
 
 
-def _refuse_after_launch(changed: list[str], values: dict[str, Any], is_new: bool) -> None:
+def _refuse_after_launch(
+    version: StudyVersion, changed: list[str], values: dict[str, Any], is_new: bool
+) -> None:
     if set(changed) & set(DESIGN):
         raise ValidationError(
             "The design has been fixed since launch. Make a new study for another design."
         )
     if set(changed) & set(SHOWN) and not is_new:
         raise ValidationError(
-            "People have read the texts as they were. Tick the box beside [Save] to make the "
-            "changed texts a new version.",
+            "People have read the texts as they were. To change them for those who come, tick "
+            f'the box "{name_new_version(version)}" above [Save settings], and save again.',
             code="version",
         )
     for name in set(changed) & set(WITH_PLACEHOLDERS):

@@ -1,16 +1,16 @@
 """Forms for making a study and for its settings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import RegexValidator
+from django.core.validators import MinValueValidator, RegexValidator
 
 from evalsite.lib.clock import now
 from evalsite.protocol import ProtocolConfig, installed_protocols
-from evalsite.studies.changes import DESIGN
+from evalsite.studies.changes import DESIGN, name_new_version
 from evalsite.studies.models import Study
 
 _MINUTES = "%Y-%m-%dT%H:%M"
@@ -18,6 +18,14 @@ _LOCKED = (
     "Fixed since launch: answers that were collected under different rules can't be compared. "
     "Make a new study for another design."
 )
+_IN_OUR_WORDS = {
+    "min_value": "Enter %(limit_value)s or more.",
+    "max_value": "Enter %(limit_value)s or less.",
+    "max_length": "Enter %(limit_value)d characters or fewer; these are %(show_value)d.",
+    "max_digits": "Enter a smaller amount.",
+    "max_whole_digits": "Enter a smaller amount.",
+    "max_decimal_places": "Enter an amount with two decimal places or fewer.",
+}
 
 
 class NewStudyForm(forms.Form):
@@ -25,7 +33,7 @@ class NewStudyForm(forms.Form):
 
     title = forms.CharField(
         max_length=120,
-        help_text="Participants read it too. It can be changed until launch.",
+        help_text="Participants read it too. It can be changed later.",
         error_messages={"required": "Enter a title."},
     )
     protocol = forms.ChoiceField(
@@ -38,6 +46,9 @@ class NewStudyForm(forms.Form):
         self.protocols = installed_protocols()
         field = self.fields["protocol"]
         field.choices = [(name, config.title) for name, config in self.protocols.items()]  # type: ignore[attr-defined]
+        if len(self.protocols) == 1:
+            field.initial = next(iter(self.protocols))
+        _use_our_words(self.fields.values())
 
     def cards(self) -> list[dict[str, Any]]:
         """Each protocol as a card to choose."""
@@ -56,8 +67,19 @@ class NewStudyForm(forms.Form):
 
 def _needed_columns(config: ProtocolConfig) -> str:
     """The columns a batch must have, in the words of its file."""
-    names = ["item", "system", "output"]
+    names = ["system", "output"]
+    # where an item has one output, each row is an item, named or not
+    if config.outputs[1] > 1:
+        names.insert(0, "item")
     return ", ".join(names + [column.name for column in config.inputs if column.is_required])
+
+
+def _use_our_words(fields: Iterable[forms.Field]) -> None:
+    """What is wrong is said in these words, and nothing that is typed or pasted is cut."""
+    for field in fields:
+        field.error_messages = _IN_OUR_WORDS | field.error_messages
+        # a browser cuts at this length without a word; the server refuses and says why
+        field.widget.attrs.pop("maxlength", None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,22 +93,38 @@ class Section:
     is_paired: bool  # short fields, which stand two in a row
 
 
+_LEAST = {"minutes_per_set": 1}
+
+
 class SettingsForm(forms.ModelForm):
     """All that a researcher may set, but for the protocol's own options."""
 
     revision = forms.IntegerField(widget=forms.HiddenInput)
     is_new_version = forms.BooleanField(required=False)
 
+    language = forms.CharField(
+        max_length=35,
+        validators=[
+            RegexValidator(
+                r"\A[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\Z",
+                "Enter a language code, such as en, de or pt-BR.",
+            )
+        ],
+        help_text="The language of the items, as a code such as en, de or pt-BR.",
+    )
     currency = forms.CharField(
-        max_length=3,
-        validators=[RegexValidator(r"[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
+        validators=[RegexValidator(r"\A[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
         help_text="Three letters, such as GBP, EUR or USD.",
     )
     completion_url = forms.URLField(
         required=False,
         assume_scheme="https",
         label="Completion link",
-        help_text="Where people go when they have finished, such as their crowd platform.",
+        error_messages={"invalid": "Enter a link that begins with https://"},
+        help_text=(
+            "Where people go when they have finished, such as their crowd platform. Write {code} "
+            "where the link needs the code: each person's own code takes its place."
+        ),
     )
 
     class Meta:
@@ -117,7 +155,6 @@ class SettingsForm(forms.ModelForm):
             "contact_email": "Whom participants write to.",
             "headline": "One line above the summary on the first page. May be empty.",
             "summary": "What people will do, in two sentences.",
-            "language": "The language of the items, as a code such as en or de.",
             "consent": (
                 "Markdown. Replace every [REPLACE: …] by your own words: a study can't be "
                 "launched while one stands."
@@ -155,11 +192,32 @@ class SettingsForm(forms.ModelForm):
         self.fields["revision"].initial = study.revision
         for field in self.fields.values():
             field.error_messages["required"] = "This can't be empty."
+        _use_our_words(self.fields.values())
+        self._use_least_values()
         self._fit_to(config)
         if self.is_frozen:
             self._lock()
         else:
             del self.fields["is_new_version"]
+
+    def _use_least_values(self) -> None:
+        """A number that is too small hears the least that its column takes, not 0."""
+        for name in self.Meta.fields:
+            least = _LEAST.get(name) or next(
+                (
+                    one.limit_value
+                    for one in self.Meta.model._meta.get_field(name).validators
+                    if isinstance(one, MinValueValidator) and one.limit_value > 0
+                ),
+                None,
+            )
+            if least is not None:
+                field = self.fields[name]
+                field.widget.attrs["min"] = least
+                field.validators = [
+                    MinValueValidator(least) if isinstance(one, MinValueValidator) else one
+                    for one in field.validators
+                ]
 
     def _fit_to(self, config: ProtocolConfig) -> None:
         """Only what this protocol knows stands in the form, in its words."""
@@ -179,9 +237,8 @@ class SettingsForm(forms.ModelForm):
         for name in DESIGN:
             if name in self.fields:
                 self.fields[name].disabled = True
-        number = self.instance.version.number + 1
         tick = self.fields["is_new_version"]
-        tick.label = f"Make version {number} of the texts"
+        tick.label = name_new_version(self.instance.version)
         tick.help_text = (
             "From now on people see the changed texts. A changed consent text is put to "
             "participants again. Answers keep the version under which they were given."
@@ -256,4 +313,5 @@ def make_options_form(study: Study, data: Any = None) -> forms.Form | None:
     if study.version_id is not None:
         for field in form.fields.values():
             field.disabled = True
+    _use_our_words(form.fields.values())
     return form
