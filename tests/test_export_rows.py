@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from evalsite.annotation.models import Rating, Revision
-from evalsite.exchange import tables
 from evalsite.exchange.exporting import count_rows
 from evalsite.participants.models import ItemSet
 from evalsite.protocol import Criterion, Preference
@@ -200,19 +199,3 @@ def test_rows_of_another_study_never_get_in(
     annotate(other, make_participant(other), main_items(other)[0])
 
     assert read(export(study)) == []
-
-
-def test_what_is_saved_while_the_file_is_on_its_way_is_not_in_it(
-    study: Study, make_participant: Callable[..., Any], monkeypatch: Any
-) -> None:
-    monkeypatch.setattr(tables, "PAGE", 1)
-    one, two = main_items(study)
-    participant = make_participant(study)
-    annotate(study, participant, one)
-    rows = tables.Tables(study).read_annotations()
-
-    first = next(rows)
-    annotate(study, participant, two)
-
-    assert len(first) == 1
-    assert list(rows) == []

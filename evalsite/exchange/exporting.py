@@ -1,21 +1,24 @@
-"""Data out: files that hold exactly what was entered, streamed, with a checksum in the log."""
+"""Data out: files that hold exactly what was entered, of one moment, with a checksum in the log."""
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
-from operator import itemgetter
-from typing import Any
+from itertools import groupby
+from tempfile import TemporaryFile
+from typing import IO, Any
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils.text import slugify
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.columns import FILES, TEXT
-from evalsite.exchange.tables import Cells, Tables
+from evalsite.exchange.columns import FILES, ID, TEXT, Column
+from evalsite.exchange.cut import consistent_cut
+from evalsite.exchange.tables import OF_RATING, Cells, Tables
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Study
 
@@ -23,6 +26,7 @@ from evalsite.studies.models import Study
 LINE_END = "\r\n"
 _BYTE_ORDER_MARK = "\ufeff"
 _BLOCK = 256 * 1024
+_IN_QUOTES = re.compile('[",\r\n]')
 # what a spreadsheet may take for a formula, also in its full-width form
 _FORMULA = re.compile("[=+\\-@\t\r\x00＝＋－＠]")
 _PILOT = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
@@ -37,14 +41,49 @@ class Choice:
     with_pilot: bool = False
 
 
+@dataclass(frozen=True)
+class Spool:
+    """A whole file, waiting to be sent. It has no name on the disk, so nothing is left of it."""
+
+    file: IO[bytes]
+    rows: int
+    sha256: str
+
+
 def stream_file(study: Study, choice: Choice, *, by: Any) -> Iterator[bytes]:
-    """The file in blocks; once it has ended, or broken off, the log says what was taken."""
-    digest, rows, is_whole = sha256(), 0, False
+    """The file as the study stood at this call; once it is sent, the log says who took what.
+
+    It is written whole before its first byte is sent: a slow download would hold the database's
+    cut open for as long as it takes.
+    """
+    return _send(study, choice, spool_file(study, choice), by=by)
+
+
+def spool_file(study: Study, choice: Choice) -> Spool:
+    """The whole file, all of it as it stood at one moment."""
+    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+    # beside the database: /tmp is memory on many machines
+    file = TemporaryFile(dir=settings.DATA_DIR)  # noqa: SIM115 (whoever sends it closes it)
+    digest, rows = sha256(), 0
     try:
-        for block, written in _write_blocks(study, choice):
-            rows = written
-            digest.update(block)
-            yield block
+        with consistent_cut():
+            for block, written in _write_blocks(study, choice):
+                rows = written
+                digest.update(block)
+                file.write(block)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return Spool(file, rows, digest.hexdigest())
+
+
+def _send(study: Study, choice: Choice, spool: Spool, *, by: Any) -> Iterator[bytes]:
+    is_whole = False
+    try:
+        with spool.file as file:
+            while block := file.read(_BLOCK):
+                yield block
         is_whole = True
     finally:
         AuditEntry.objects.record(
@@ -52,8 +91,8 @@ def stream_file(study: Study, choice: Choice, *, by: Any) -> Iterator[bytes]:
             by=by,
             study_id=study.pk,
             file=f"{choice.file}.csv",
-            rows=rows,
-            sha256=digest.hexdigest(),
+            rows=spool.rows,
+            sha256=spool.sha256,
             for_spreadsheets=choice.for_spreadsheets,
             with_pilot=choice.with_pilot,
         )
@@ -94,36 +133,72 @@ def write_rows(rows: Iterable[Iterable[Any]]) -> str:
     return buffer.getvalue()
 
 
+# --- rows as text -------------------------------------------------------------------
+
+
+class RowWriter:
+    """Writes the rows of one file. Cells that several rows share are put into text once."""
+
+    def __init__(self, columns: Sequence[Column], own: Set[str], *, is_guarded: bool) -> None:
+        write_text = _write_guarded if is_guarded else _write_text
+        writers = {TEXT: write_text, ID: _write_text}
+        # stretches of columns, in turn shared and of each row's own
+        self._stretches = [
+            (is_own, [(column.name, writers.get(column.type, _write_plain)) for column in some])
+            for is_own, some in groupby(columns, key=lambda column: column.name in own)
+        ]
+
+    def write(self, shared: Cells, rows: Iterable[Cells]) -> str:
+        """The rows, each with its own cells between those that all of them share."""
+        stretches = [
+            (None if is_own else _join(some, shared), some) for is_own, some in self._stretches
+        ]
+        return "".join(
+            ",".join([_join(some, row) if text is None else text for text, some in stretches])
+            + LINE_END
+            for row in rows
+        )
+
+
+def _join(stretch: Sequence[tuple[str, Callable[[Any], str]]], cells: Cells) -> str:
+    return ",".join([write(cells[name]) for name, write in stretch])
+
+
+def _write_plain(value: Any) -> str:
+    """A number, a time or a word of our own: nothing in it needs quotes."""
+    return "" if value is None else str(value)
+
+
+def _write_text(value: Any) -> str:
+    text = "" if value is None else str(value)
+    if _IN_QUOTES.search(text):
+        text = text.replace('"', '""')
+        return f'"{text}"'
+    return text
+
+
+def _write_guarded(value: Any) -> str:
+    return _write_text(guard_cell(value) if value else value)
+
+
 def _write_blocks(study: Study, choice: Choice) -> Iterator[tuple[bytes, int]]:
     """Blocks of the file, each with the number of rows up to its end."""
     columns = FILES[choice.file]
-    pick = itemgetter(*(column.name for column in columns))
-    guarded = [column.name for column in columns if column.type == TEXT]
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator=LINE_END)
-    if choice.for_spreadsheets:
-        buffer.write(_BYTE_ORDER_MARK)
-    writer.writerow([column.name for column in columns])
-    rows = 0
-    for cells in _read(study, choice):
-        if choice.for_spreadsheets:
-            _guard(cells, guarded)
-        writer.writerows([pick(row) for row in cells])
-        rows += len(cells)
-        if buffer.tell() >= _BLOCK:
-            yield buffer.getvalue().encode(), rows
-            buffer.seek(0)
-            buffer.truncate()
-    yield buffer.getvalue().encode(), rows
-
-
-def _read(study: Study, choice: Choice) -> Iterator[list[Cells]]:
     tables = Tables(study, with_pilot=choice.with_pilot)
-    return tables.read_ratings() if choice.file == "ratings" else tables.read_annotations()
-
-
-def _guard(rows: list[Cells], names: list[str]) -> None:
-    for row in rows:
-        for name in names:
-            if row[name]:
-                row[name] = guard_cell(row[name])
+    is_ratings = choice.file == "ratings"
+    found = tables.read_ratings() if is_ratings else tables.read_annotations()
+    writer = RowWriter(
+        columns, OF_RATING if is_ratings else set(), is_guarded=choice.for_spreadsheets
+    )
+    block = [_BYTE_ORDER_MARK] if choice.for_spreadsheets else []
+    block.append(write_rows([[column.name for column in columns]]))
+    size = rows = 0
+    for shared, own in found:
+        text = writer.write(shared, own)
+        block.append(text)
+        size += len(text)
+        rows += len(own)
+        if size >= _BLOCK:
+            yield "".join(block).encode(), rows
+            block, size = [], 0
+    yield "".join(block).encode(), rows

@@ -1,24 +1,29 @@
-"""Rows of ratings.csv and annotations.csv, page by page, in a fixed order and with flat memory."""
+"""Rows of ratings.csv and annotations.csv, page by page, in a fixed order and with flat memory.
+
+A million ratings must be read in seconds, so few objects are made for each: plain rows of few
+columns, the cells of an annotation put together once, and systems and versions told by number.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from math import log
 from typing import Any
 
-from django.db.models import Count, Max
+from django.db.models import Count
 
 from evalsite.annotation.models import Annotation, Rating, Revision
 from evalsite.protocol import Criterion, Magnitude, Preference
 from evalsite.quality.models import Exclusion
-from evalsite.studies.models import Item, Output, Study, StudyVersion
+from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 PAGE = 1_000
 
 _FIELDS = (
     "id", "item_id", "participant_id", "participant__pseudonym", "participant__is_pilot",
-    "item_set__number", "place", "outcome", "status", "origin", "version__number", "order_shown",
+    "item_set__number", "place", "outcome", "status", "origin", "version_id", "order_shown",
     "reason", "note", "is_aided", "device", "language", "started_at", "submitted_at", "active_ms",
     "item__key", "item__group", "item__cluster", "item__kind", "item__batch_id",
     "item__repeat_of__key", "item__inputs",
@@ -26,55 +31,66 @@ _FIELDS = (
 
 Cells = dict[str, Any]
 
+# The cells of ratings.csv that differ between the ratings of an annotation; all others are shared.
+_EMPTY_RATING: Cells = dict.fromkeys(
+    ["system", "output_id", "criterion", "scale", "scale_min", "scale_max", "value", "label",
+     "value_typed", "standard", "log_ratio", "system_1", "system_2", "preferred", "outcome",
+     "shown_first", "place"]
+)  # fmt: skip
+OF_RATING = frozenset(_EMPTY_RATING)
+
 
 @dataclass
 class _Page:
     """What belongs to the annotations of one page, each thing fetched by one query."""
 
     annotations: list[Any]
-    outputs: dict[int, dict[int, Any]] = field(default_factory=dict)  # item: position: output
+    outputs: dict[int, Any] = field(default_factory=dict)
+    by_item: dict[int, dict[int, Any]] = field(default_factory=dict)  # item: position: output
     ratings: dict[int, list[Any]] = field(default_factory=dict)
     revisions: dict[int, int] = field(default_factory=dict)
 
 
 class Tables:
-    """Reads the annotations of a study up to those that stood at the start, once."""
+    """Reads the annotations of a study, once. Inside a consistent cut, all of one moment."""
 
     def __init__(self, study: Study, *, with_pilot: bool = False) -> None:
         self.study = study
         self.config = study.config
         self.with_pilot = with_pilot
-        annotations = Annotation.objects.filter(study=study)
-        # what is saved while the file is on its way is not in it
-        self.last = annotations.aggregate(last=Max("id"))["last"] or 0
+        self._versions: dict[int | None, int] = {}
         self._options = self._find_options()
         self._study_id = str(study.pk)
+        systems = System.objects.filter(study=study).values_list("id", "name")
+        # no system: an output that came with the protocol
+        self._systems: dict[int | None, str | None] = {None: None, **dict(systems)}
         self._scales = {
-            key: _describe_scale(one) for key, one in self.config.criterion_by_key.items()
+            key: _EMPTY_RATING | _describe_scale(one)
+            for key, one in self.config.criterion_by_key.items()
         }
+        self._scale_of = {key: one.scale for key, one in self.config.criterion_by_key.items()}
+        self._has_magnitudes = any(isinstance(one, Magnitude) for one in self._scale_of.values())
         self._order = {criterion.key: n for n, criterion in enumerate(self.config.criteria)}
         self._excluded = _find_exclusions(study)
-        groups = Item.objects.filter(study=study).values("group").annotate(n=Count("id"))
+        groups = Item.objects.filter(study=study).order_by().values("group").annotate(n=Count("id"))
         # alone in its group an item is always in the first place: only others are counted
         self._groups = set(groups.filter(n__gt=1).values_list("group", flat=True))
-        # of the annotation at hand: several ratings of it ask in turn
-        self._standard: tuple[int | None, int | None] = (None, None)
         self._trials: Counter[int] = Counter()
         self._places: Counter[tuple[int, str]] = Counter()
 
-    def read_ratings(self) -> Iterator[list[Cells]]:
-        """Rows of ratings.csv: by annotation, then criterion, then output as uploaded."""
-        for page, annotation, shared in self._read():
-            outputs = page.outputs.get(annotation.item_id, {})
-            yield [
-                shared | self._rate(rating, annotation, outputs)
-                for rating in self._sort(page.ratings.get(annotation.id, ()))
-            ]
+    def read_ratings(self) -> Iterator[tuple[Cells, list[Cells]]]:
+        """Rows of ratings.csv: for each annotation what its rows share, and what is their own.
 
-    def read_annotations(self) -> Iterator[list[Cells]]:
+        They stand by annotation, then criterion, then output as uploaded.
+        """
+        for page, annotation, shared in self._read():
+            if ratings := page.ratings.get(annotation.id):
+                yield shared, self._rate_all(ratings, annotation, page)
+
+    def read_annotations(self) -> Iterator[tuple[Cells, list[Cells]]]:
         """Rows of annotations.csv, in the order in which annotations were first saved."""
         for page, annotation, shared in self._read():
-            outputs = page.outputs.get(annotation.item_id, {})
+            outputs = page.by_item.get(annotation.item_id, {})
             shown = [outputs[place].id for place in annotation.order_shown if place in outputs]
             is_reported = annotation.outcome == Annotation.Outcome.REPORTED
             shared |= {
@@ -85,7 +101,7 @@ class Tables:
                 "order_shown": " ".join(str(pk) for pk in shown),
                 "ratings": len(page.ratings.get(annotation.id, ())),
             }
-            yield [shared]
+            yield shared, [{}]
 
     # reading
 
@@ -101,24 +117,20 @@ class Tables:
                     yield page, annotation, self._share(annotation, page) | counted
 
     def _read_pages(self) -> Iterator[_Page]:
-        last = 0
-        while True:
-            rows = list(
-                Annotation.objects.filter(study=self.study, id__gt=last, id__lte=self.last)
-                .order_by("id")
-                .values_list(*_FIELDS, named=True)[:PAGE]
-            )
-            if not rows:
-                return
-            last = rows[-1].id
-            yield _fetch_page(rows)
+        found = Annotation.objects.filter(study=self.study).order_by("id")
+        rows = iter(found.values_list(*_FIELDS, named=True).iterator(chunk_size=PAGE))
+        while annotations := list(islice(rows, PAGE)):
+            yield _fetch_page(self.study, annotations)
 
     def _find_options(self) -> dict[int | None, dict[str, Any]]:
         """The options that participants rated under, by version; None: before the launch."""
-        versions = StudyVersion.objects.filter(study=self.study).values_list(
-            "number", "content__options"
-        )
-        return {None: self.config.default_options | self.study.options, **dict(versions)}
+        (options,) = Study.objects.filter(pk=self.study.pk).values_list("options", flat=True)
+        found: dict[int | None, dict[str, Any]] = {None: self.config.default_options | options}
+        versions = StudyVersion.objects.filter(study=self.study)
+        for pk, number, given in versions.values_list("id", "number", "content__options"):
+            self._versions[pk] = number
+            found[pk] = given
+        return found
 
     def _count(self, annotation: Any) -> Cells:
         """Running numbers, counted over all annotations, also over those left out of the file."""
@@ -139,7 +151,7 @@ class Tables:
         ]
         return {
             "study": self._study_id,
-            "version": annotation.version__number,
+            "version": self._versions.get(annotation.version_id),
             "batch": annotation.item__batch_id,
             "item": annotation.item__key,
             "group": annotation.item__group,
@@ -164,48 +176,59 @@ class Tables:
             "active_seconds": None if annotation.active_ms is None else annotation.active_ms / 1000,
         }
 
-    def _sort(self, ratings: Sequence[Any]) -> list[Any]:
-        last = len(self._order)
-        return sorted(
-            ratings,
-            key=lambda one: (
-                self._order.get(one.criterion, last), one.criterion, one.output__position or 0
-            ),
-        )  # fmt: skip
+    def _rate_all(self, ratings: list[Any], annotation: Any, page: _Page) -> list[Cells]:
+        if len(ratings) > 1:
+            last = len(self._order)
+            ratings.sort(
+                key=lambda one: (
+                    self._order.get(one.criterion, last),
+                    one.criterion,
+                    page.outputs[one.output_id].position if one.output_id else 0,
+                )
+            )
+        standard = self._find_standard(annotation)
+        return [self._rate(rating, annotation, page, standard) for rating in ratings]
 
-    def _rate(self, rating: Any, annotation: Any, outputs: dict[int, Any]) -> Cells:
-        criterion = self.config.criterion_by_key.get(rating.criterion)
-        cells = {
-            **self._scales.get(rating.criterion, _NO_SCALE),
-            "criterion": rating.criterion,
-            "value": rating.value,
-            "label": criterion and criterion.scale.label_of(rating.value),
-            "value_typed": rating.value_typed,
-        }
-        if criterion and isinstance(criterion.scale, Preference):
-            return cells | _NO_OUTPUT | _compare(rating, annotation, outputs)
-        shown = annotation.order_shown
-        position = rating.output__position
-        standard = self._find_standard(annotation, criterion)
-        return {
-            **cells,
-            **_NO_PREFERENCE,
-            "system": rating.output__system__name,
-            "output_id": rating.output_id,
-            "place": shown.index(position) + 1 if position in shown else None,
-            "standard": standard,
-            "log_ratio": None if standard is None else log(rating.value / standard),
-        }
+    def _rate(self, rating: Any, annotation: Any, page: _Page, standard: int | None) -> Cells:
+        cells = self._scales.get(rating.criterion, _EMPTY_RATING).copy()
+        cells["criterion"] = rating.criterion
+        cells["value"] = value = rating.value
+        cells["value_typed"] = rating.value_typed
+        output = page.outputs.get(rating.output_id)
+        scale = self._scale_of.get(rating.criterion)
+        if scale:
+            cells["label"] = scale.label_of(value)
+        if isinstance(scale, Preference):
+            return cells | self._compare(output, annotation, page.by_item[annotation.item_id])
+        if output is not None:
+            cells["system"] = self._systems[output.system_id]
+            cells["output_id"] = output.id
+            if output.position in annotation.order_shown:
+                cells["place"] = annotation.order_shown.index(output.position) + 1
+        if standard is not None and isinstance(scale, Magnitude):
+            cells["standard"] = standard
+            cells["log_ratio"] = log(value / standard)
+        return cells
 
-    def _find_standard(self, annotation: Any, criterion: Criterion | None) -> int | None:
-        """What the ratings of this annotation relate to, where their scale has a standard."""
-        if not (criterion and isinstance(criterion.scale, Magnitude)):
+    def _find_standard(self, annotation: Any) -> int | None:
+        """What the magnitudes of this annotation relate to, if anything."""
+        if not self._has_magnitudes:
             return None
-        if self._standard[0] != annotation.id:
-            options = self._options[annotation.version__number]
-            score = self.config.standard_score(options, annotation.item__inputs)
-            self._standard = annotation.id, score
-        return self._standard[1]
+        options = self._options[annotation.version_id]
+        return self.config.standard_score(options, annotation.item__inputs)
+
+    def _compare(self, preferred: Any, annotation: Any, outputs: dict[int, Any]) -> Cells:
+        """A preference in terms of systems, never of sides."""
+        names = sorted(self._systems[output.system_id] or "" for output in outputs.values())
+        name = preferred and self._systems[preferred.system_id]
+        first = outputs.get(annotation.order_shown[0]) if annotation.order_shown else None
+        return {
+            "system_1": names[0],
+            "system_2": names[-1],
+            "preferred": name,
+            "outcome": "tie" if preferred is None else "1" if name == names[0] else "2",
+            "shown_first": first and self._systems[first.system_id],
+        }
 
 
 def _describe_scale(criterion: Criterion) -> Cells:
@@ -213,40 +236,22 @@ def _describe_scale(criterion: Criterion) -> Cells:
     return {"scale": scale.kind, "scale_min": scale.minimum, "scale_max": scale.maximum}
 
 
-_NO_SCALE: Cells = dict.fromkeys(["scale", "scale_min", "scale_max"])
-_NO_PREFERENCE: Cells = dict.fromkeys(
-    ["system_1", "system_2", "preferred", "outcome", "shown_first"]
-)
-_NO_OUTPUT: Cells = dict.fromkeys(["system", "output_id", "place", "standard", "log_ratio"])
-
-
-def _compare(rating: Any, annotation: Any, outputs: dict[int, Any]) -> Cells:
-    """A preference in terms of systems, never of sides."""
-    names = sorted(output.system__name or "" for output in outputs.values())
-    preferred = rating.output__system__name
-    first = outputs.get(annotation.order_shown[0]) if annotation.order_shown else None
-    return {
-        "system_1": names[0],
-        "system_2": names[-1],
-        "preferred": preferred,
-        "outcome": "tie" if rating.output_id is None else "1" if preferred == names[0] else "2",
-        "shown_first": first and first.system__name,
-    }
-
-
-def _fetch_page(rows: list[Any]) -> _Page:
-    ids = [row.id for row in rows]
-    page = _Page(rows)
-    outputs = Output.objects.filter(item__in={row.item_id for row in rows})
-    for output in outputs.values_list("id", "item_id", "position", "system__name", named=True):
-        page.outputs.setdefault(output.item_id, {})[output.position] = output
-    ratings = Rating.objects.filter(annotation__in=ids).order_by("id")
+def _fetch_page(study: Study, annotations: list[Any]) -> _Page:
+    page = _Page(annotations)
+    # a range, not a list of ids: a thousand parameters take longer than what they find
+    own = Annotation.objects.filter(
+        study=study, id__gte=annotations[0].id, id__lte=annotations[-1].id
+    ).order_by()
+    outputs = Output.objects.filter(item__in=own.values("item_id")).order_by()
+    for output in outputs.values_list("id", "item_id", "position", "system_id", named=True):
+        page.outputs[output.id] = output
+        page.by_item.setdefault(output.item_id, {})[output.position] = output
+    ratings = Rating.objects.filter(annotation__in=own.values("id")).order_by()
     for rating in ratings.values_list(
-        "annotation_id", "criterion", "value", "value_typed", "output_id",
-        "output__position", "output__system__name", named=True,
-    ):  # fmt: skip
+        "annotation_id", "criterion", "value", "value_typed", "output_id", named=True
+    ):
         page.ratings.setdefault(rating.annotation_id, []).append(rating)
-    revisions = Revision.objects.filter(annotation__in=ids).order_by()
+    revisions = Revision.objects.filter(annotation__in=own.values("id")).order_by()
     page.revisions = dict(revisions.values_list("annotation").annotate(n=Count("id")))
     return page
 

@@ -1,0 +1,131 @@
+"""An exported file is of one moment, whatever happens while it is read or sent."""
+
+import threading
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from evalsite.annotation.dealing import claim_set
+from evalsite.annotation.leaving import withdraw
+from evalsite.annotation.models import Annotation, Rating, Revision
+from evalsite.exchange import tables
+from evalsite.exchange.cut import consistent_cut
+from evalsite.exchange.exporting import Choice, stream_file
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.models import Item, Study
+from tests.exports import export
+from tests.factories import answer_item, launch, make_annotator, make_study
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def meanwhile(change: Callable[[], Any]) -> None:
+    """The change is committed, through another connection."""
+
+    def run() -> None:
+        change()
+        connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(timeout=60)
+    assert not thread.is_alive()
+
+
+def answer_two(study: Study) -> tuple[Participant, ItemSet]:
+    """Somebody has answered two of three items, with 100 each."""
+    me = make_annotator(study)
+    item_set = claim_set(me)
+    assert item_set is not None
+    for pk in item_set.item_ids[:2]:
+        answer_item(me, Item.objects.get(pk=pk), item_set=item_set, score=100)
+    return me, item_set
+
+
+@pytest.fixture
+def study(monkeypatch: pytest.MonkeyPatch) -> Study:
+    # a page for each annotation: what belongs to the second is asked for after the first is given
+    monkeypatch.setattr(tables, "PAGE", 1)
+    return launch(make_study(items=3, k=2, set_size=3))
+
+
+def change_all(me: Participant, item_set: ItemSet) -> None:
+    """One answer is changed and one is added; somebody else withdraws theirs."""
+    items = [Item.objects.get(pk=pk) for pk in item_set.item_ids]
+    answer_item(me, items[1], item_set=item_set, score=7)
+    answer_item(me, items[2], item_set=item_set, score=8)
+    withdraw(participant=Participant.objects.exclude(pk=me.pk).get(), is_kept=False)
+
+
+def test_revision_addition_and_withdrawal_while_the_rows_are_read_are_not_in_them(
+    study: Study,
+) -> None:
+    me, item_set = answer_two(study)
+    answer_two(study)
+
+    with consistent_cut():
+        found = tables.Tables(study).read_ratings()
+        first = next(found)
+        meanwhile(lambda: change_all(me, item_set))
+        rows = [row for _, own in chain([first], found) for row in own]
+
+    assert [row["value"] for row in rows] == [100] * 12
+    assert Revision.objects.exists()
+    assert Rating.objects.filter(value=8).exists()
+    assert Annotation.objects.filter(status="withdrawn").count() == 2
+
+
+def test_what_happens_while_the_file_is_sent_is_not_in_it(study: Study) -> None:
+    me, item_set = answer_two(study)
+    answer_two(study)
+    before = export(study)
+
+    stream = stream_file(study, Choice(file="ratings"), by="a test")
+    change_all(me, item_set)
+
+    assert b"".join(stream) == before
+    assert export(study) != before
+
+
+def test_nothing_is_held_open_while_the_file_is_sent(study: Study) -> None:
+    answer_two(study)
+
+    stream = stream_file(study, Choice(file="ratings"), by="a test")
+
+    assert next(stream)
+    assert not connection.in_atomic_block
+    with connection.cursor() as cursor:
+        # refused inside a transaction, by either database
+        cursor.execute("VACUUM")
+
+
+def test_spooled_file_has_no_name_on_the_disk(study: Study) -> None:
+    answer_two(study)
+    before = set(settings.DATA_DIR.iterdir())
+
+    stream = stream_file(study, Choice(file="ratings"), by="a test")
+
+    assert next(stream)
+    assert {path.name for path in set(settings.DATA_DIR.iterdir()) - before} <= {
+        "test.sqlite3-wal",
+        "test.sqlite3-shm",
+    }
+
+
+def test_reader_takes_no_lock_that_a_writer_waits_for(study: Study) -> None:
+    me, item_set = answer_two(study)
+
+    with consistent_cut():
+        assert Annotation.objects.count() == 2
+        meanwhile(
+            lambda: answer_item(
+                me, Item.objects.get(pk=item_set.item_ids[2]), item_set=item_set, score=9
+            )
+        )
+        assert Annotation.objects.count() == 2
+
+    assert Annotation.objects.count() == 3
