@@ -48,8 +48,8 @@ def press_launch(client, study: Study):
     [
         ({"items": 0}, "There are no items yet."),
         ({"consent": "  "}, "There is no consent text."),
-        ({"consent": "Pay: [REPLACE: how much]"}, "1 in the consent text"),
-        ({"summary": "[REPLACE: a] and [REPLACE: b]"}, "2 in the summary"),
+        ({"consent": "Pay: [REPLACE: how much]"}, "There is 1 in the consent text"),
+        ({"summary": "[REPLACE: a] and [REPLACE: b]"}, "There are 2 in the summary"),
         ({"title": "[REPLACE: title]"}, "1 in the title"),
         ({"contact_email": ""}, "Enter an email address"),
         ({"options": {"standard_score": 0}}, "must be 1 or more"),
@@ -209,6 +209,28 @@ def test_launch_that_runs_is_not_started_again(db):
         restart_launch(study=study, by=owner)
 
 
+def test_study_is_called_launching_while_the_launch_runs(staff_client):
+    study = make_study()
+    launch_study(study=study, by=study.memberships.get().user)
+
+    page = staff_client.get(url("study-launch", study))
+
+    assert "<b>launching</b>" in page.text
+    assert ">launching</td>" in staff_client.get(reverse("admin:index")).text
+
+
+def test_launch_says_what_is_final_and_that_no_pilot_was_taken(staff_client):
+    study = make_study()
+    before = staff_client.get(url("study-launch", study)).text
+    staff_client.post(url("study-pilot-take", study))
+
+    after = staff_client.get(url("study-launch", study)).text
+
+    assert "This can't be undone" in before
+    assert "Nobody has taken a pilot yet." in before
+    assert "Nobody has taken a pilot yet." not in after
+
+
 # --- pause, resume, close --------------------------------------------------------------------
 
 
@@ -247,6 +269,24 @@ def test_closed_study_says_so_and_offers_no_button(staff_client, live_study):
 
     assert "The study is closed since" in page.text
     assert "Pause" not in page.text
+
+
+@pytest.mark.parametrize("button", ["study-pause", "study-close"])
+def test_sharing_says_once_that_the_link_gives_no_new_work(staff_client, live_study, button):
+    page = staff_client.post(url(button, live_study), follow=True)
+
+    assert page.text.count("no new work") == 1
+    assert "can take part" not in page.text
+
+
+def test_closed_study_is_not_piloted(staff_client, live_study):
+    staff_client.post(url("study-close", live_study))
+
+    page = staff_client.get(url("study-pilot", live_study))
+    staff_client.post(url("study-pilot-take", live_study))
+
+    assert url("study-pilot-take", live_study) not in page.text
+    assert not live_study.participants.exists()
 
 
 @pytest.mark.parametrize("service", [pause_study, resume_study, close_study])

@@ -403,6 +403,17 @@ def test_pilot_leads_to_the_pages_of_participants(staff_client):
     assert Client().get(response.url, follow=True).status_code == 200
 
 
+def test_practice_is_not_among_the_answers_of_a_pilot(staff_client):
+    study = make_study(items=1)
+    me = make_participant(study, is_pilot=True)
+    answer(study, study.items.practice().first(), by=me, status="pilot")
+    answer(study, study.items.main().first(), by=me, status="pilot")
+
+    [pilot] = staff_client.get(url("study-pilot", study)).context["pilots"]
+
+    assert pilot.given == 1
+
+
 def test_pilot_needs_an_item(staff_client):
     study = make_study(items=0)
 

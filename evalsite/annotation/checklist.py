@@ -58,7 +58,10 @@ def _check_placeholders(study: Study) -> Check:
     places = [f"{count} in the {_NAMES.get(name, name)}" for name, count in counts.items() if count]
     problem = ""
     if places:
-        problem = f"Put your own words in place of every [REPLACE: …]. There are {list_of(places)}."
+        verb = "is" if sum(counts.values()) == 1 else "are"
+        problem = (
+            f"Put your own words in place of every [REPLACE: …]. There {verb} {list_of(places)}."
+        )
     return Check(label="No placeholder is left in the texts", problem=problem)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Q
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -41,8 +41,10 @@ PAGE = 50
 
 @require_safe
 def show_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
+    is_answer = ~Q(annotations__item__kind=Item.Kind.PRACTICE)
     pilots = study.participants.filter(is_pilot=True).annotate(
-        given=Count("annotations"), last=Max("annotations__submitted_at")
+        given=Count("annotations", filter=is_answer),
+        last=Max("annotations__submitted_at", filter=is_answer),
     )
     return TemplateResponse(
         request,
@@ -82,6 +84,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
             "job": job,
             "can_restart": job is not None and (not job.is_open or job.is_stale),
             "checks": [(check, study_url(check.url_name, study)) for check in checks],
+            "has_pilot": study.participants.filter(is_pilot=True).exists(),
             "is_ready": all(check.is_met for check in checks),
             "is_owner": has_role(request, study, Membership.Role.OWNER),
         },
@@ -216,7 +219,7 @@ study_views = [
     StudyView(
         path="pause/",
         name="study-pause",
-        view=_steer(pause_study, "Paused. Nobody gets new work; work in hand may be finished."),
+        view=_steer(pause_study, "Paused."),
         role=_OWNER,
     ),
     StudyView(
@@ -235,7 +238,7 @@ study_views = [
     StudyView(
         path="close/now/",
         name="study-close",
-        view=_steer(close_study, "Closed. Nobody gets new work any more."),
+        view=_steer(close_study, "Closed."),
         role=_OWNER,
     ),
 ]

@@ -50,7 +50,7 @@ def change_settings(
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if not changed:
         return current
-    if current.version_id is not None:
+    if current.version is not None:
         _refuse_after_launch(current.version, changed, values, is_new_version)
     for name in changed:
         setattr(current, name, values[name])

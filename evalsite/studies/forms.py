@@ -77,7 +77,7 @@ def _needed_columns(config: ProtocolConfig) -> str:
 def _use_our_words(fields: Iterable[forms.Field]) -> None:
     """What is wrong is said in these words, and nothing that is typed or pasted is cut."""
     for field in fields:
-        field.error_messages = _IN_OUR_WORDS | field.error_messages
+        field.error_messages = {**_IN_OUR_WORDS, **field.error_messages}
         # a browser cuts at this length without a word; the server refuses and says why
         field.widget.attrs.pop("maxlength", None)
 
@@ -206,7 +206,7 @@ class SettingsForm(forms.ModelForm):
             least = _LEAST.get(name) or next(
                 (
                     one.limit_value
-                    for one in self.Meta.model._meta.get_field(name).validators
+                    for one in getattr(self.Meta.model, name).field.validators
                     if isinstance(one, MinValueValidator) and one.limit_value > 0
                 ),
                 None,
