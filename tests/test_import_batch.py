@@ -13,7 +13,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from evalsite.annotation.models import Draft
+from evalsite.annotation.dealing import deal_pilot_set
+from evalsite.annotation.models import Annotation, Draft
 from evalsite.audit.models import AuditEntry
 from evalsite.exchange import storing
 from evalsite.exchange.checking import check_file
@@ -21,6 +22,7 @@ from evalsite.exchange.importing import find_same_file, import_batch, import_fil
 from evalsite.exchange.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Batch, Item
+from tests.factories import answer_item, make_annotator
 from tests.uploads import GOOD
 
 
@@ -193,6 +195,21 @@ def test_batch_that_somebody_works_on_cannot_be_undone(
 
     with pytest.raises(ValidationError, match="worked on items"):
         undo_batch(batch=batch, by=None)
+
+
+def test_pilot_answers_go_with_a_batch_that_is_undone(study: Any) -> None:
+    batch = load(study)
+    me = make_annotator(study, is_pilot=True)
+    item_set = deal_pilot_set(me)
+    item = batch.items.get()  # type: ignore[attr-defined]
+    answer_item(me, item, item_set=item_set)
+    Draft.objects.create(study=study, item=item, participant=me)
+
+    undo_batch(batch=batch, by=None)
+
+    assert not Annotation.objects.filter(item__kind="main").exists()
+    assert not study.item_sets.exists()
+    assert AuditEntry.objects.get(action="batch undone").detail["pilot_answers"] == 1
 
 
 # --- the command ------------------------------------------------------------------------

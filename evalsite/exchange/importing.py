@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.pilot import discard_pilots
 from evalsite.audit.models import AuditEntry
 from evalsite.exchange.checking import Checked, check_file
 from evalsite.exchange.models import Upload
@@ -94,11 +95,15 @@ def hash_file(path: Path) -> str:
 
 
 def undo_batch(*, batch: Batch, by: Any) -> None:
-    """The batch was never there, but for the log; refused once anybody may have seen it."""
+    """The batch was never there, but for the log; refused once participants may have seen it.
+
+    What pilots have answered goes with it: finding such faults is what they are for.
+    """
     study = batch.study
     with transaction.atomic():
-        _check_unseen(batch)
         check_open_for_items(study)
+        pilots = discard_pilots(study)
+        _check_unseen(batch)
         items = Item.objects.filter(batch=batch)
         counts = {"items": items.count(), "rows": batch.rows}
         while ids := list(items.values_list("pk", flat=True)[:_CHUNK]):
@@ -110,6 +115,7 @@ def undo_batch(*, batch: Batch, by: Any) -> None:
             study_id=study.pk,
             batch=str(batch.pk),
             sha256=batch.sha256,
+            pilot_answers=pilots,
             **counts,
         )
         batch.delete()
@@ -134,6 +140,5 @@ def _check_unseen(batch: Batch) -> None:
     for model in (Slot, Annotation, Draft):
         if model.objects.filter(item__batch=batch).exists():
             raise ValidationError(
-                "Somebody has worked on items of this batch already, perhaps in a pilot. "
-                "It can't be undone any more."
+                "Somebody has worked on items of this batch already. It can't be undone any more."
             )

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
+from evalsite.annotation.pilot import pilot_answers
 from evalsite.exchange.checking import Checked, check_file
 from evalsite.exchange.exporting import guard_cell, write_rows
 from evalsite.exchange.forms import MappingForm, UploadForm
@@ -185,7 +186,8 @@ def import_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpRe
 def confirm_undo(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
     batch = get_object_or_404(Batch, study=study, pk=batch_id)
     items = batch.items.count()
-    return TemplateResponse(request, "exchange/undo.html", {"batch": batch, "items": items})
+    context = {"batch": batch, "items": items, "pilots": pilot_answers(study).count()}
+    return TemplateResponse(request, "exchange/undo.html", context)
 
 
 @require_POST
