@@ -146,8 +146,8 @@ class Tables:
 
     def _share(self, annotation: Any, page: _Page) -> Cells:
         reasons = [
-            *self._excluded["participant", annotation.participant_id],
-            *self._excluded["annotation", annotation.id],
+            *self._excluded.get(("participant", annotation.participant_id), ()),
+            *self._excluded.get(("annotation", annotation.id), ()),
         ]
         return {
             "study": self._study_id,
@@ -256,7 +256,7 @@ def _fetch_page(study: Study, annotations: list[Any]) -> _Page:
     return page
 
 
-def _find_exclusions(study: Study) -> defaultdict[tuple[str, int], list[str]]:
+def _find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
     """Reasons of the standing exclusions, by what they leave out."""
     found: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
     standing = Exclusion.objects.standing().filter(study=study).order_by("id")
@@ -265,7 +265,8 @@ def _find_exclusions(study: Study) -> defaultdict[tuple[str, int], list[str]]:
     ):
         key = ("participant", participant) if participant else ("annotation", annotation)
         found[key].append(reason)
-    return found
+    # a plain dict: looking up the others must not add a list for each annotation
+    return dict(found)
 
 
 def _say(flag: bool) -> str:
