@@ -10,7 +10,14 @@ from tests.factories import launch, make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-DRAFT = ("study-overview", "study-settings", "study-pilot", "study-launch", "study-monitor")
+DRAFT = (
+    "study-overview",
+    "study-settings",
+    "study-pilot",
+    "study-launch",
+    "study-monitor",
+    "study-people",
+)
 LIVE = ("study-overview", "study-settings", "study-sharing", "study-close-confirm")
 
 
