@@ -214,7 +214,10 @@ def test_sum_of_a_study_without_pay_ends_with_its_hours(db):
 def test_sum_has_a_set_for_each_of_the_k_people_however_large_a_set_is(db):
     study = make_study(items=0, k=3, set_size=500)
 
+    set_of_all = make_study(items=0, k=3, set_size=100)
+
     assert "= 300 answers = 3 sets" in describe_work(study, items=100)
+    assert describe_work(study, items=100) == describe_work(set_of_all, items=100)
 
 
 def test_sum_of_a_study_without_items_says_to_upload_them(db):

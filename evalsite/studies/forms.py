@@ -123,7 +123,7 @@ class SettingsForm(forms.ModelForm):
         error_messages={"invalid": "Enter a link that begins with https://"},
         help_text=(
             "Where people go when they have finished, such as their crowd platform. Write {code} "
-            "where the link needs the code: each person's own code takes its place."
+            "where the link needs the completion code: it is put in its place."
         ),
     )
 

@@ -71,9 +71,12 @@ class Estimate:
 
 def minutes_per_set(study: Study) -> int:
     """How long a set takes, in whole minutes: as the study says, or as its protocol expects."""
-    expected = study.set_size * study.config.minutes_per_item
+    return study.minutes_per_set or _expected_minutes(study, study.set_size)
+
+
+def _expected_minutes(study: Study, items: int) -> int:
     # rounded first: 10 times 1.1 is a little more than 11 in binary
-    return study.minutes_per_set or max(1, ceil(round(expected, 6)))
+    return max(1, ceil(round(items * study.config.minutes_per_item, 6)))
 
 
 def hourly_pay(study: Study) -> Decimal | None:
@@ -93,11 +96,13 @@ def estimate_work(study: Study, items: int) -> Estimate:
     answers = items * study.k
     sets = count_sets(study, items)
     pay = study.pay_per_set
+    # a set holds no more items than there are
+    minutes = study.minutes_per_set or _expected_minutes(study, min(items, study.set_size))
     return Estimate(
         items=items,
         answers=answers,
         sets=sets,
-        hours=sets * minutes_per_set(study) / 60,
+        hours=sets * minutes / 60,
         cost=None if pay is None else sets * pay,
         hourly=hourly_pay(study),
     )
