@@ -249,6 +249,21 @@ def test_groups_clusters_and_kinds_are_taken_and_checked(check: Check) -> None:
     assert "needs a right answer" in told(none)[0]
 
 
+@pytest.mark.parametrize("kind", ["gold", "attention"])
+def test_items_that_nothing_hands_out_yet_are_remarked_on(check: Check, kind: str) -> None:
+    header = "item,kind,mr,system,output,gold_informativeness"
+    rows = [f"m{n},{kind},x,{name},{name} text,1<2" for n in "12" for name in ("a1", "b1", "c1")]
+
+    waiting = check("\n".join([header, *rows]))
+    handed_out = check("\n".join([header, *rows]).replace(f",{kind},", ",practice,"))
+
+    (remark,) = waiting.remarks
+    assert remark.message == f"Items of kind {kind}, which are kept but not handed out yet"
+    assert (remark.count, remark.places[0]) == (2, "line 2 (record 1), kind")
+    assert not waiting.faults
+    assert not handed_out.remarks
+
+
 def test_mapping_of_the_researcher_wins_over_the_guess(check: Check) -> None:
     content = GOOD.replace("output", "words").replace("mr", "meaning")
 

@@ -1,6 +1,5 @@
 """Rows put together to items, and checked against their protocol and their study."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -20,12 +19,14 @@ from evalsite.exchange.reading import Row
 from evalsite.exchange.remarks import Remarks, SystemNames, find_missing_systems
 from evalsite.exchange.rows import OutputCells, RowValues, check_cells, split_row
 from evalsite.exchange.values import CheckedItem, CheckedOutput, name_group
+from evalsite.fields import WHOLE_NUMBER
 from evalsite.protocol import InputColumn
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item, Study
 
-_WHOLE = re.compile(r"[1-9][0-9]{0,5}")
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
+# their answers are known, but nothing hands them out so far
+_WAITING = (Item.Kind.GOLD, Item.Kind.ATTENTION)
 _FLAG = {"": False, "no": False, "yes": True}
 
 
@@ -152,7 +153,7 @@ class ItemChecker:
                     self._fault(problem, values, name)
                 continue
             text = values.shared[column.name]
-            if column.kind == "whole number" and not _WHOLE.fullmatch(text):
+            if column.kind == "whole number" and not WHOLE_NUMBER.fullmatch(text):
                 message = f"“{text[:20]}” must be a whole number from 1 to 999999, in plain digits."
                 self._fault(message, values, name)
             self.remarks.check_text(text, values.line, values.record, name)
@@ -315,7 +316,7 @@ class ItemChecker:
             except ValidationError as error:
                 message = " ".join(error.messages).removeprefix(f"{field_name}: ")
                 self._fault(message, first, self._column(field_name))
-        if kind in (Item.Kind.GOLD, Item.Kind.ATTENTION) and not gold:
+        if kind in _WAITING and not gold:
             message = f"An item of kind {kind} needs a right answer in a gold column."
             self._fault(message, first, self._column("kind"))
         if why := first.shared.get("gold_why", ""):
@@ -330,6 +331,9 @@ class ItemChecker:
             if any(systems.stand_in(text) for text in (*texts, *item.inputs.values())):
                 message = "Items whose texts name a system, which tells participants what they rate"
                 self.remarks.add(message, item.line, item.record)
+            if item.kind in _WAITING:
+                message = f"Items of kind {item.kind}, which are kept but not handed out yet"
+                self.remarks.add(message, item.line, item.record, self._column("kind"))
         self.remarks.extend(
             find_missing_systems(
                 (item.group, [output.system for output in item.outputs]) for item in items
