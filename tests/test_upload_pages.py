@@ -169,6 +169,24 @@ def test_upload_nobody_decided_on_for_a_day_is_gone_with_the_next(study: Study) 
     assert [upload.file_name for upload in Upload.objects.all()] == ["new.csv"]
 
 
+@pytest.mark.parametrize("name", ["upload-import", "upload-cancel"])
+def test_upload_nobody_decided_on_is_gone_with_the_next_decision(
+    staff_client: Client, study: Study, name: str
+) -> None:
+    old = keep_upload(study=study, file_name="old.csv", chunks=[b"x"], by=None)
+    young = keep_upload(study=study, file_name="young.csv", chunks=[GOOD.encode()], by=None)
+    long_ago = timezone.now() - timedelta(days=2)
+    Upload.objects.filter(pk=old.pk).update(created_at=long_ago)
+
+    staff_client.get(address("batch-list", study))
+    is_kept = old.path.exists()  # looking at pages changes nothing
+    staff_client.post(address(name, study, young.pk))
+
+    assert is_kept
+    assert not old.path.exists()
+    assert not Upload.objects.filter(pk=old.pk).exists()
+
+
 def test_bad_38_aborted_upload_leaves_no_bytes(study: Study) -> None:
     def break_off() -> Any:
         yield b"half"

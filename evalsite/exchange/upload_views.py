@@ -22,7 +22,7 @@ from evalsite.exchange.listing import list_items, summarise_batches
 from evalsite.exchange.models import Upload
 from evalsite.exchange.previews import preview_items
 from evalsite.exchange.samples import write_template
-from evalsite.exchange.uploads import drop_upload, forget_bytes, keep_upload
+from evalsite.exchange.uploads import drop_upload, forget_bytes, keep_upload, prune_uploads
 from evalsite.studies.models import Batch, Membership, Study
 from evalsite.studies.pages import has_role
 
@@ -89,7 +89,7 @@ def _show_items(
 
 @require_safe
 def show_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
-    """What would be imported, and every fault; nothing is stored by looking."""
+    """What would be imported, and every fault; looking changes nothing."""
     upload = _get_upload(study, upload_id)
     if upload.batch_id:
         return redirect("admin:batch-list", study.pk)
@@ -151,6 +151,7 @@ def cancel_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpRe
     if upload.batch_id is None:
         drop_upload(upload)
         messages.success(request, "Nothing was imported.")
+    prune_uploads()
     return redirect("admin:batch-list", study.pk)
 
 
@@ -175,6 +176,7 @@ def import_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpRe
         messages.error(request, " ".join(error.messages))
         return redirect("admin:upload-preview", study.pk, upload.pk)
     forget_bytes(upload)
+    prune_uploads()
     messages.success(request, f"Imported {batch.rows:,} rows.")
     return redirect("admin:batch-list", study.pk)
 
@@ -199,6 +201,7 @@ def undo(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase
         messages.error(request, " ".join(error.messages))
     else:
         messages.success(request, f"The items of {batch.file_name} are gone.")
+    prune_uploads()
     return redirect("admin:batch-list", study.pk)
 
 

@@ -56,7 +56,7 @@ def forget_bytes(upload: Upload) -> None:
 
 
 def prune_uploads() -> None:
-    """Nothing that nobody decided on for a day is kept."""
+    """What nobody decided on for a day is gone. Called by what changes uploads or batches."""
     for upload in Upload.objects.filter(created_at__lt=now() - KEEP_FOR):
         drop_upload(upload)
 
