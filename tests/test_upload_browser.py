@@ -8,9 +8,9 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from evalsite.studies.models import Study
-from tests.browsing import Watch, find_faults
-from tests.factories import make_study, make_user
+from evalsite.studies.models import Item, Output, Study
+from tests.browsing import Watch, find_faults, take_a_set
+from tests.factories import launch, make_study, make_user
 from tests.test_staff_browser import sign_in
 from tests.uploads import GOOD
 
@@ -98,6 +98,49 @@ def test_preview_stands_in_its_frame_with_the_participants_style(
         "body => [...body.ownerDocument.styleSheets].map(sheet => sheet.href)"
     )
     assert [style.endswith("evalsite.css") for style in styles] == [True]
+
+
+def test_one_item_of_the_preview_needs_no_scrolling_at_1280_pixels(
+    page: Page, live_server: Any, tmp_path: Path
+) -> None:
+    user = make_user()
+    sign_in(page, live_server, user)
+    study = make_study(items=0, by=user)
+
+    content = study.config.example_batch.read_text(encoding="utf-8")
+    upload(page, live_server.url, study, tmp_path / "a.csv", content)
+
+    whole = page.frame_locator("iframe[title='Item 1 as annotators will see it']").locator("html")
+    whole.wait_for()
+    heights = whole.evaluate("one => [one.scrollHeight, one.clientHeight]")
+    assert heights[0] <= heights[1], heights
+
+
+# how the text of an element is kept apart from what stands beside it
+ISOLATION = """element => {
+  const style = getComputedStyle(element);
+  return [element.dir, style.unicodeBidi, style.display];
+}"""
+
+
+def test_bad_24_direction_of_a_text_ends_with_it_on_the_rating_page(
+    page: Page, live_server: Any
+) -> None:
+    study = launch(make_study(items=1, set_size=1))
+    text = "left \u202eoverride never closed \u2067 and isolate שלום"
+    Output.objects.filter(item__study=study).update(text=text)
+    Item.objects.filter(study=study).update(inputs={"mr": text})
+
+    take_a_set(page, live_server.url, study)
+
+    shown = page.get_by_text("override never closed")
+    assert shown.count() == 4
+    assert shown.evaluate_all(f"all => all.map({ISOLATION})") == [["auto", "isolate", "block"]] * 4
+    # the label and the box after the text read from the left, as everything else
+    directions = page.locator(".specimen label, .specimen input, .actions button").evaluate_all(
+        "all => [...new Set(all.map(one => getComputedStyle(one).direction))]"
+    )
+    assert directions == ["ltr"]
 
 
 def test_ratings_are_downloaded_by_their_button(page: Page, live_server: Any) -> None:
