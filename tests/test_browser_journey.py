@@ -96,7 +96,7 @@ def test_the_whole_way_can_be_gone_without_scripts(browser, live_server, study):
     page.fill(BOX.format(2), "100")
     page.fill(BOX.format(3), "90")
     follow(page, MAIN)
-    assert page.url.endswith("/items/2/?was=saved")
+    assert page.url.endswith("/items/2/?was=saved#main")
     fill_scores(page, 1, 2, 3)
     with page.expect_navigation():
         # means the main button, not Back that stands before it
