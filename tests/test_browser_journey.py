@@ -249,7 +249,7 @@ def test_keys_open_their_list_and_can_be_switched_off(page, live_server, study):
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Keys")).to_be_focused()
     page.keyboard.press("x")
-    page.wait_for_url("**/report/")
+    page.wait_for_url("**/report/**")
 
 
 def test_single_keys_are_dead_in_a_box(page, live_server, study):
