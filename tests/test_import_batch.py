@@ -10,15 +10,20 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from evalsite.annotation.dealing import deal_pilot_set
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange import storing
 from evalsite.exchange.checking import check_file
-from evalsite.exchange.importing import find_same_file, import_batch, import_file, undo_batch
+from evalsite.exchange.importing import (
+    check_open_for_items,
+    find_same_file,
+    import_batch,
+    import_file,
+    undo_batch,
+)
 from evalsite.exchange.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Batch, Item
@@ -81,9 +86,11 @@ def test_systems_of_several_batches_are_the_same(study: Any) -> None:
 
 def test_bad_38_failure_half_way_leaves_nothing(study: Any, monkeypatch: Any) -> None:
     def break_off(*args: Any, **kwargs: Any) -> None:
+        # all is stored by now but what the log says
+        assert Item.objects.filter(batch__isnull=False).count() == 1
         raise ConnectionError
 
-    monkeypatch.setattr(storing, "_list_outputs", break_off)
+    monkeypatch.setattr(type(AuditEntry.objects), "record", break_off)
 
     with pytest.raises(ConnectionError):
         load(study)
@@ -91,6 +98,39 @@ def test_bad_38_failure_half_way_leaves_nothing(study: Any, monkeypatch: Any) ->
     assert not Batch.objects.exists()
     assert not study.systems.exists()
     assert not Item.objects.filter(batch__isnull=False).exists()
+
+
+def test_rows_that_wait_for_an_import_are_gone_after_it(study: Any) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("Only on SQLite rows wait in temporary tables.")
+    checked = check_file(io.BytesIO(GOOD.encode()), study=study)
+    load(study, GOOD.replace("One.", "Other."), "2")
+    with pytest.raises(ValidationError, match="has changed since"):
+        import_batch(study=study, checked=checked, file_name="a.csv", sha256="1", by=None)
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM temp.sqlite_master")
+        assert cursor.fetchone() == (0,)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_newcomers_of_the_study_do_not_wait_for_an_import(make_study: Callable[..., Any]) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one lock for all who write, whatever they write.")
+    study = make_study(items=0)
+
+    def come() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '5s'")
+        study.participants.create()
+        connection.close()
+
+    with transaction.atomic():
+        check_open_for_items(study)
+        newcomer = threading.Thread(target=come)
+        newcomer.start()
+        newcomer.join()
+        assert study.participants.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)

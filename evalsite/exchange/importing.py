@@ -42,36 +42,46 @@ def import_batch(
     if not checked.is_importable:
         raise ValidationError("The file has faults, so nothing was imported. Correct them first.")
     # before the transaction, which holds SQLite's only writer lock
-    items = PreparedItems(study, checked.items)
-    try:
-        with transaction.atomic():
-            check_open_for_items(study)
-            batch = Batch.objects.create(
-                study=study,
-                file_name=clean_file_name(file_name),
-                sha256=sha256,
-                rows=checked.rows,
-                uploaded_by=by if getattr(by, "is_authenticated", False) else None,
-            )
-            items.store(batch)
-            if upload_key is not None:
-                Upload.objects.filter(pk=upload_key, study=study).update(batch=batch)
-            AuditEntry.objects.record(
-                "batch imported",
+    with PreparedItems(study, checked.items) as items:
+        try:
+            return _store(
+                items,
+                Batch(
+                    study=study,
+                    file_name=clean_file_name(file_name),
+                    sha256=sha256,
+                    rows=checked.rows,
+                    uploaded_by=by if getattr(by, "is_authenticated", False) else None,
+                ),
                 by=by,
-                study_id=study.pk,
-                batch=str(batch.pk),
-                rows=checked.rows,
-                items=len(checked.items),
-                sha256=sha256,
+                upload_key=upload_key,
             )
-    except IntegrityError:
-        # the second of two clicks, or another file with the same ids, was quicker
-        if same := find_same_file(study, sha256):
-            return same
-        raise ValidationError(
-            "The study has changed since this file was checked. Look at the file again."
-        ) from None
+        except IntegrityError:
+            # the second of two clicks, or another file with the same ids, was quicker
+            if same := find_same_file(study, sha256):
+                return same
+            raise ValidationError(
+                "The study has changed since this file was checked. Look at the file again."
+            ) from None
+
+
+@transaction.atomic
+def _store(items: PreparedItems, batch: Batch, *, by: Any, upload_key: UUID | None) -> Batch:
+    """The batch and all of its items stand, and the log and the upload say so."""
+    check_open_for_items(batch.study)
+    batch.save(force_insert=True)
+    items.store(batch)
+    if upload_key is not None:
+        Upload.objects.filter(pk=upload_key, study=batch.study).update(batch=batch)
+    AuditEntry.objects.record(
+        "batch imported",
+        by=by,
+        study_id=batch.study_id,
+        batch=str(batch.pk),
+        rows=batch.rows,
+        items=len(items.checked),
+        sha256=batch.sha256,
+    )
     return batch
 
 
@@ -124,7 +134,8 @@ def undo_batch(*, batch: Batch, by: Any) -> None:
 
 def check_open_for_items(study: Study) -> None:
     """Raise ValidationError if this study takes no further items; inside a transaction."""
-    current = Study.objects.select_for_update().get(pk=study.pk)
+    # no_key: whoever adds a row that refers to the study, as each newcomer does, need not wait
+    current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if current.is_launched:
         raise ValidationError(
             "This study is launched, so it takes no further items. Make a new study for them."
