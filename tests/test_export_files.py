@@ -16,7 +16,14 @@ from evalsite.annotation.models import Rating
 from evalsite.audit.models import AuditEntry
 from evalsite.exchange import tables
 from evalsite.exchange.columns import FILES
-from evalsite.exchange.exporting import Choice, guard_cell, name_file, stream_file
+from evalsite.exchange.exporting import (
+    Choice,
+    RowWriter,
+    guard_cell,
+    name_file,
+    stream_file,
+    write_rows,
+)
 from evalsite.studies.models import Output, Study, System
 from tests.exports import annotate, export, main_items, read, study
 
@@ -58,6 +65,17 @@ def test_export_read_with_the_documented_pandas_call_equals_the_database(
     )
     found = ratings[["annotation", "system", "value", "value_typed"]].itertuples(index=False)
     assert [tuple(row) for row in found] == [tuple(str(cell) for cell in row) for row in stored]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_rows_are_quoted_as_python_quotes_them(text: str) -> None:
+    columns = FILES["ratings"][:4]
+    first, second, third, fourth = (column.name for column in columns)
+
+    writer = RowWriter(columns, {second, third}, is_guarded=False)
+    found = writer.write({first: 1, fourth: text}, [{second: text, third: None}] * 2)
+
+    assert found == write_rows([[1, text, None, text]] * 2)
 
 
 def test_same_data_gives_the_same_bytes(

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
@@ -16,7 +16,7 @@ from django.utils.text import slugify
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.columns import FILES, ID, TEXT, Column
+from evalsite.exchange.columns import FILES, TEXT, Column
 from evalsite.exchange.cut import consistent_cut
 from evalsite.exchange.tables import OF_RATING, Cells, Tables
 from evalsite.participants.models import Origin
@@ -26,7 +26,6 @@ from evalsite.studies.models import Study
 LINE_END = "\r\n"
 _BYTE_ORDER_MARK = "\ufeff"
 _BLOCK = 256 * 1024
-_IN_QUOTES = re.compile('[",\r\n]')
 # what a spreadsheet may take for a formula, also in its full-width form
 _FORMULA = re.compile("[=+\\-@\t\r\x00＝＋－＠]")
 _PILOT = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
@@ -140,45 +139,50 @@ class RowWriter:
     """Writes the rows of one file. Cells that several rows share are put into text once."""
 
     def __init__(self, columns: Sequence[Column], own: Set[str], *, is_guarded: bool) -> None:
-        write_text = _write_guarded if is_guarded else _write_text
-        writers = {TEXT: write_text, ID: _write_text}
+        self._guarded = {one.name for one in columns if is_guarded and one.type == TEXT}
         # stretches of columns, in turn shared and of each row's own
         self._stretches = [
-            (is_own, [(column.name, writers.get(column.type, _write_plain)) for column in some])
+            (is_own, [column.name for column in some])
             for is_own, some in groupby(columns, key=lambda column: column.name in own)
         ]
 
     def write(self, shared: Cells, rows: Iterable[Cells]) -> str:
         """The rows, each with its own cells between those that all of them share."""
         stretches = [
-            (None if is_own else _join(some, shared), some) for is_own, some in self._stretches
+            (None if is_own else self._join(names, shared), names)
+            for is_own, names in self._stretches
         ]
         return "".join(
-            ",".join([_join(some, row) if text is None else text for text, some in stretches])
+            ",".join(
+                [self._join(names, row) if text is None else text for text, names in stretches]
+            )
             + LINE_END
             for row in rows
         )
 
+    def _join(self, names: list[str], cells: Cells) -> str:
+        texts = ["" if (cell := cells[name]) is None else str(cell) for name in names]
+        if self._guarded:
+            texts = [
+                guard_cell(text) if name in self._guarded else text
+                for name, text in zip(names, texts, strict=True)
+            ]
+        joined = ",".join(texts)
+        # one look at all of them, since hardly any needs quotes: each look costs more than a cell
+        if joined.count(",") == len(texts) - 1 and not _has_quotes_or_breaks(joined):
+            return joined
+        return ",".join([_quote(text) for text in texts])
 
-def _join(stretch: Sequence[tuple[str, Callable[[Any], str]]], cells: Cells) -> str:
-    return ",".join([write(cells[name]) for name, write in stretch])
+
+def _has_quotes_or_breaks(text: str) -> bool:
+    return '"' in text or "\n" in text or "\r" in text
 
 
-def _write_plain(value: Any) -> str:
-    """A number, a time or a word of our own: nothing in it needs quotes."""
-    return "" if value is None else str(value)
-
-
-def _write_text(value: Any) -> str:
-    text = "" if value is None else str(value)
-    if _IN_QUOTES.search(text):
+def _quote(text: str) -> str:
+    if "," in text or _has_quotes_or_breaks(text):
         text = text.replace('"', '""')
         return f'"{text}"'
     return text
-
-
-def _write_guarded(value: Any) -> str:
-    return _write_text(guard_cell(value) if value else value)
 
 
 def _write_blocks(study: Study, choice: Choice) -> Iterator[tuple[bytes, int]]:
