@@ -110,9 +110,9 @@ def test_one_item_of_the_preview_needs_no_scrolling_at_1280_pixels(
     content = study.config.example_batch.read_text(encoding="utf-8")
     upload(page, live_server.url, study, tmp_path / "a.csv", content)
 
-    whole = page.frame_locator("iframe[title='Item 1 as annotators will see it']").locator("html")
-    whole.wait_for()
-    heights = whole.evaluate("one => [one.scrollHeight, one.clientHeight]")
+    frame = page.frame_locator("iframe[title='Item 1 as annotators will see it']")
+    expect(frame.locator(".specimen")).to_have_count(3)
+    heights = frame.locator("html").evaluate("one => [one.scrollHeight, one.clientHeight]")
     assert heights[0] <= heights[1], heights
 
 
