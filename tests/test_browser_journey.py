@@ -319,3 +319,15 @@ def test_exact_pages_carry_no_aid(page, live_server, study):
     for step in walk_to_work(page, str(live_server), study, with_errors=False):
         assert page.locator(".aid, .chip").count() == 0, step
     assert page.locator(".aid, .chip").count() == 0
+
+
+def test_the_error_summary_has_the_focus_on_a_later_item_too(page, live_server, study):
+    come_in(page, str(live_server), study)
+    fill_scores(page, 1, 2, 3)
+    follow(page, MAIN)
+    fill_scores(page, "0", 2, 3)
+
+    follow(page, MAIN)
+
+    assert page.title().startswith("Error: ")
+    assert page.evaluate("document.activeElement.className") == "problem"
