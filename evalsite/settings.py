@@ -14,6 +14,10 @@ DATA_DIR = Path(env.read_text("EVALSITE_DATA_DIR", str(BASE_DIR / "var")))
 # One line for each protocol; everything else about it stands in its folder.
 PROTOCOLS = [
     "protocols.magnitude",
+    "protocols.rrgen",
+    "protocols.dialogue",
+    "protocols.fluency",
+    "protocols.pairwise",
 ]
 
 DEBUG = env.read_flag("EVALSITE_DEBUG", default=False)

@@ -199,6 +199,32 @@ class Rating(models.Model):
         return f"{self.criterion}: {self.value}"
 
 
+class Highlight(models.Model):
+    """A passage of an output that a participant marked: code points from `start` up to `end`."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    annotation = models.ForeignKey(Annotation, on_delete=models.CASCADE, related_name="highlights")
+    output = models.ForeignKey(Output, on_delete=models.PROTECT, related_name="+", db_index=False)
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    # what stood there, so that a passage can be checked and read without the output
+    quote = models.TextField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["annotation", "output", "start", "study"], name="one_highlight_at_a_start"
+            ),
+            models.CheckConstraint(
+                condition=Q(end__gt=models.F("start")), name="highlights_end_after_their_start"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.start} to {self.end}"
+
+
 class Revision(models.Model):
     """An earlier state of an annotation, kept when it was changed while its set was open."""
 

@@ -53,6 +53,9 @@ class Participant(models.Model):
     # the instructions this person has read, as a hash of their text
     instructions_read = models.CharField(max_length=64, blank=True)
     practised_at = models.DateTimeField(null=True)
+    # the qualification: tries that were finished, and whether one of them reached the pass mark
+    tries = models.PositiveSmallIntegerField(default=0)
+    is_qualified = models.BooleanField(null=True)
     cursor = models.BigIntegerField(default=-1)
     created_at = models.DateTimeField(default=now)
     stopped_at = models.DateTimeField(null=True)

@@ -90,12 +90,22 @@ class Study(models.Model):
     )
     break_every = models.PositiveSmallIntegerField(default=20)
     is_practice_on = models.BooleanField(default=True)
+    # practice items are then asked as a test, without feedback, before any work
+    is_qualification_on = models.BooleanField(default=False)
+    pass_mark = models.PositiveSmallIntegerField(
+        default=75, validators=[MinValueValidator(1), MaxValueValidator(100)]
+    )
     is_eligibility_on = models.BooleanField(default=True)
     is_aided = models.BooleanField(default=False)
 
     # time and pay
     minutes_per_set = models.PositiveSmallIntegerField(null=True, blank=True)
     pay_per_set = models.DecimalField(
+        max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
+    )
+    # who completes all sets that `max_sets` allows earns a bonus
+    has_bonus = models.BooleanField(default=False)
+    bonus = models.DecimalField(
         max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
     )
     currency = models.CharField(max_length=3, default="GBP")

@@ -24,6 +24,7 @@ def create_study(*, protocol: str, title: str, by: Any, **fields: Any) -> Study:
             "k": design.k,
             "set_size": design.set_size,
             "max_sets": design.max_sets,
+            "has_bonus": design.has_bonus,
             "groups": design.groups,
             "summary": SUMMARY,
             "consent": CONSENT,
