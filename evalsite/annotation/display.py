@@ -150,7 +150,12 @@ def question_names(config: ProtocolConfig, outputs: int) -> list[tuple[str, Crit
 
 
 def output_label(config: ProtocolConfig, number: int, outputs: int) -> str:
-    return config.output_name if outputs == 1 else f"{config.output_name} {number}"
+    """What a page calls the output in this place: "Response", "Utterance 2", "Response B"."""
+    if outputs == 1:
+        return config.output_name
+    letters = config.output_letters
+    name = letters[number - 1] if number <= len(letters) else str(number)
+    return f"{config.output_name} {name}"
 
 
 def order_of(study_seed: str, item: Item, outputs: int, arrangement: int) -> list[int]:
@@ -202,7 +207,7 @@ def view_example(config: ProtocolConfig, example: Example, options: Mapping[str,
     """A worked example in the real layout, with the given scores filled in and disabled."""
     count = len(example.outputs)
     values = {
-        name: str(example.ratings[criterion.key][max(number - 1, 0)])
+        name: _given(criterion, example.ratings[criterion.key], number)
         for name, criterion, number in question_names(config, count)
         if criterion.key in example.ratings
     }
@@ -215,6 +220,13 @@ def view_example(config: ProtocolConfig, example: Example, options: Mapping[str,
         marked=example.marked,
         is_disabled=True,
     )
+
+
+def _given(criterion: Criterion, ratings: Sequence[int], number: int) -> str:
+    """A given score as its control holds it; a preference gives the output preferred, or 0."""
+    if isinstance(criterion.scale, Preference):
+        return ("tie", "first", "second")[ratings[0]]
+    return str(ratings[number - 1])
 
 
 _definitions: dict[str, SafeString] = {}
@@ -245,7 +257,8 @@ def _view_outputs(
     questions: Sequence[QuestionView],
 ) -> tuple[OutputView, ...]:
     """Each output with its own questions; the next line of a dialogue without its markup."""
-    speakers = {turn.speaker for shown in inputs for turn in shown.turns}
+    turns = [turn for shown in inputs for turn in shown.turns]
+    speakers = {turn.speaker for turn in turns}
     owners = [number for _, _, number in question_names(config, len(texts))]
     views = []
     for number, text in enumerate(texts, start=1):
@@ -253,8 +266,16 @@ def _view_outputs(
         turn = plain_output(text, speakers) if is_turn else Turn("", text)
         own = tuple(one for one, owner in zip(questions, owners, strict=True) if owner == number)
         label = output_label(config, number, len(texts))
-        views.append(OutputView(number, label, turn.text, own, turn.speaker))
+        speaker = turn.speaker or (_whose_turn(turns) if is_turn else "")
+        views.append(OutputView(number, label, turn.text, own, speaker))
     return tuple(views)
+
+
+def _whose_turn(turns: Sequence[Turn]) -> str:
+    """Who speaks next in a dialogue of two; nobody is named where more, or fewer, take part."""
+    speakers = {turn.speaker for turn in turns}
+    others = speakers - {turns[-1].speaker} if turns else set()
+    return others.pop() if len(speakers) == 2 and "" not in speakers else ""
 
 
 def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:

@@ -149,6 +149,7 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "errors": [],
         "has_back": shown.place > 1,
         "has_note": config.has_note,
+        "note_label": config.note_label,
         "draft_url": address(request, "rating-draft"),
         "report_url": f"{report}?{urlencode({'state': state})}",
         "protocol_script": config.script,
