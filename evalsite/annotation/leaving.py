@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
+from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Participant
@@ -33,6 +33,7 @@ def withdraw(*, participant: Participant, is_kept: bool) -> Participant:
 def _delete_answers(me: Participant) -> None:
     annotations = Annotation.objects.filter(participant=me)
     Rating.objects.filter(annotation__participant=me).delete()
+    Highlight.objects.filter(annotation__participant=me).delete()
     Revision.objects.filter(annotation__participant=me).delete()
     annotations.update(status=Annotation.Status.WITHDRAWN, slot=None, note="", reason="")
     Slot.objects.filter(participant=me, state=Slot.State.DONE).update(

@@ -16,8 +16,8 @@ from evalsite.annotation.dealing import (
     lock_participant,
     renew_leases,
 )
-from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
-from evalsite.annotation.values import Value
+from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
+from evalsite.annotation.values import Passage, Value
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
 from evalsite.participants.services import Withdrawn
@@ -53,6 +53,7 @@ class Submission:
 
     item: Item
     values: tuple[Value, ...] = ()
+    highlights: tuple[Passage, ...] = ()
     outcome: str = Annotation.Outcome.RATED
     reason: str = ""
     note: str = ""
@@ -121,7 +122,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
         active_ms=submission.active_ms,
         **_what_was_said(submission),
     )
-    _write_ratings(annotation, submission)
+    _write_answers(annotation, submission)
     if submission.outcome == Annotation.Outcome.REPORTED:
         _after_report(participant, submission.item)
     return Saved.SAVED
@@ -172,7 +173,8 @@ def _finish(slots: Any, participant: Participant) -> bool:
     return bool(slots.update(state=Slot.State.DONE, participant=participant, lease_until=None))
 
 
-def _write_ratings(annotation: Annotation, submission: Submission) -> None:
+def _write_answers(annotation: Annotation, submission: Submission) -> None:
+    """The ratings and highlights of the submission are those of the annotation."""
     Rating.objects.bulk_create(
         Rating(
             study_id=annotation.study_id,
@@ -183,6 +185,17 @@ def _write_ratings(annotation: Annotation, submission: Submission) -> None:
             value_typed=value.typed,
         )
         for value in submission.values
+    )
+    Highlight.objects.bulk_create(
+        Highlight(
+            study_id=annotation.study_id,
+            annotation=annotation,
+            output_id=passage.output_id,
+            start=passage.start,
+            end=passage.end,
+            quote=passage.quote,
+        )
+        for passage in submission.highlights
     )
 
 
@@ -221,9 +234,11 @@ def _standing(participant: Participant, item: Item) -> Annotation | None:
 
 def _settle(standing: Annotation, participant: Participant, submission: Submission) -> Saved:
     """Same values: nothing to do. Others: a revision while the set is open, else nothing."""
-    ratings = list(standing.ratings.all())
+    ratings, highlights = list(standing.ratings.all()), list(standing.highlights.all())
     before = {(rating.criterion, rating.output_id, rating.value) for rating in ratings}
+    marked = {(one.output_id, one.start, one.end) for one in highlights}
     is_same = before == {value.identity for value in submission.values}
+    is_same = is_same and marked == {passage.identity for passage in submission.highlights}
     if is_same and all(getattr(standing, k) == v for k, v in _what_was_said(submission).items()):
         return Saved.ALREADY
     if standing.item_set is None or standing.item_set.finished_at is not None:
@@ -240,6 +255,7 @@ def _settle(standing: Annotation, participant: Participant, submission: Submissi
                 [rating.criterion, rating.output_id, rating.value, rating.value_typed]
                 for rating in ratings
             ],
+            "highlights": [[one.output_id, one.start, one.end, one.quote] for one in highlights],
         },
     )
     _replace(standing, participant, submission)
@@ -256,7 +272,8 @@ def _replace(standing: Annotation, participant: Participant, submission: Submiss
         _move_place(standing, participant, submission)
     standing.save()
     standing.ratings.all().delete()
-    _write_ratings(standing, submission)
+    standing.highlights.all().delete()
+    _write_answers(standing, submission)
     if is_reported and not was_reported:
         _after_report(participant, submission.item)
     if was_reported and not is_reported:

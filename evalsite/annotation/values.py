@@ -15,3 +15,17 @@ class Value:
     @property
     def identity(self) -> tuple[str, int | None, int]:
         return (self.criterion, self.output_id, self.value)
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Passage:
+    """One highlight as submitted: code points of the stored text, and what stands there."""
+
+    output_id: int
+    start: int
+    end: int
+    quote: str
+
+    @property
+    def identity(self) -> tuple[int, int, int]:
+        return (self.output_id, self.start, self.end)

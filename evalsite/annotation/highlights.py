@@ -1,0 +1,174 @@
+"""Highlights as a page posts them: read, checked against the text, merged, and written back.
+
+A page counts in the text as it shows it, where each line break is one sign: browsers turn CRLF and
+a lone CR into LF. What is stored counts in the untouched text. The two differ only after a CR.
+"""
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalsite.protocol import ProtocolConfig
+
+MOST = 200
+MISFIT = "One highlight didn't fit the text and was not saved. Mark it again."
+TOO_MANY = f"At most {MOST} passages can be marked. Remove some, then save again."
+_LONGEST_LINE_SAID = 60
+
+
+@dataclass(frozen=True)
+class MarksField:
+    """The form names about one output: what a script posts, and the box that does without one."""
+
+    name: str
+    passages: str
+    number: int
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """Code points of a text from `start` up to `end`."""
+
+    start: int
+    end: int
+
+    def meets(self, other: "Span") -> bool:
+        return self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The spans of the stored text that were marked, and what is wrong with others, if any."""
+
+    spans: tuple[Span, ...] = ()
+    error: str = ""
+
+
+def marks_fields(config: ProtocolConfig, outputs: int) -> list[MarksField]:
+    """The names for each output, by its place on the page; none where nothing is marked."""
+    if not config.has_highlight:
+        return []
+    if outputs == 1:
+        return [MarksField("highlights", "passages", 1)]
+    numbers = range(1, outputs + 1)
+    return [MarksField(f"highlights-{n}", f"passages-{n}", n) for n in numbers]
+
+
+def read_marks(data: Mapping[str, Any], field: MarksField, text: str) -> Reading:
+    """All that fits of what was posted about this text. The box for passages rules if it came."""
+    shown = _as_shown(text)
+    spans, error = _read_list(str(data.get(field.name, "")), shown)
+    if field.passages in data:
+        spans, error = _read_lines(str(data[field.passages]), shown, spans)
+    places = _places(text)
+    stored = (Span(places[span.start], places[span.end]) for span in spans)
+    return Reading(merge_spans(stored), error)
+
+
+def write_marks(spans: Iterable[Span], text: str) -> str:
+    """What a page is given, and posts when nobody changes anything."""
+    shown, places = _as_shown(text), _places(text)
+    found = [(bisect_left(places, one.start), bisect_left(places, one.end)) for one in spans]
+    return json.dumps([[start, end, shown[start:end]] for start, end in found], ensure_ascii=False)
+
+
+def write_passages(spans: Iterable[Span], text: str) -> str:
+    """The marked passages, one per line, as the box for passages holds them."""
+    return "\n".join(" ".join(text[span.start : span.end].split()) for span in spans)
+
+
+def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The spans in order; those that overlap or touch have become one."""
+    merged: list[Span] = []
+    for span in sorted(spans):
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+# --- the two ways to post -------------------------------------------------------------
+
+
+def _read_list(posted: str, shown: str) -> tuple[list[Span], str]:
+    """A list of [start, end, quote]: those that fit, up to the most, and what to say of others."""
+    if not posted.strip():
+        return [], ""
+    try:
+        entries = json.loads(posted)
+    except (ValueError, RecursionError):
+        return [], MISFIT
+    if not isinstance(entries, list):
+        return [], MISFIT
+    error = TOO_MANY if len(entries) > MOST else ""
+    fitting = (_fit(entry, shown) for entry in entries[:MOST])
+    spans = [span for span in fitting if span]
+    return spans, error or (MISFIT if len(spans) < len(entries) else "")
+
+
+def _fit(entry: Any, shown: str) -> Span | None:
+    """The span of an entry whose offsets and quote agree."""
+    match entry:
+        case [int() as start, int() as end, str() as quote]:
+            is_whole = not isinstance(start, bool) and not isinstance(end, bool)
+            is_inside = is_whole and 0 <= start < end <= len(shown)
+            return Span(start, end) if is_inside and shown[start:end] == quote else None
+    return None
+
+
+def _read_lines(posted: str, shown: str, standing: Iterable[Span]) -> tuple[list[Span], str]:
+    """Each line at its first free occurrence; the line of a passage that stands keeps its place.
+
+    White space counts as any other white space: copying a passage may change it.
+    """
+    lines = [words for line in re.split(r"[\r\n]+", posted) if (words := line.split())]
+    error = TOO_MANY if len(lines) > MOST else ""
+    taken, rest = _keep_standing(lines[:MOST], shown, list(standing))
+    for words in rest:
+        pattern = r"\s+".join(re.escape(word) for word in words)
+        found = [Span(*one.span()) for one in re.finditer(pattern, shown)]
+        free = [one for one in found if not any(one.meets(other) for other in taken)]
+        taken += free[:1]
+        if not found:
+            error = error or _say_missing(words)
+    return taken, error
+
+
+def _keep_standing(
+    lines: list[list[str]], shown: str, standing: list[Span]
+) -> tuple[list[Span], list[list[str]]]:
+    """The standing spans that lines repeat, and the lines that repeat none."""
+    kept: list[Span] = []
+    rest: list[list[str]] = []
+    for words in lines:
+        same = [one for one in standing if shown[one.start : one.end].split() == words]
+        if same:
+            standing.remove(same[0])
+            kept.append(same[0])
+        else:
+            rest.append(words)
+    return kept, rest
+
+
+def _say_missing(words: Sequence[str]) -> str:
+    line = " ".join(words).replace("\x00", "")
+    said = line if len(line) <= _LONGEST_LINE_SAID else f"{line[:_LONGEST_LINE_SAID]}…"
+    return f"“{said}” doesn't stand in the text. Copy each passage exactly, one per line."
+
+
+# --- the text as shown, and as stored -----------------------------------------------------
+
+
+def _as_shown(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _places(text: str) -> Sequence[int]:
+    """For each place in the text as shown, its end too, the place in the text as stored."""
+    if "\r" not in text:
+        return range(len(text) + 1)
+    return [*(one.start() for one in re.finditer(r"\r\n|.", text, re.S)), len(text)]
