@@ -233,6 +233,7 @@ class ProtocolConfig(AppConfig):
     inputs: tuple[InputColumn, ...]
     outputs: tuple[int, int]  # fewest and most outputs in an item
     item_name: str = "Item"  # what a page calls a place of a set: "Item 4 of 11"
+    item_names: str = "Items"  # and several of them
     # a menu on rating pages: these headings of the instructions, then the places of the set
     jump_menu: tuple[str, ...] = ()
     output_name: str = "Response"  # what a page calls an output

@@ -78,6 +78,8 @@ def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
         "urls": {name: address(request, f"participant-{name}") for name in names},
         "is_pilot": me.is_pilot,
         "is_simulated": me.origin == Origin.SIMULATED,
+        "item_name": me.study.config.item_name,
+        "item_names": me.study.config.item_names,
         "progress": None,
     }
 

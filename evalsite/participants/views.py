@@ -87,7 +87,7 @@ def study_facts(study: Study) -> list[tuple[str, str, str]]:
         facts.append(("Pay", told, f"{format_money(hourly, study.currency)} an hour"))
     return [
         *facts,
-        ("Items", f"up to {study.set_size}", "in one set"),
+        (study.config.item_names, f"up to {study.set_size}", "in one set"),
         ("Works on a phone", "yes", ""),
     ]
 

@@ -153,6 +153,7 @@ class DialogueConfig(ProtocolConfig):
     output_kind = "dialogue"
     output_aliases = ("response",)
     item_name = "Question"
+    item_names = "Questions"
     jump_menu = ("Instructions", "Specific Definitions")
     layout = "rate"
     design = Design(k=3, set_size=11, max_sets=5, has_bonus=True, groups="once")
