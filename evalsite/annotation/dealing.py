@@ -303,16 +303,20 @@ def _next_number(me: Participant) -> int:
 
 
 def _order_items(items: list[Item], me: Participant, study: Study, number: int) -> list[int]:
-    """The order of a set: as uploaded, or shuffled for this participant, groups in one piece."""
-    if study.item_order == Study.ItemOrder.UPLOADED:
-        return sorted(item.pk for item in items)
+    """The order of a set: as uploaded, or shuffled for this participant, groups in one piece.
+
+    What is in one group is shuffled in any case: its items are compared with one another.
+    """
     draw = make_random(study.seed, "set", me.pseudonym, number)
     groups: dict[str, list[int]] = {}
     for item in sorted(items, key=lambda item: item.key):
         together = item.group if study.groups == Study.Groups.TOGETHER else item.key
         groups.setdefault(together, []).append(item.pk)
-    order = list(groups.values())
-    draw.shuffle(order)
+    if study.item_order == Study.ItemOrder.UPLOADED:
+        order = sorted(groups.values(), key=min)
+    else:
+        order = list(groups.values())
+        draw.shuffle(order)
     for group in order:
         draw.shuffle(group)
     return [item_id for group in order for item_id in group]

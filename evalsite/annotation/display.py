@@ -3,13 +3,21 @@
 Nothing here carries a system, an item key or a file name, so no template can leak one.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from django.utils.safestring import SafeString
 
+from evalsite.annotation.highlights import (
+    MarksField,
+    Span,
+    marks_fields,
+    read_marks,
+    write_marks,
+    write_passages,
+)
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.seeds import arrange
@@ -59,6 +67,7 @@ class QuestionView:
     criterion: Criterion
     definition: SafeString
     output_label: str
+    number: int = 0  # the place of its output; 0: of all of them
     value: str = ""
     error: str = ""
     is_disabled: bool = False
@@ -86,10 +95,23 @@ class QuestionView:
 
 
 @dataclass(frozen=True)
+class MarksView:
+    """The passages that are marked in an output: in its text, and in the fields that post them."""
+
+    name: str
+    passages_name: str
+    segments: tuple[Segment, ...]
+    value: str
+    passages: str
+    error: str = ""
+
+
+@dataclass(frozen=True)
 class OutputView:
     """One output in the place where it is shown, from 1, with the questions about it.
 
     `text` is what is shown; what is stored may hold more, see `ProtocolConfig.output_kind`.
+    `marks` stand where passages of it can be marked on this page.
     """
 
     number: int
@@ -97,10 +119,23 @@ class OutputView:
     text: str
     questions: tuple[QuestionView, ...]
     speaker: str = ""
+    marks: MarksView | None = None
 
     @property
     def error(self) -> str:
         return next((question.error for question in self.questions if question.error), "")
+
+
+@dataclass(frozen=True)
+class GroupPlace:
+    """Where an item stands among those of its set that share its input; size 0: not told."""
+
+    letter: str = ""
+    place: int = 0
+    size: int = 0
+
+
+NO_GROUP = GroupPlace()
 
 
 @dataclass(frozen=True)
@@ -112,6 +147,20 @@ class ItemView:
     questions: tuple[QuestionView, ...]
     extra: dict[str, Any] = field(default_factory=dict)
     aids: tuple[str, ...] = ()
+    group: GroupPlace = NO_GROUP
+    ignore_note: str = ""
+
+    @property
+    def group_letter(self) -> str:
+        return self.group.letter
+
+    @property
+    def place_in_group(self) -> int:
+        return self.group.place
+
+    @property
+    def group_size(self) -> int:
+        return self.group.size
 
     def input(self, name: str) -> InputView | None:
         return next((one for one in self.inputs if one.name == name), None)
@@ -130,14 +179,17 @@ class Progress:
         return f"{self.done} of {self.total} done"
 
 
-def question_names(config: ProtocolConfig, outputs: int) -> list[tuple[str, Criterion, int]]:
+def question_names(
+    config: ProtocolConfig, outputs: int, criteria: Sequence[Criterion] | None = None
+) -> list[tuple[str, Criterion, int]]:
     """Form name, criterion and number of the output (0: of all) for each question, in page order.
 
+    `criteria` are those that are asked, where that is not all of them (`Screen.criteria`).
     With one output a question is named after its criterion; with several, after criterion and
     the place of the output on the page. Names never hold what produced an output.
     """
     found = []
-    for criterion in config.criteria:
+    for criterion in config.criteria if criteria is None else criteria:
         if not criterion.per_output:
             found.append((criterion.key, criterion, 0))
         elif outputs == 1:
@@ -172,8 +224,10 @@ def view_item(
     values: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
     marked: Mapping[str, Sequence[str]] | None = None,
+    criteria: Sequence[Criterion] | None = None,
     is_aided: bool = False,
     is_disabled: bool = False,
+    group: GroupPlace = NO_GROUP,
 ) -> ItemView:
     """The screen of one item. `texts` are the outputs in the order shown."""
     values, errors, marked = values or {}, errors or {}, marked or {}
@@ -181,13 +235,14 @@ def view_item(
         QuestionView(
             name=name,
             criterion=criterion,
-            definition=_definition(criterion),
+            definition=_rendered(criterion.definition),
             output_label=output_label(config, number, len(texts)) if number else "",
+            number=number,
             value=str(values.get(name, "")),
             error=errors.get(name, ""),
             is_disabled=is_disabled,
         )
-        for name, criterion, number in question_names(config, len(texts))
+        for name, criterion, number in question_names(config, len(texts), criteria)
     )
     shown = tuple(
         _view_input(column, inputs[column.name], marked.get(column.name, ()))
@@ -200,6 +255,8 @@ def view_item(
         questions=questions,
         extra=config.item_context(options, inputs),
         aids=tuple(aid.key for aid in config.aids) if is_aided else (),
+        group=group,
+        ignore_note=_rendered(config.ignore_note if config.has_ignore else ""),
     )
 
 
@@ -229,14 +286,14 @@ def _given(criterion: Criterion, ratings: Sequence[int], number: int) -> str:
     return str(ratings[number - 1])
 
 
-_definitions: dict[str, SafeString] = {}
+_html: dict[str, SafeString] = {}
 
 
-def _definition(criterion: Criterion) -> SafeString:
-    """The definition as HTML, rendered once: it stands in code, so it cannot change."""
-    if criterion.definition not in _definitions:
-        _definitions[criterion.definition] = render_markdown(criterion.definition)
-    return _definitions[criterion.definition]
+def _rendered(markdown: str) -> SafeString:
+    """A text of the protocol as HTML, rendered once: it stands in code, so it cannot change."""
+    if markdown not in _html:
+        _html[markdown] = render_markdown(markdown)
+    return _html[markdown]
 
 
 def _view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> InputView:
@@ -259,16 +316,48 @@ def _view_outputs(
     """Each output with its own questions; the next line of a dialogue without its markup."""
     turns = [turn for shown in inputs for turn in shown.turns]
     speakers = {turn.speaker for turn in turns}
-    owners = [number for _, _, number in question_names(config, len(texts))]
     views = []
     for number, text in enumerate(texts, start=1):
         is_turn = config.output_kind == "dialogue"
         turn = plain_output(text, speakers) if is_turn else Turn("", text)
-        own = tuple(one for one, owner in zip(questions, owners, strict=True) if owner == number)
+        own = tuple(question for question in questions if question.number == number)
         label = output_label(config, number, len(texts))
         speaker = turn.speaker or (_whose_turn(turns) if is_turn else "")
         views.append(OutputView(number, label, turn.text, own, speaker))
     return tuple(views)
+
+
+def add_marks(
+    view: ItemView,
+    config: ProtocolConfig,
+    *,
+    texts: Sequence[str],
+    values: Mapping[str, str],
+    errors: Mapping[str, str],
+) -> ItemView:
+    """The screen with the marked passages of each output, where passages can be marked."""
+    fields = {field.number: field for field in marks_fields(config, len(texts))}
+    outputs = tuple(
+        replace(output, marks=_view_marks(fields[output.number], text, values, errors))
+        for output, text in zip(view.outputs, texts, strict=True)
+        if output.number in fields
+    )
+    return replace(view, outputs=outputs) if outputs else view
+
+
+def _view_marks(
+    field: MarksField, text: str, values: Mapping[str, str], errors: Mapping[str, str]
+) -> MarksView:
+    """What fits of the values, drawn and ready to be posted again; lines as they were entered."""
+    spans = read_marks(values, field, text).spans
+    return MarksView(
+        name=field.name,
+        passages_name=field.passages,
+        segments=tuple(split_spans(text, spans)),
+        value=write_marks(spans, text),
+        passages=values.get(field.passages, write_passages(spans, text)),
+        error=errors.get(field.name) or errors.get(field.passages, ""),
+    )
 
 
 def _whose_turn(turns: Sequence[Turn]) -> str:
@@ -290,3 +379,14 @@ def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:
         segments.append(Segment(found, is_marked=True))
         rest = after
     return [*segments, Segment(rest)] if rest or not segments else segments
+
+
+def split_spans(text: str, spans: Iterable[Span]) -> list[Segment]:
+    """The text in segments, those of the spans marked; spans stand in order and apart."""
+    segments: list[Segment] = []
+    done = 0
+    for span in spans:
+        segments += [Segment(text[done : span.start])] if span.start > done else []
+        segments.append(Segment(text[span.start : span.end], is_marked=True))
+        done = span.end
+    return [*segments, Segment(text[done:])] if done < len(text) else segments

@@ -9,8 +9,10 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from evalsite.annotation.display import Progress
+from evalsite.annotation.dealing import answered_items
+from evalsite.annotation.display import NO_GROUP, GroupPlace, Progress
 from evalsite.annotation.forms import RatingForm, ReportForm, read_circumstances, read_entered
+from evalsite.annotation.menu import asked_place, build_menu, place_after
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.annotation.screens import (
     Screen,
@@ -25,6 +27,7 @@ from evalsite.annotation.services import (
     save_draft,
     submit_annotation,
 )
+from evalsite.annotation.sets import group_place
 from evalsite.annotation.state import Shown, read_shown
 from evalsite.lib.clock import now
 from evalsite.lib.rows import only
@@ -69,9 +72,10 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         return render(request, "annotation/continue.html", lapsed)
     context = {
         **_frame(request, me, as_shown(me, screen, item_set, place)),
-        "item": screen.view(values),
+        "item": screen.view(values, group=group_place(me, item_set, item_id, times)),
         "note": values.get("note", ""),
         "status": Saved.words_of(request.GET.get("was", "")),
+        "menu": build_menu(me, item_set, place, times),
         "progress": Progress(len(times), item_set.total),
         "minutes_left": _minutes_left(me, list(times.values()), item_set.total),
         "lease_until": screen.slot.lease_until if screen.slot else None,
@@ -149,6 +153,8 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "errors": [],
         "has_back": shown.place > 1,
         "has_note": config.has_note,
+        "has_highlight": config.has_highlight,
+        "highlight_hint": config.highlight_hint,
         "note_label": config.note_label,
         "draft_url": address(request, "rating-draft"),
         "report_url": f"{report}?{urlencode({'state': state})}",
@@ -179,7 +185,7 @@ def _minutes_left(me: Participant, seconds: list[float], total: int) -> int:
 # --- saving ---------------------------------------------------------------------------
 
 
-def _load(text: str | None, me: Participant) -> tuple[Shown, Screen]:
+def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
     """What this signed text says was shown; Http404 unless it was shown to this very person."""
     shown = read_shown(text)
     if shown is None or shown.participant_id != me.pk:
@@ -207,15 +213,19 @@ def _load_without_slot(me: Participant, shown: Shown) -> Screen:
 
 def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     try:
-        shown, screen = _load(request.POST.get("state"), me)
+        shown, screen = load_shown(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)
     config = me.study.config
-    if request.POST.get("go") == "back":
+    go = request.POST.get("go")
+    target = asked_place(go, shown, has_menu=bool(config.jump_menu))
+    texts = [output.text for output in screen.outputs]
+    form = RatingForm(request.POST, config=config, outputs=len(texts), texts=texts)
+    # a jump saves what is complete, so that the menu never shows it as missing
+    if target is not None and (go == "back" or not form.is_valid()):
         entered = read_entered(config, len(screen.outputs), request.POST)
         save_draft(participant=me, item=screen.item, values=entered)
-        return redirect(f"{_place_address(request, shown, max(1, shown.place - 1))}#main")
-    form = RatingForm(request.POST, config=config, outputs=len(screen.outputs))
+        return redirect(f"{_place_address(request, shown, target)}#main")
     if not form.is_valid():
         return _show_again(request, me, shown, screen, form)
     saved = submit_annotation(participant=me, submission=_submission(request, shown, screen, form))
@@ -223,20 +233,23 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
         keep_lease(me, me.study, screen.slot)
     # with a fragment of its own: a browser would carry over that of an error link, and land the
     # next keystrokes in a box of the next item
-    return redirect(f"{_next_address(request, me, shown)}?was={saved.name.lower()}#main")
+    following = _place_address(request, shown, target) if target else None
+    following = following or _next_address(request, me, shown)
+    return redirect(f"{following}?was={saved.name.lower()}#main")
 
 
 def _submission(request: HttpRequest, shown: Shown, screen: Screen, form: RatingForm) -> Submission:
     return Submission(
         values=form.values(screen.output_ids),
+        highlights=form.passages(screen.output_ids),
         note=form.cleaned_data.get("note", ""),
         language=request.headers.get("Accept-Language", "").split(",")[0][:35],
-        **_circumstances(shown, screen),
+        **circumstances(shown, screen),
         **read_circumstances(request.POST),
     )
 
 
-def _circumstances(shown: Shown, screen: Screen) -> dict[str, Any]:
+def circumstances(shown: Shown, screen: Screen) -> dict[str, Any]:
     """What was shown, where and since when: the same for a rating and a report."""
     return {
         "item": screen.item,
@@ -258,7 +271,7 @@ def _show_again(
     answers = "1 answer needs" if len(errors) == 1 else f"{len(errors)} answers need"
     context = {
         **_frame(request, me, shown),
-        "item": screen.view(form.entered, errors),
+        "item": screen.view(form.entered, errors, group=_group_shown(me, shown)),
         "note": form.entered.get("note", ""),
         "errors": list(errors.items()),
         "status": f"Not saved: {answers} another look",
@@ -269,17 +282,25 @@ def _show_again(
     return render(request, me.study.config.item_template, context, status=422)
 
 
+def _group_shown(me: Participant, shown: Shown) -> GroupPlace:
+    item_set = only(ItemSet.objects.filter(participant=me, pk=shown.set_id))
+    if item_set is None:
+        return NO_GROUP
+    return group_place(me, item_set, shown.item_id, answered_items(item_set))
+
+
 def _place_address(request: HttpRequest, shown: Shown, place: int) -> str:
     return address(request, "rating-page", shown.set_number, place)
 
 
 def _next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
-    if shown.place >= shown.total:
+    following = place_after(me, shown)
+    if following is None:
         return address(request, "set-review", shown.set_number)
     every = me.study.break_every
-    if every and shown.place % every == 0:
-        return address(request, "set-break", shown.set_number, shown.place + 1)
-    return _place_address(request, shown, shown.place + 1)
+    if every and shown.place % every == 0 and following == shown.place + 1:
+        return address(request, "set-break", shown.set_number, following)
+    return _place_address(request, shown, following)
 
 
 @participant_page
@@ -287,7 +308,7 @@ def _next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
 def draft(request: HttpRequest, me: Participant) -> HttpResponse:
     """What was entered so far is kept, and the place with it."""
     try:
-        _, screen = _load(request.POST.get("state"), me)
+        _, screen = load_shown(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)
     entered = read_entered(me.study.config, len(screen.outputs), request.POST)
@@ -314,14 +335,14 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         return unknown_link(request)
     text = request.POST.get("state") or request.GET.get("state")
     try:
-        shown, screen = _load(text, me) if text else _load_place(me, item_set, place)
+        shown, screen = load_shown(text, me) if text else load_place(me, item_set, place)
     except Http404:
         return unknown_link(request)
     form = ReportForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         said = {name: form.cleaned_data[name] for name in ("reason", "note")}
         reported = Submission(
-            outcome=Annotation.Outcome.REPORTED, **_circumstances(shown, screen), **said
+            outcome=Annotation.Outcome.REPORTED, **circumstances(shown, screen), **said
         )
         submit_annotation(participant=me, submission=reported)
         return redirect(f"{_next_address(request, me, shown)}#main")
@@ -337,6 +358,6 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
     return render(request, "annotation/report.html", context, status=422 if form.errors else 200)
 
 
-def _load_place(me: Participant, item_set: ItemSet, place: int) -> tuple[Shown, Screen]:
+def load_place(me: Participant, item_set: ItemSet, place: int) -> tuple[Shown, Screen]:
     screen = _screen_of(me, item_set.item_ids[place - 1])
     return as_shown(me, screen, item_set, place), screen

@@ -4,11 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from evalsite.annotation.display import ItemView, order_of, question_names, view_item
+from evalsite.annotation.display import (
+    NO_GROUP,
+    GroupPlace,
+    ItemView,
+    add_marks,
+    order_of,
+    question_names,
+    view_item,
+)
+from evalsite.annotation.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
-from evalsite.protocol import Preference
+from evalsite.protocol import Criterion, Preference
+from evalsite.studies.gold import asked_criteria
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
 
@@ -22,6 +32,8 @@ class Screen:
     order: list[int]
     outputs: list[Output]
     slot: Slot | None = None
+    # what stands already; none: nothing does
+    answer: Annotation | None = None
 
     @property
     def output_ids(self) -> list[int]:
@@ -34,6 +46,14 @@ class Screen:
             return True
         return self.slot.lease_until is not None and self.slot.lease_until < now()
 
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """What is asked of this item: in practice only what has gold, else everything."""
+        config = self.study.config
+        if self.item.kind != Item.Kind.PRACTICE:
+            return config.criteria
+        return asked_criteria(config, self.item.gold)
+
     @cached_property
     def content(self) -> dict:
         return shown_content(self.study)
@@ -44,17 +64,24 @@ class Screen:
         errors: Mapping[str, str] | None = None,
         *,
         is_disabled: bool = False,
+        group: GroupPlace = NO_GROUP,
     ) -> ItemView:
-        return view_item(
+        texts = [output.text for output in self.outputs]
+        view = view_item(
             self.study.config,
             inputs=self.item.inputs,
-            texts=[output.text for output in self.outputs],
+            texts=texts,
             options=self.content["options"],
             values=values,
             errors=errors,
+            criteria=self.criteria,
             is_aided=self.content["settings"]["is_aided"],
             is_disabled=is_disabled,
+            group=group,
         )
+        if is_disabled or self.item.kind == Item.Kind.PRACTICE:
+            return view
+        return add_marks(view, self.study.config, texts=texts, values=values, errors=errors or {})
 
 
 def load_screen(me: Participant, item: Item, slot: Slot | None) -> Screen:
@@ -78,7 +105,9 @@ def in_order(
 def answered_screen(annotation: Annotation, study: Study) -> Screen:
     """The screen as it was when this annotation was given."""
     outputs = list(Output.objects.filter(item_id=annotation.item_id))
-    return in_order(study, annotation.item, outputs, annotation.order_shown)
+    screen = in_order(study, annotation.item, outputs, annotation.order_shown)
+    screen.answer = annotation
+    return screen
 
 
 def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
@@ -88,7 +117,9 @@ def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
         (rating.criterion, rating.output_id): rating for rating in annotation.ratings.all()
     }
     values = {}
-    for name, criterion, number in question_names(study_config, len(screen.outputs)):
+    for name, criterion, number in question_names(
+        study_config, len(screen.outputs), screen.criteria
+    ):
         if isinstance(criterion.scale, Preference):
             sides: dict[int | None, str] = dict(
                 zip(screen.output_ids, ("first", "second"), strict=True)
@@ -102,4 +133,17 @@ def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
             values[name] = rating.value_typed or str(rating.value)
     if annotation.note:
         values["note"] = annotation.note
-    return values
+    return values | _entered_marks(screen, annotation)
+
+
+def _entered_marks(screen: Screen, annotation: Annotation) -> dict[str, str]:
+    found = {}
+    for field in marks_fields(screen.study.config, len(screen.outputs)):
+        output = screen.outputs[field.number - 1]
+        spans = [
+            Span(one.start, one.end)
+            for one in annotation.highlights.all()
+            if one.output_id == output.pk
+        ]
+        found[field.name] = write_marks(spans, output.text)
+    return found

@@ -1,17 +1,20 @@
 """Sets: what is still to answer, changes that were not sent yet, and finishing."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from string import ascii_uppercase
 
 from django.db import transaction
 
 from evalsite.annotation.dealing import answered_items, lock_participant
+from evalsite.annotation.display import NO_GROUP, GroupPlace
 from evalsite.annotation.forms import RatingForm
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.annotation.screens import Screen, answered_screen, entered_values
 from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant, make_completion_code
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 
 
 def unanswered_places(item_set: ItemSet) -> list[int]:
@@ -36,6 +39,32 @@ def open_places(item_set: ItemSet) -> list[int]:
     return [
         place for place, item_id in enumerate(item_set.item_ids, start=1) if item_id not in lost
     ]
+
+
+def group_place(
+    me: Participant, item_set: ItemSet, item_id: int, answered: Collection[int] = ()
+) -> GroupPlace:
+    """Where this item stands in its group, and its group in the set, if groups stay together.
+
+    What went to others counts no more, but no group ever takes the letter of another.
+    """
+    if me.study.groups != Study.Groups.TOGETHER:
+        return NO_GROUP
+    groups = dict(Item.objects.filter(pk__in=item_set.item_ids).values_list("pk", "group"))
+    letters = list(dict.fromkeys(groups[pk] for pk in item_set.item_ids))
+    lost = set(item_set.lost_ids) - set(answered) - {item_id}
+    mates = [pk for pk in item_set.item_ids if groups[pk] == groups[item_id] and pk not in lost]
+    return GroupPlace(
+        letter=_letter_of(letters.index(groups[item_id])),
+        place=mates.index(item_id) + 1,
+        size=len(mates),
+    )
+
+
+def _letter_of(number: int) -> str:
+    """A, B, ... Z, AA, AB, ... for 0, 1, ... 25, 26, 27, ..."""
+    more, last = divmod(number, len(ascii_uppercase))
+    return (_letter_of(more - 1) if more else "") + ascii_uppercase[last]
 
 
 @dataclass(frozen=True)
