@@ -4,7 +4,8 @@ from django.db.models import Count, F
 
 from evalsite.annotation.display import question_names
 from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.studies.models import Study
+from evalsite.studies.gold import asked_criteria
+from evalsite.studies.models import Item, Study
 
 
 def find_breaches(study: Study) -> list[str]:
@@ -64,18 +65,23 @@ def _about_ratings(study: Study) -> list[str]:
         ratings_found=Count("ratings", distinct=True),
         outputs_found=Count("item__outputs", distinct=True),
     )
-    wanted = {
-        outputs: len(question_names(study.config, outputs))
-        for outputs in set(found.order_by().values_list("outputs_found", flat=True))
-    }
+    wanted = {one.pk: _count_questions(one) for one in found.select_related("study", "item")}
     foreign = Rating.objects.filter(study=study, output__isnull=False).exclude(
         output__item=F("annotation__item")
     )
     return [
         *(
-            f"annotation {one.pk} has {one.ratings_found} ratings, not {wanted[one.outputs_found]}"
+            f"annotation {one.pk} has {one.ratings_found} ratings, not {wanted[one.pk]}"
             for one in found
-            if one.ratings_found != wanted[one.outputs_found]
+            if one.ratings_found != wanted[one.pk]
         ),
         *(f"rating {one.pk} is of another item's output" for one in foreign),
     ]
+
+
+def _count_questions(annotation: Annotation) -> int:
+    """How many ratings this annotation must have: of a practice item, one for each with gold."""
+    config, item = annotation.study.config, annotation.item
+    is_practice = item.kind == Item.Kind.PRACTICE
+    criteria = asked_criteria(config, item.gold) if is_practice else None
+    return len(question_names(config, annotation.outputs_found, criteria))

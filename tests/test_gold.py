@@ -153,11 +153,11 @@ def test_order_that_can_be_met_is_accepted(gold):
 @pytest.mark.parametrize(
     ("gold", "value", "expected"),
     [
-        ("5", 5, (True, "You gave 5, as we suggest.")),
-        ("2..3", 5, (False, "You gave 5. We suggest 2 or 3.")),
-        ("4..6", 3, (False, "You gave 3. We suggest 4 to 6.")),
-        ("4 .. 6", 6, (True, "You gave 6, as we suggest.")),
-        ("1", 2, (False, "You gave 2. We suggest 1.")),
+        ("5", 5, (True, "You gave 5 (label 5), as we suggest.")),
+        ("2..3", 5, (False, "You gave 5 (label 5). We suggest 2 or 3.")),
+        ("4..6", 3, (False, "You gave 3 (label 3). We suggest 4 to 6.")),
+        ("4 .. 6", 6, (True, "You gave 6 (label 6), as we suggest.")),
+        ("1", 2, (False, "You gave 2 (label 2). We suggest 1.")),
     ],
 )
 def test_point_is_compared_with_the_points_suggested(gold, value, expected):
@@ -168,8 +168,8 @@ def test_several_outputs_have_one_part_each_and_an_empty_one_asks_nothing():
     said = say(LIKERT, "5, , 1..2", [5, 1, 3], names=("Response 1", "Response 2", "Response 3"))
 
     assert said == [
-        (True, "Response 1: you gave 5, as we suggest."),
-        (False, "Response 3: you gave 3. We suggest 1 or 2."),
+        (True, "Response 1: you gave 5 (label 5), as we suggest."),
+        (False, "Response 3: you gave 3 (label 3). We suggest 1 or 2."),
     ]
 
 
@@ -195,8 +195,8 @@ def test_too_few_parts_are_refused_with_the_number_wanted():
 
 
 def test_decision_is_compared_in_the_words_of_the_protocol():
-    assert say(DECISION, "accept", [1]) == [(True, "You chose accept, as we suggest.")]
-    assert say(DECISION, "Reject", [1]) == [(False, "You chose accept. We suggest reject.")]
+    assert say(DECISION, "accept", [1]) == [(True, "You chose Accept, as we suggest.")]
+    assert say(DECISION, "Reject", [1]) == [(False, "You chose Accept. We suggest Reject.")]
 
 
 def test_other_word_for_a_decision_is_refused():
@@ -209,8 +209,8 @@ def test_preference_names_a_system_but_feedback_names_what_was_shown():
     met = feedback(PREFERENCE, "aardvark", [2], None, shown, systems)
     unmet = feedback(PREFERENCE, "zebra", [0], None, shown, systems)
 
-    assert [one.sentence for one in met] == ["You chose response 1, as we suggest."]
-    assert [one.sentence for one in unmet] == ["You chose a tie. We suggest response 2."]
+    assert [one.sentence for one in met] == ["You chose Response 1, as we suggest."]
+    assert [one.sentence for one in unmet] == ["You chose a tie. We suggest Response 2."]
 
 
 def test_preference_for_a_tie():
@@ -254,5 +254,5 @@ def test_share_counts_what_was_met_of_what_was_asked():
 
 def test_feedback_names_its_criterion():
     assert feedback(LIKERT, "5", [5], None, SHOWN[:1]) == [
-        Feedback(criterion="Quality", is_met=True, sentence="You gave 5, as we suggest.")
+        Feedback(criterion="Quality", is_met=True, sentence="You gave 5 (label 5), as we suggest.")
     ]

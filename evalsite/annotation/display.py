@@ -202,8 +202,11 @@ def question_names(
 
 
 def output_label(config: ProtocolConfig, number: int, outputs: int) -> str:
-    """What a page calls the output in this place: "Response", "Utterance 2", "Response B"."""
-    if outputs == 1:
+    """What a page calls the output in this place: "Response", "Utterance 2", "Response B".
+
+    0 stands for no one of them.
+    """
+    if outputs == 1 or not number:
         return config.output_name
     letters = config.output_letters
     name = letters[number - 1] if number <= len(letters) else str(number)

@@ -9,14 +9,17 @@ from django import forms
 from django.http import QueryDict
 
 from evalsite.annotation.display import output_label, question_names
-from evalsite.annotation.values import Value
+from evalsite.annotation.highlights import Reading, marks_fields, read_marks
+from evalsite.annotation.values import Passage, Value
 from evalsite.fields import make_field
-from evalsite.protocol import Preference, ProtocolConfig
+from evalsite.protocol import Criterion, Preference, ProtocolConfig
 
 logger = logging.getLogger(__name__)
 
 _DEVICE = re.compile(r"(narrow|medium|wide)-(portrait|landscape)")
 _LARGEST_MS = 2**31 - 1
+# of what marks an output, in a draft; a page posts a passage once, however long it is
+_LONGEST_MARKS = 200_000
 _OF_THE_PAGE = frozenset({"state", "go", "device", "client_ms", "active_ms", "first_ms"})
 SENT_TWICE = "This answer was sent twice with different values: enter it again"
 
@@ -24,11 +27,27 @@ SENT_TWICE = "This answer was sent twice with different values: enter it again"
 class RatingForm(forms.Form):
     """Cleans to whole numbers by question name; preferences to first, tie or second."""
 
-    def __init__(self, data: Any = None, *, config: ProtocolConfig, outputs: int) -> None:
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        config: ProtocolConfig,
+        outputs: int,
+        criteria: Sequence[Criterion] | None = None,
+        texts: Sequence[str] = (),
+    ) -> None:
         super().__init__(data)
         self.config = config
         self.outputs = outputs
-        for name, criterion, number in question_names(config, outputs):
+        # without the texts nothing can be marked, as in practice
+        self.texts = texts
+        self.marks = marks_fields(config, outputs) if texts else []
+        self.readings: list[Reading] = []
+        for field in self.marks:
+            self.fields[field.name] = forms.Field(required=False)
+            self.fields[field.passages] = forms.Field(required=False)
+        self.criteria = config.criteria if criteria is None else criteria
+        for name, criterion, number in question_names(config, outputs, criteria):
             label = output_label(config, number, outputs)
             self.fields[name] = make_field(criterion, label)
         if config.has_note:
@@ -41,9 +60,19 @@ class RatingForm(forms.Form):
                 self.add_error(name, SENT_TWICE)
         if unasked := set(self.data) - set(self.fields) - _OF_THE_PAGE:
             logger.debug("ignored fields that this page does not have: %s", sorted(unasked))
-        if not self.errors:
+        self._read_marks()
+        # what goes together can't be told while a part of it is not asked
+        if not self.errors and len(self.criteria) == len(self.config.criteria):
             self.config.clean(self.cleaned_data)
         return self.cleaned_data
+
+    def _read_marks(self) -> None:
+        self.readings = [
+            read_marks(self.data, field, self.texts[field.number - 1]) for field in self.marks
+        ]
+        for field, reading in zip(self.marks, self.readings, strict=True):
+            if reading.error and not {field.name, field.passages} & self.errors.keys():
+                self.add_error(field.name, reading.error)
 
     @property
     def first_errors(self) -> dict[str, str]:
@@ -58,7 +87,7 @@ class RatingForm(forms.Form):
     def values(self, output_ids: Sequence[int]) -> tuple[Value, ...]:
         """The ratings, given the outputs in the order in which they were shown."""
         found = []
-        for name, criterion, number in question_names(self.config, self.outputs):
+        for name, criterion, number in question_names(self.config, self.outputs, self.criteria):
             answer = self.cleaned_data[name]
             if isinstance(criterion.scale, Preference):
                 chosen = {"first": output_ids[0], "tie": None, "second": output_ids[1]}[answer]
@@ -76,13 +105,32 @@ class RatingForm(forms.Form):
                 )
         return tuple(found)
 
+    def passages(self, output_ids: Sequence[int]) -> tuple[Passage, ...]:
+        """The highlights, given the outputs in the order in which they were shown."""
+        return tuple(
+            Passage(
+                output_id=output_ids[field.number - 1],
+                start=span.start,
+                end=span.end,
+                quote=self.texts[field.number - 1][span.start : span.end],
+            )
+            for field, reading in zip(self.marks, self.readings, strict=True)
+            for span in reading.spans
+        )
+
 
 def read_entered(config: ProtocolConfig, outputs: int, data: Mapping[str, Any]) -> dict[str, str]:
     """The raw text of each question in posted data; other fields are ignored."""
     names = [name for name, _, _ in question_names(config, outputs)]
     if config.has_note:
         names.append("note")
-    return {name: str(data[name])[:5000].replace("\x00", "") for name in names if name in data}
+    entered = {name: str(data[name])[:5000] for name in names if name in data}
+    for field in marks_fields(config, outputs):
+        for name in (field.name, field.passages):
+            # a part of a list could not be read back
+            if name in data and len(str(data[name])) <= _LONGEST_MARKS:
+                entered[name] = str(data[name])
+    return {name: text.replace("\x00", "") for name, text in entered.items()}
 
 
 class ReportForm(forms.Form):
@@ -94,9 +142,7 @@ class ReportForm(forms.Form):
         ("cannot-judge", "can't judge"),
         ("other", "other"),
     )
-    reason = forms.ChoiceField(
-        choices=REASONS, error_messages={"required": "Choose what is wrong with this item"}
-    )
+    reason = forms.ChoiceField(choices=REASONS, error_messages={"required": "Choose what is wrong"})
     note = forms.CharField(max_length=5000, required=False)
 
 

@@ -6,7 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from evalsite.annotation.display import Progress, output_label
+from evalsite.annotation.display import Progress
+from evalsite.annotation.explaining import explain_answers
 from evalsite.annotation.forms import RatingForm, read_circumstances
 from evalsite.annotation.journey import entry_step, next_practice
 from evalsite.annotation.models import Annotation
@@ -17,8 +18,7 @@ from evalsite.annotation.state import read_shown
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant
-from evalsite.protocol import Criterion, Preference
-from evalsite.studies.gold import Feedback, feedback
+from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item
 
 
@@ -59,6 +59,7 @@ def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> di
         "protocol_script": config.script,
         "protocol_style": config.style,
         "aids_script": config.aids_script,
+        "is_practice": True,
         "is_checked": False,
         "next_url": "" if is_last else address(request, "participant-practice", number + 1),
         "start_url": address(request, "participant-start"),
@@ -79,7 +80,12 @@ def _ask(
 def _check(
     request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
-    form = RatingForm(request.POST, config=me.study.config, outputs=len(screen.outputs))
+    form = RatingForm(
+        request.POST,
+        config=me.study.config,
+        outputs=len(screen.outputs),
+        criteria=screen.criteria,
+    )
     shown = read_shown(request.POST.get("state"))
     if shown is None or (shown.participant_id, shown.item_id) != (me.pk, screen.item.pk):
         return unknown_link(request)
@@ -120,37 +126,9 @@ def _explain(
         "is_checked": True,
         "progress": Progress(frame["number"], frame["total"]),
         "feedback": explain_answers(screen, annotation),
+        # with one criterion the page says which one it is
+        "names_criteria": len(screen.criteria) > 1,
+        "has_gold": bool(find_gold(me.study.config, item.gold)),
         "why": item.gold.get("why", ""),
     }
     return render(request, me.study.config.item_template, context)
-
-
-def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
-    """What practice says of each answer for which a right one is known."""
-    config = screen.study.config
-    count = len(screen.outputs)
-    # gold speaks of outputs as uploaded; people know them by the place where they saw them
-    places = {output.position: place for place, output in enumerate(screen.outputs, start=1)}
-    names = [output_label(config, place, count).lower() for _, place in sorted(places.items())]
-    uploaded = sorted(screen.outputs, key=lambda output: output.position)
-    systems = [output.system.name for output in uploaded if output.system]
-    standard = config.standard_score(screen.content["options"], screen.item.inputs)
-    found: list[Feedback] = []
-    for criterion in config.criteria:
-        gold = screen.item.gold.get(criterion.key, "")
-        values = _as_uploaded(criterion, screen, annotation)
-        found += feedback(criterion, gold, values, standard, names, systems)
-    return found
-
-
-def _as_uploaded(criterion: Criterion, screen: Screen, annotation: Annotation) -> list[int]:
-    """The values in the form that gold compares: by output, or which output is preferred."""
-    uploaded = sorted(screen.outputs, key=lambda output: output.position)
-    given = {
-        rating.output_id: rating.value
-        for rating in annotation.ratings.all()
-        if rating.criterion == criterion.key
-    }
-    if isinstance(criterion.scale, Preference):
-        return [next((n for n, one in enumerate(uploaded, start=1) if one.pk in given), 0)]
-    return [given[output.pk] for output in uploaded]

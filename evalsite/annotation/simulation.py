@@ -19,6 +19,7 @@ from django.test import Client
 from django.urls import resolve, reverse
 
 from evalsite.annotation.display import question_names
+from evalsite.annotation.explaining import right_entries
 from evalsite.annotation.models import Slot
 from evalsite.annotation.screens import load_screen
 from evalsite.annotation.state import read_shown
@@ -31,6 +32,8 @@ from evalsite.studies.models import Item, Output, Study
 
 _MOST_PAGES = 20_000
 _SHARE_LEAVING = 0.04
+# how often a practice item is answered as its gold suggests
+_SHARE_BY_GOLD = 0.85
 _SETS = (1, 1, 1, 1, 2, 2, 3)
 SETS_A_PERSON = mean(_SETS)
 
@@ -196,12 +199,17 @@ class Visitor:
         item = Item.objects.get(pk=shown.item_id)
         slot = Slot.objects.get(pk=shown.slot_id) if shown.slot_id else None
         me = Participant.objects.get(pk=shown.participant_id)
-        outputs = load_screen(me, item, slot).outputs
+        screen = load_screen(me, item, slot)
+        outputs = screen.outputs
         self._spend(12, 90)
         values = {
             name: self._value(criterion, item, outputs, number)
-            for name, criterion, number in question_names(self.study.config, len(outputs))
+            for name, criterion, number in question_names(
+                self.study.config, len(outputs), screen.criteria
+            )
         }
+        if item.kind == Item.Kind.PRACTICE and self.draw.random() < _SHARE_BY_GOLD:
+            values |= right_entries(screen)
         circumstances = {"device": self.draw.choice(["wide-landscape", "narrow-portrait"])}
         return {**hidden, **values, **circumstances, "go": "next"}
 

@@ -12,18 +12,29 @@ Numbers are those of the outputs as uploaded, from 1, wherever a page may show t
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from evalsite.protocol import Criterion, Decision, Likert, Magnitude, Preference
+from evalsite.protocol import (
+    Criterion,
+    Decision,
+    Likert,
+    Magnitude,
+    Preference,
+    ProtocolConfig,
+)
 
 STANDARD = "standard"
 TIE = "tie"
 
 _RANGE = re.compile(r"(-?[0-9]+)(?:\s*\.\.\s*(-?[0-9]+))?")
 _RELATION = re.compile(r"\s*([<>=])\s*")
+_COMMON_NAME = re.compile(r"[A-Z][a-z]+( [a-z]+)*( [0-9]+)?")
+# longer labels of points would not fit into a sentence
+_SHORT_LABEL = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +60,16 @@ class Relation:
 
 
 # --- what the site asks ---------------------------------------------------------
+
+
+def find_gold(config: ProtocolConfig, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
+    """The criteria of which this item's gold says something, in the protocol's order."""
+    return tuple(one for one in config.criteria if gold.get(one.key, "").strip())
+
+
+def asked_criteria(config: ProtocolConfig, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
+    """What practice asks of an item: what has gold, or everything where nothing has."""
+    return find_gold(config, gold) or config.criteria
 
 
 def check_gold(criterion: Criterion, text: str, outputs: Sequence[str]) -> None:
@@ -77,8 +98,8 @@ def feedback(
 
     All sequences are in the order uploaded. `values` holds one number for each output; for a
     preference it holds one number alone: the output preferred, from 1, or 0 for a tie.
-    `output_names` are the labels as this participant saw them ("Utterance 2"). `systems` is
-    needed only where the gold of a preference names one.
+    `output_names` are the labels as this participant saw them ("Utterance 2", "Response B").
+    `systems` is needed only where the gold of a preference names one.
     """
     if not gold.strip():
         return []
@@ -91,6 +112,26 @@ def feedback(
         )
         for is_met, sentence in said
     ]
+
+
+def right_values(
+    criterion: Criterion, gold: str, outputs: Sequence[str], standard: int | None
+) -> list[int | None]:
+    """Values that meet this gold, in the form of `feedback`; None where it asks nothing."""
+    parsed: Any = _parse(criterion, gold, outputs)
+    match criterion.scale:
+        case Preference():
+            return [parsed]
+        case Magnitude():
+            return _scores_that_meet(parsed, len(outputs), standard or 100)
+    return [None if part is None else part[len(part) // 2] for part in parsed]
+
+
+def count_asked(criterion: Criterion, gold: str, outputs: int, standard: int | None) -> int:
+    """How many entries `feedback` has for an answer to this gold."""
+    if isinstance(criterion.scale, Preference):
+        return 1 if gold.strip() else 0
+    return len(feedback(criterion, gold, [0] * outputs, standard, [""] * outputs))
 
 
 def count_met(results: Iterable[Feedback]) -> tuple[int, int]:
@@ -182,7 +223,7 @@ def _parse_relations(text: str, outputs: int) -> list[Relation]:
     ]
     if not relations:
         raise ValidationError(f"“{text.strip()}” compares nothing. Write it like 1<2, 2=3.")
-    if not _can_hold(relations):
+    if not _find_levels(relations):
         raise ValidationError(
             f"“{text.strip()}” contradicts itself: no scores can meet all of it. Take out a part."
         )
@@ -218,8 +259,9 @@ def _parse_side(name: str, part: str, outputs: int) -> int:
     return numbers[name]
 
 
-def _can_hold(relations: Sequence[Relation]) -> bool:
-    """Whether some scores meet all relations: levels pushed upwards come to rest."""
+def _find_levels(relations: Sequence[Relation]) -> dict[int, int]:
+    """Levels, by number of the output, that meet all relations; none if no scores can."""
+    # pushed upwards until they come to rest
     nodes = {node for relation in relations for node in (relation.low, relation.high)}
     level = dict.fromkeys(nodes, 0)
     while max(level.values()) <= len(nodes):
@@ -231,8 +273,18 @@ def _can_hold(relations: Sequence[Relation]) -> bool:
             else:
                 level[relation.high] = max(level[relation.high], level[relation.low] + 1)
         if level == before:
-            return True
-    return False
+            return level
+    return {}
+
+
+def _scores_that_meet(
+    relations: Sequence[Relation], outputs: int, standard: int
+) -> list[int | None]:
+    """A score for each output, one step of a quarter for each level above or below the standard."""
+    levels = _find_levels(relations)
+    middle = levels.get(0, 0)
+    steps = [levels.get(number, middle) - middle for number in range(1, outputs + 1)]
+    return [max(1, round(standard * 1.25**step)) for step in steps]
 
 
 # --- saying it ------------------------------------------------------------------
@@ -252,7 +304,7 @@ def _say_points(
         if right is None:
             continue
         words = [_say_value(criterion, point) for point in right]
-        given = _say_value(criterion, value)
+        given = _say_given(criterion, value)
         verb = "chose" if isinstance(criterion.scale, Decision) else "gave"
         start = f"You {verb}" if len(parts) == 1 else f"{name}: you {verb}"
         if value in right:
@@ -270,7 +322,7 @@ def _say_preferred(
     output_names: Sequence[str],
 ) -> Said:
     (value,) = values
-    names = ["a tie", *(_in_sentence(name) for name in output_names)]
+    names = ["a tie", *output_names]
     if value == right:
         return [(True, f"You chose {names[value]}, as we suggest.")]
     return [(False, f"You chose {names[value]}. We suggest {names[right]}.")]
@@ -308,8 +360,16 @@ def _say_relation(relation: Relation, names: Sequence[str], *, is_met: bool) -> 
 
 def _say_value(criterion: Criterion, value: int) -> str:
     if isinstance(criterion.scale, Decision):
-        return criterion.scale.label_of(value).lower()
+        return criterion.scale.label_of(value)
     return str(value)
+
+
+def _say_given(criterion: Criterion, value: int) -> str:
+    """The value with its label, where all labels of the scale are short enough to be read on."""
+    points = getattr(criterion.scale, "points", ())
+    if not points or any(len(point.label) > _SHORT_LABEL for point in points):
+        return _say_value(criterion, value)
+    return f"{value} ({criterion.scale.label_of(value)})"
 
 
 def _say_range(words: Sequence[str]) -> str:
@@ -319,7 +379,8 @@ def _say_range(words: Sequence[str]) -> str:
 
 
 def _in_sentence(name: str) -> str:
-    return name[:1].lower() + name[1:]
+    """The name in the middle of a sentence: "utterance 2", but "Response B" and "RESPONSE"."""
+    return name[:1].lower() + name[1:] if _COMMON_NAME.fullmatch(name) else name
 
 
 def _join_names(first: str, second: str) -> str:

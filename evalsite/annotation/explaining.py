@@ -1,0 +1,80 @@
+"""What gold says of an answer, in the names that the page had."""
+
+from evalsite.annotation.display import output_label
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.screens import Screen
+from evalsite.protocol import Criterion, Preference
+from evalsite.studies.gold import Feedback, feedback, find_gold, right_values
+from evalsite.studies.models import Output
+
+
+def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
+    """What gold says of each answer, by the names under which the outputs were shown."""
+    config, uploaded = screen.study.config, _as_uploaded(screen)
+    # gold speaks of outputs as uploaded; people know them by the place where they saw them
+    count = len(uploaded)
+    names = [output_label(config, screen.outputs.index(one) + 1, count) for one in uploaded]
+    found: list[Feedback] = []
+    for criterion in find_gold(config, screen.item.gold):
+        found += feedback(
+            criterion,
+            screen.item.gold[criterion.key],
+            _values_as_uploaded(criterion, uploaded, annotation),
+            standard_of(screen),
+            names,
+            _systems(uploaded),
+        )
+    return found
+
+
+def standard_of(screen: Screen) -> int | None:
+    """The score that magnitudes of this screen relate to, where there is one."""
+    return screen.study.config.standard_score(screen.content["options"], screen.item.inputs)
+
+
+def right_entries(screen: Screen) -> dict[str, str]:
+    """What to enter to meet this item's gold, by question name, as somebody would send it."""
+    uploaded, count = _as_uploaded(screen), len(screen.outputs)
+    entries = {}
+    for criterion in find_gold(screen.study.config, screen.item.gold):
+        gold = screen.item.gold[criterion.key]
+        names = _systems(uploaded) or [str(number) for number in range(1, count + 1)]
+        values = right_values(criterion, gold, names, standard_of(screen))
+        if isinstance(criterion.scale, Preference):
+            entries[criterion.key] = _side_of(values[0], screen, uploaded)
+            continue
+        for place, output in enumerate(screen.outputs, start=1):
+            value = values[uploaded.index(output)]
+            if value is not None:
+                name = criterion.key if count == 1 else f"{criterion.key}-{place}"
+                entries[name] = str(value)
+    return entries
+
+
+def _side_of(number: int | None, screen: Screen, uploaded: list[Output]) -> str:
+    """The answer that prefers the output of this number as uploaded; 0: a tie."""
+    if not number:
+        return "tie"
+    return ("first", "second")[screen.outputs.index(uploaded[number - 1])]
+
+
+def _as_uploaded(screen: Screen) -> list[Output]:
+    return sorted(screen.outputs, key=lambda output: output.position)
+
+
+def _systems(uploaded: list[Output]) -> list[str]:
+    return [output.system.name for output in uploaded if output.system]
+
+
+def _values_as_uploaded(
+    criterion: Criterion, uploaded: list[Output], annotation: Annotation
+) -> list[int]:
+    """The values in the form that gold compares: by output, or which output is preferred."""
+    given = {
+        rating.output_id: rating.value
+        for rating in annotation.ratings.all()
+        if rating.criterion == criterion.key
+    }
+    if isinstance(criterion.scale, Preference):
+        return [next((n for n, one in enumerate(uploaded, start=1) if one.pk in given), 0)]
+    return [given[output.pk] for output in uploaded]
