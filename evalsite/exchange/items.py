@@ -1,58 +1,28 @@
 """Rows put together to items, and checked against their protocol and their study."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
-from django.core.exceptions import ValidationError
+from django.conf import settings
 
 from evalsite.exchange.faults import Fault
+from evalsite.exchange.making import WAITING, DraftItem, DraftOutput, ItemMaker
 from evalsite.exchange.mapping import Plan
 from evalsite.exchange.names import (
-    MAX_KEY,
     Names,
     check_id,
     check_system,
     find_known,
     find_last_row_number,
 )
+from evalsite.exchange.pairs import count_pairs, describe_pairs
 from evalsite.exchange.reading import Row
 from evalsite.exchange.remarks import Remarks, SystemNames, find_missing_systems
 from evalsite.exchange.rows import OutputCells, RowValues, check_cells, split_row
-from evalsite.exchange.values import CheckedItem, CheckedOutput, name_group
+from evalsite.exchange.values import CheckedItem
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.protocol import InputColumn
-from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item, Study
 
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
-# their answers are known, but nothing hands them out so far
-_WAITING = (Item.Kind.GOLD, Item.Kind.ATTENTION)
 _FLAG = {"": False, "no": False, "yes": True}
-
-
-@dataclass(slots=True)
-class _Output:
-    """One output in the making. `shared` is of its own row: see `ItemChecker.is_single`."""
-
-    system: str
-    text: str
-    line: int
-    record: int
-    shared: dict[str, str]
-    extra: dict[str, str]
-
-
-@dataclass(slots=True)
-class _Item:
-    """One item in the making, from its first row on."""
-
-    key: str
-    line: int
-    record: int
-    shared: dict[str, str]
-    outputs: list[_Output] = field(default_factory=list)
-    # an output of it could not be taken, which is told already: its number is not checked
-    is_short: bool = False
 
 
 class ItemChecker:
@@ -62,19 +32,25 @@ class ItemChecker:
         self.config = study.config
         self.header = header
         self.plan = plan
-        # one output an item: rows under one id are items of their own, in a group of that name
-        self.is_single = self.config.outputs[1] == 1
         self.faults: list[Fault] = []
         self.remarks = Remarks()
         self.rows = 0
         self._keys, systems = find_known(study)
         self._last_row = find_last_row_number(self._keys)
-        self._items: dict[str, _Item] = {}
+        self._items: dict[str, DraftItem] = {}
         self._spoiled: set[str] = set()
         self._key_names = Names(self._keys)
         self._system_names = Names(systems)
         self._checked_systems: dict[str, bool] = {}
         self._group_names = {"group": Names(), "cluster": Names()}
+        self._maker = ItemMaker(
+            self.config,
+            taken=self._keys,
+            drafts=self._items,
+            name_column=self._column,
+            tell=self.faults.append,
+        )
+        self.is_single = self._maker.is_single
 
     # rows
 
@@ -103,8 +79,8 @@ class ItemChecker:
         for cells in values.outputs:
             self._add_output(item, cells, values)
 
-    def _start(self, key: str, values: RowValues) -> _Item:
-        item = _Item(key, values.line, values.record, values.shared)
+    def _start(self, key: str, values: RowValues) -> DraftItem:
+        item = DraftItem(key, values.line, values.record, values.shared)
         if problem := self._find_key_problem(key, values.line):
             item.is_short = True
             self._fault(problem, values, self._item_column)
@@ -127,7 +103,7 @@ class ItemChecker:
             self._spoiled.add(other)
         return problem
 
-    def _compare(self, item: _Item, values: RowValues) -> None:
+    def _compare(self, item: DraftItem, values: RowValues) -> None:
         """What belongs to the item as a whole is the same in all of its rows."""
         for name, text in values.shared.items():
             if text == item.shared[name] or (self.is_single and self._is_own(name)):
@@ -189,7 +165,7 @@ class ItemChecker:
             message = f"“{text[:40]}” is not a kind of item. Use {', '.join(_KINDS)}."
             self._fault(message, values, self._column("kind"))
 
-    def _add_output(self, item: _Item, cells: OutputCells, values: RowValues) -> None:
+    def _add_output(self, item: DraftItem, cells: OutputCells, values: RowValues) -> None:
         """The output belongs to the item, unless something about it is wrong."""
         if self.is_single:
             self._check_kind(values)
@@ -210,7 +186,15 @@ class ItemChecker:
         # equal to the item's own unless rows are items of their own; one copy saves memory
         shared = values.shared if self.is_single else item.shared
         item.outputs.append(
-            _Output(cells.system, cells.text, values.line, values.record, shared, values.extra)
+            DraftOutput(
+                system=cells.system,
+                text=cells.text,
+                line=values.line,
+                record=values.record,
+                shared=shared,
+                extra=values.extra,
+                pair=cells.pair,
+            )
         )
 
     def _check_text(self, cells: OutputCells, values: RowValues) -> None:
@@ -243,85 +227,29 @@ class ItemChecker:
         """All rows are read: what only whole items show is checked, and the items are made."""
         for item in self._items.values():
             if not item.is_short and item.key not in self._spoiled:
-                self._check_count(item)
+                self._maker.check(item)
+        if not self.faults and self._maker.is_paired:
+            self._look_at_pairs()
         if self.faults:
             return []
-        items = [made for item in self._items.values() for made in self._make(item)]
+        items = [made for item in self._items.values() for made in self._maker.make(item)]
         if not self.faults:
             self._look_at(items)
         return items if not self.faults else []
 
-    def _check_count(self, item: _Item) -> None:
-        least, most = self.config.outputs
-        found = len(item.outputs)
-        if self.is_single or least <= found <= most:
+    def _look_at_pairs(self) -> None:
+        """No more pairs are made than a file can list, two rows for each; how many is told."""
+        several = [item.outputs for item in self._items.values() if len(item.outputs) > 2]
+        made, most = sum(map(count_pairs, several)), settings.UPLOAD_MAX_ROWS // 2
+        if made > most:
+            message = (
+                f"The outputs make {made:,} pairs; at most {most:,} are taken from one file. Split "
+                "it, or say in a column “pair” which are wanted."
+            )
+            self.faults.append(Fault(message))
             return
-        wanted = f"{least}" if least == most else f"{least} to {most}"
-        plural = "" if found == 1 else "s"
-        message = f"Item “{item.key}” has {found} output{plural}; the protocol wants {wanted}."
-        self.faults.append(Fault(message, line=item.line, record=item.record))
-
-    def _make(self, item: _Item) -> Iterator[CheckedItem]:
-        if not self.is_single:
-            yield self._make_one(item, item.key, "", item.outputs, _merge_extra(item.outputs))
-            return
-        for number, output in enumerate(item.outputs, start=1):
-            if len(item.outputs) == 1:
-                yield self._make_one(item, item.key, "", [output], dict(output.extra))
-                continue
-            key = f"{item.key}/{number}"
-            if len(key) > MAX_KEY or key in self._keys or key in self._items:
-                message = (
-                    f"Item “{item.key}” has several outputs, each shown for itself, but the id "
-                    f"“{key}” for one of them is too long or taken. Choose another id."
-                )
-                self._fault(message, output)
-            extra: dict[str, object] = {**output.extra, "item": item.key}
-            yield self._make_one(item, key, item.key, [output], extra)
-
-    def _make_one(
-        self, item: _Item, key: str, group: str, outputs: list[_Output], extra: dict[str, object]
-    ) -> CheckedItem:
-        first = outputs[0]
-        shared = first.shared
-        inputs = {
-            column.name: shared[column.name]
-            for column in self.config.inputs
-            if shared.get(column.name, "").strip()
-        }
-        kind = shared.get("kind") or Item.Kind.MAIN
-        return CheckedItem(
-            key=key,
-            group=shared.get("group") or group or name_group(inputs),
-            cluster=shared.get("cluster", ""),
-            kind=str(kind),
-            inputs=inputs,
-            extra=extra,
-            gold=self._read_gold(first, kind, [output.system for output in outputs]),
-            outputs=tuple(CheckedOutput(output.system, output.text) for output in outputs),
-            line=first.line,
-            record=first.record,
-        )
-
-    def _read_gold(self, first: _Output, kind: str, systems: list[str]) -> dict[str, str]:
-        gold = {}
-        for criterion in self.config.criteria:
-            field_name = f"gold_{criterion.key}"
-            text = first.shared.get(field_name, "")
-            if not text.strip():
-                continue
-            gold[criterion.key] = text
-            try:
-                check_gold(criterion, text, systems)
-            except ValidationError as error:
-                message = " ".join(error.messages).removeprefix(f"{field_name}: ")
-                self._fault(message, first, self._column(field_name))
-        if kind in _WAITING and not gold:
-            message = f"An item of kind {kind} needs a right answer in a gold column."
-            self._fault(message, first, self._column("kind"))
-        if why := first.shared.get("gold_why", ""):
-            gold["why"] = why
-        return gold
+        for sentence in describe_pairs(several):
+            self.remarks.tell(sentence)
 
     def _look_at(self, items: list[CheckedItem]) -> None:
         systems = SystemNames(output.system for item in items for output in item.outputs)
@@ -331,7 +259,7 @@ class ItemChecker:
             if any(systems.stand_in(text) for text in (*texts, *item.inputs.values())):
                 message = "Items whose texts name a system, which tells participants what they rate"
                 self.remarks.add(message, item.line, item.record)
-            if item.kind in _WAITING:
+            if item.kind in WAITING:
                 message = f"Items of kind {item.kind}, which are kept but not handed out yet"
                 self.remarks.add(message, item.line, item.record, self._column("kind"))
         self.remarks.extend(
@@ -351,15 +279,5 @@ class ItemChecker:
     def _item_column(self) -> str:
         return "" if self.plan.item is None else self.header[self.plan.item]
 
-    def _fault(self, message: str, place: RowValues | _Output, column: str = "") -> None:
+    def _fault(self, message: str, place: RowValues, column: str = "") -> None:
         self.faults.append(Fault(message, column=column, line=place.line, record=place.record))
-
-
-def _merge_extra(outputs: list[_Output]) -> dict[str, object]:
-    """Metadata of an item; where its rows differ, by system."""
-    merged: dict[str, object] = {}
-    for column in dict.fromkeys(name for output in outputs for name in output.extra):
-        values = {output.system: output.extra.get(column, "") for output in outputs}
-        first, *others = dict.fromkeys(values.values())
-        merged[column] = values if others else first
-    return merged

@@ -16,6 +16,7 @@ from evalsite.exchange.signs import find_control
 from evalsite.protocol import ProtocolConfig
 
 EMPTY_FLAG = "output_is_empty"
+PAIR = "pair"
 
 # Other names that real files use. The protocol's own names come first.
 _ALIASES: dict[str, tuple[str, ...]] = {
@@ -31,7 +32,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     EMPTY_FLAG: ("is_empty",),
     "gold_why": ("why",),
 }  # fmt: skip
-_PER_OUTPUT = ("output", "system", EMPTY_FLAG)
+_PER_OUTPUT = ("output", "system", EMPTY_FLAG, PAIR)
 _NUMBERED_FIELD = re.compile(rf"({'|'.join(_PER_OUTPUT)})([1-9][0-9]?)")
 _MOST_OFFERED = 3
 _NUMBERED = re.compile(r"(.*?)[_ .-]?([1-9][0-9]?)")
@@ -44,6 +45,7 @@ class OutputColumns:
     system: int
     output: int
     is_empty: int | None = None
+    pair: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,12 @@ class Plan:
 def name_fields(config: ProtocolConfig, mapping: Mapping[str, str]) -> list[str]:
     """Every field that a column may be mapped to, in the order in which a page offers them."""
     most = max(_MOST_OFFERED, config.outputs[1], *_find_numbers(mapping.values()))
+    per_output = ["system", "output", EMPTY_FLAG, *([PAIR] if makes_pairs(config) else [])]
     return [
         "item", "group", "cluster", "kind",
         *_name_inputs(config),
-        "system", "output", EMPTY_FLAG,
-        *(f"{field}{n}" for n in range(1, most + 1) for field in _PER_OUTPUT),
+        *per_output,
+        *(f"{field}{n}" for n in range(1, most + 1) for field in per_output),
         *(f"gold_{criterion.key}" for criterion in config.criteria), "gold_why",
     ]  # fmt: skip
 
@@ -79,6 +82,8 @@ def guess_mapping(header: Sequence[str], config: ProtocolConfig) -> dict[str, st
             best[field] = min(best.get(field, (rank, number)), (rank, number))
     if {"system", "output"} <= best.keys():
         best = {field: place for field, place in best.items() if not _is_numbered(field)}
+    elif any(map(_is_numbered, best)):
+        best.pop(PAIR, None)  # of a whole row it says nothing about its outputs
     chosen: dict[int, str] = {}
     for field, (_, number) in sorted(best.items(), key=lambda pair: pair[1]):
         # a column that fits two fields goes to the one whose name it fits best
@@ -137,7 +142,7 @@ def check_mapping(
         for field, columns in by_field.items()
         if len(columns) > 1
     ]
-    if (numbers := _find_numbers(by_field)) and {"system", "output"} & by_field.keys():
+    if (numbers := _find_numbers(by_field)) and by_field.keys() & set(_PER_OUTPUT):
         faults.append(
             Fault(
                 "Some columns are mapped to one output in a row and some to numbered outputs "
@@ -162,18 +167,30 @@ def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protoco
     shared += [field for field in columns if field.startswith("gold_")]
     return Plan(
         is_wide=suffixes != [""],
-        item=columns.get("item"),
+        item=columns.get("item", columns.get("group") if _names_items(config, columns) else None),
         shared={field: columns[field] for field in shared if field in columns},
         outputs=tuple(
             OutputColumns(
                 columns[f"system{suffix}"],
                 columns[f"output{suffix}"],
                 columns.get(f"{EMPTY_FLAG}{suffix}"),
+                columns.get(f"{PAIR}{suffix}"),
             )
             for suffix in suffixes
         ),
         extra={name[1:]: number for name, number in columns.items() if name.startswith("=")},
     )
+
+
+def makes_pairs(config: ProtocolConfig) -> bool:
+    """Whether items of more than two outputs stand for all pairs of them."""
+    return config.outputs == (2, 2)
+
+
+def _names_items(config: ProtocolConfig, fields: Iterable[str]) -> bool:
+    """Whether a group stands for an item of all its outputs, since nothing else names items."""
+    there = set(fields)
+    return makes_pairs(config) and "group" in there and not rows_are_items(config, there)
 
 
 def rows_are_items(config: ProtocolConfig, fields: Iterable[str]) -> bool:
@@ -205,6 +222,8 @@ def _rank_names(config: ProtocolConfig) -> dict[str, list[tuple[str, int]]]:
     for field, aliases in _ALIASES.items():
         own = config.output_aliases if field == "output" else ()
         add(field, (field, *own, *aliases))
+    if makes_pairs(config):
+        add(PAIR, (PAIR,))
     for criterion in config.criteria:
         add(f"gold_{criterion.key}", (f"gold_{criterion.key}",))
     return wanted
@@ -253,7 +272,7 @@ def _find_missing(fields: Iterable[str], config: ProtocolConfig) -> list[str]:
         needed += [f"{field}{number}" for number in numbers for field in ("system", "output")]
     else:
         needed += ["system", "output"]
-    if not rows_are_items(config, there):
+    if not rows_are_items(config, there) and not _names_items(config, there):
         needed.insert(0, "item")
     return [field for field in needed if field not in there]
 

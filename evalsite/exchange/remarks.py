@@ -24,11 +24,19 @@ _MOJIBAKE = re.compile(
 
 @dataclass
 class Remark:
-    """One kind of thing to look at: how often it stands in the file, and where first."""
+    """One kind of thing to look at: how often it stands in the file, and where first.
+
+    Without a count the message is a sentence that says all.
+    """
 
     message: str
     count: int = 0
     places: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        if not self.count:
+            return f"{self.message}."
+        return f"{self.message}: {self.count}. First: {'; '.join(self.places)}"
 
 
 class Remarks:
@@ -42,6 +50,10 @@ class Remarks:
         remark.count += 1
         if len(remark.places) < _PLACES:
             remark.places.append(name_place(line, record, column))
+
+    def tell(self, sentence: str) -> None:
+        """What is true of the whole file is said, without a place."""
+        self._found[sentence] = Remark(sentence)
 
     def check_text(self, text: str, line: int, record: int, column: str) -> None:
         """Whatever is odd about this text is remarked on."""

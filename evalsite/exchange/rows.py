@@ -21,6 +21,7 @@ class OutputCells:
     system_column: str
     text_column: str
     flag_column: str = ""
+    pair: str = ""
 
     @property
     def is_absent(self) -> bool:
@@ -50,6 +51,7 @@ def split_row(row: Row, plan: Plan, header: Sequence[str]) -> RowValues:
             system_column=header[columns.system],
             text_column=header[columns.output],
             flag_column="" if columns.is_empty is None else header[columns.is_empty],
+            pair="" if columns.pair is None else cells[columns.pair],
         )
         for columns in plan.outputs
     ]

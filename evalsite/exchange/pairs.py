@@ -1,0 +1,149 @@
+"""Items of more than two systems taken apart: into all pairs, or into those that are named."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Protocol
+
+WHY = "why"
+
+
+class Named(Protocol):
+    """An output in the making: its system, the pairs that it is in, and its line."""
+
+    @property
+    def system(self) -> str: ...
+    @property
+    def pair(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two outputs of an item, by their places from 0, and the name that the file gives them."""
+
+    first: int
+    second: int
+    name: str = ""
+
+    @property
+    def suffix(self) -> str:
+        """What makes the pair's id of the item's: the numbers of its outputs in the file."""
+        return f"/{self.first + 1}-{self.second + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why these outputs make no pairs, and the place of the output where it shows."""
+
+    message: str
+    place: int
+
+
+def count_pairs(outputs: Sequence[Named]) -> int:
+    """How many pairs these outputs make, if all is well with their names."""
+    if _is_named(outputs):
+        return len({name for output in outputs for name in split_names(output.pair)})
+    return len(outputs) * (len(outputs) - 1) // 2
+
+
+def split_names(cell: str) -> list[str]:
+    """The names of pairs in a cell, parted by commas, each once."""
+    names = (name.strip() for name in cell.split(","))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def make_pairs(outputs: Sequence[Named]) -> list[Pair]:
+    """The pairs that the outputs name, in the order of the file, or all where none is named."""
+    places = _find_places(outputs)
+    if not places:
+        return [Pair(*two) for two in combinations(range(len(outputs)), 2)]
+    return [Pair(first, second, name) for name, (first, second) in places.items()]
+
+
+def describe_pairs(items: Iterable[Sequence[Named]]) -> list[str]:
+    """For each number of outputs, how many items have it and how many pairs these make."""
+    found: dict[tuple[int, bool], list[int]] = defaultdict(list)
+    for outputs in items:
+        if len(outputs) > 2:
+            found[len(outputs), _is_named(outputs)].append(count_pairs(outputs))
+    return [
+        f"{len(counts):,} item{'' if len(counts) == 1 else 's'} with {number} systems "
+        f"{'becomes' if len(counts) == 1 else 'become'} {sum(counts):,} pairs"
+        f"{', those that are named' if is_named else ''}, each an item of its own"
+        for (number, is_named), counts in sorted(found.items())
+    ]
+
+
+def find_problems(key: str, outputs: Sequence[Named]) -> list[Problem]:
+    """What is wrong with the names of this item's pairs; nothing where none is named."""
+    places = _find_places(outputs)
+    if not places:
+        return []
+    problems = [
+        Problem(
+            f"This output of item “{key}” is in no pair, but others are. Name its pair, "
+            "or remove it.",
+            place,
+        )
+        for place, output in enumerate(outputs)
+        if not split_names(output.pair)
+    ]
+    same: dict[tuple[int, ...], str] = {}
+    for name, found in places.items():
+        if len(found) != 2:
+            message = _say_number(key, name, [outputs[place] for place in found])
+            problems.append(Problem(message, found[0]))
+        elif (other := same.setdefault(tuple(found), name)) != name:
+            message = (
+                f"Pairs “{other[:40]}” and “{name[:40]}” of item “{key}” are of the same two "
+                "outputs. Remove one of the names."
+            )
+            problems.append(Problem(message, found[0]))
+    return problems
+
+
+def pick_gold(gold: dict[str, str], systems: Sequence[str], pair: Pair) -> dict[str, str]:
+    """What the right answers of a whole item say of this pair of its systems.
+
+    The system that is named is better than all others, so nothing is said of a pair without it.
+    """
+    said = {"tie", systems[pair.first], systems[pair.second]}
+    answers = {
+        criterion: text
+        for criterion, given in gold.items()
+        if criterion != WHY and (text := _name_system(given.strip(), systems)) in said
+    }
+    return answers | ({WHY: gold[WHY]} if answers and WHY in gold else {})
+
+
+def _name_system(text: str, systems: Sequence[str]) -> str:
+    """The system that a right answer means, which may give the number of its output, or “tie”."""
+    numbers = {str(number): name for number, name in enumerate(systems, start=1)}
+    return text if text in systems else numbers.get(text, text.casefold())
+
+
+def _is_named(outputs: Iterable[Named]) -> bool:
+    return any(output.pair.strip(", ") for output in outputs)
+
+
+def _find_places(outputs: Iterable[Named]) -> dict[str, list[int]]:
+    """The places of the outputs that name a pair, by its name."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, output in enumerate(outputs):
+        for name in split_names(output.pair):
+            places[name].append(place)
+    return places
+
+
+def _say_number(key: str, name: str, outputs: Sequence[Named]) -> str:
+    found = len(outputs)
+    plural = "" if found == 1 else "s"
+    where = ", ".join(f"“{one.system}” in line {one.line}" for one in outputs[:5])
+    more = f" and {found - 5:,} more" if found > 5 else ""
+    return (
+        f"Pair “{name[:40]}” of item “{key}” has {found:,} output{plural} ({where}{more}); "
+        "a pair has 2. Name it in the rows of two outputs."
+    )
