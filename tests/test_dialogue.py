@@ -15,7 +15,8 @@ from evalsite.annotation.display import InputView, view_item
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output, strip_markup
 from evalsite.protocol import InputColumn, ProtocolConfig, get_protocol
 
-DATA = Path(__file__).resolve().parent.parent / "../shared/data/rl4lms_daily_dialogue"
+REAL = Path(__file__).resolve().parent.parent / "../shared/data"
+DATA = REAL / "rl4lms_daily_dialogue"
 
 HTML = (
     '<p><b><font color="#d95f02">Person 1: Is it open?</font></b></p> '
@@ -105,6 +106,21 @@ def test_other_colons_name_nobody(line):
     assert parse_dialogue(line) == (Turn("", line),)
 
 
+@pytest.mark.parametrize("word", ["Note", "PS", "Address", "Edit", "Price"])
+def test_word_that_is_nobodys_name_starts_no_turn(word):
+    assert texts(f"A: Two things.\n{word}: one of them is new.\nB: Good.") == [
+        ("A", f"Two things.\n{word}: one of them is new."),
+        ("B", "Good."),
+    ]
+
+
+def test_colon_within_a_line_starts_no_turn():
+    assert texts("A: Yes. Note: we close at ten.\nB: Fine: see you") == [
+        ("A", "Yes. Note: we close at ten."),
+        ("B", "Fine: see you"),
+    ]
+
+
 def test_slots_and_spacing_stay_as_typed():
     line = "system: [value_count] restaurant -s in the [restaurant_area] .  { {{ %s ${x}"
 
@@ -121,6 +137,7 @@ def test_slots_and_spacing_stay_as_typed():
         [{"role": "Ann", "content": "Hi"}, {"role": "Bo", "content": "Hey"}],
         [{"Name": "Ann", "Utterance": "Hi"}, {"Name": "Bo", "Utterance": "Hey"}],
         [{"from": "Ann", "value": "Hi"}, {"from": "Bo", "value": "Hey"}],
+        [{"Ann": "Hi"}, {"Bo": "Hey"}],
         ["Ann: Hi", "Bo: Hey"],
     ],
 )
@@ -273,6 +290,7 @@ class Stub:
 
     criteria = ()
     aids = ()
+    has_ignore = False
     output_name = "Response"
     inputs = (
         InputColumn(name="said", label="Said", kind="dialogue"),
@@ -332,3 +350,20 @@ def test_every_cell_of_the_real_example_is_read_whole():
                 re.sub(r"<[^>]*>", "", f"{row['prompt']} {row['machine_completion']}")
             ).split()
         )
+
+
+def test_no_turn_of_the_real_comparisons_is_lost_or_added():
+    file = REAL / "marco_pairwise" / "batch_long.csv"
+    if not file.exists():
+        pytest.skip(f"no real file at {file}: its dialogues were not read")
+    with file.open(encoding="utf-8", newline="") as source:
+        dialogues = {row["item"]: row["dialogue"] for row in csv.DictReader(source)}
+
+    read = {item: parse_dialogue(text) for item, text in dialogues.items()}
+
+    assert len(read) == 1_484
+    for item, turns in read.items():
+        assert "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) == dialogues[item]
+        assert [turn.speaker for turn in turns] == ["user", "system"] * (len(turns) // 2) + ["user"]
+        assert [turn.side for turn in turns] == ["a", "b"] * (len(turns) // 2) + ["a"]
+    assert sum(map(len, read.values())) == 12_292  # lines of the file's cells

@@ -34,6 +34,13 @@ _NAMED = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _MOST_WORDS = 3
+# What stands before a colon at the start of a line of one's own words, and is nobody's name.
+_NOBODY = frozenset({
+    "note", "notes", "nb", "ps", "edit", "update", "warning", "caution", "tip", "hint",
+    "important", "attention", "address", "phone", "tel", "telephone", "email", "url", "website",
+    "price", "cost", "fee", "total", "time", "date", "day", "duration", "departure", "arrival",
+    "reference", "postcode", "booking", "summary", "example", "examples", "options", "result",
+})  # fmt: skip
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 # HTML is read only in a text that is wrapped in it, and that a page can parse at once.
@@ -155,7 +162,8 @@ def _split_line(line: str) -> Turn | None:
     found = _NAMED.match(line)
     if found is None or len(found["speaker"].split()) > _MOST_WORDS:
         return None
-    return Turn(found["speaker"].strip(), found["text"])
+    speaker = found["speaker"].strip()
+    return None if _fold(speaker) in _NOBODY else Turn(speaker, found["text"])
 
 
 def _read_json(text: str) -> list[Turn]:
@@ -179,7 +187,13 @@ def _read_turn(one: object) -> Turn | None:
         return None
     named = {str(key).casefold(): value for key, value in one.items()}
     words = _pick(named, _TEXT_NAMES)
-    return None if words is None else Turn(_pick(named, _SPEAKER_NAMES) or "", words)
+    if words is not None:
+        return Turn(_pick(named, _SPEAKER_NAMES) or "", words)
+    # {"user": "Hi"}: who speaks is the name of the text
+    speaker, text = next(iter(one.items())) if len(one) == 1 else ("", None)
+    if not isinstance(text, str) or named.keys() & set(_SPEAKER_NAMES):
+        return None
+    return Turn(_mend(speaker).strip(), _mend(text))
 
 
 def _pick(values: dict[str, object], names: Iterable[str]) -> str | None:
