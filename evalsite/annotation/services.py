@@ -1,7 +1,7 @@
 """Saving what a participant submits: once, counted if the item needs it, never lost."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -40,6 +40,8 @@ class Saved(Enum):
     ALREADY = "Already saved"
     CHANGED = "Changed: the new answer is saved"
     FINAL = "This answer is final. Nothing was changed."
+    IGNORED = "Ignored"
+    UNDONE = "Undone: this is not ignored any more"
 
     @classmethod
     def words_of(cls, name: str) -> str:
@@ -86,19 +88,27 @@ def submit_annotation(*, participant: Participant, submission: Submission) -> Sa
             # has just been dealt this item, and saving it again finds that slot.
             clash = error
         with transaction.atomic():
-            _lock_present(participant)
-            standing = _standing(participant, submission.item)
+            lock_present(participant)
+            standing = find_standing(participant, submission.item)
             if standing is not None:
                 return _settle(standing, participant, submission)
     raise clash
 
 
+def save_locked(*, participant: Participant, submission: Submission) -> Saved:
+    """As `submit_annotation`, in the transaction of a caller who has locked the participant."""
+    standing = find_standing(participant, submission.item)
+    if standing is not None:
+        return _settle(standing, participant, submission)
+    return _insert(participant, submission)
+
+
 @transaction.atomic
 def _insert(participant: Participant, submission: Submission) -> Saved:
-    _lock_present(participant)
+    lock_present(participant)
     status, slot_id = _place(participant, submission)
     if status == Annotation.Status.SURPLUS:
-        standing = _standing(participant, submission.item)
+        standing = find_standing(participant, submission.item)
         if standing is not None:
             return _settle(standing, participant, submission)
     annotation = Annotation.objects.create(
@@ -128,7 +138,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     return Saved.SAVED
 
 
-def _lock_present(participant: Participant) -> None:
+def lock_present(participant: Participant) -> None:
     """The participant's row is locked; Withdrawn if they have left since the page was asked for."""
     if lock_participant(participant).withdrawn_at is not None:
         raise Withdrawn
@@ -223,7 +233,8 @@ def _hold_or_release(item: Item) -> None:
 # --- an answer of mine stands already -----------------------------------------------
 
 
-def _standing(participant: Participant, item: Item) -> Annotation | None:
+def find_standing(participant: Participant, item: Item) -> Annotation | None:
+    """This person's answer to this item, locked; None: there is none yet."""
     return (
         Annotation.objects.select_for_update(of=("self",))
         .filter(participant=participant, item=item)
@@ -243,6 +254,13 @@ def _settle(standing: Annotation, participant: Participant, submission: Submissi
         return Saved.ALREADY
     if standing.item_set is None or standing.item_set.finished_at is not None:
         return Saved.FINAL
+    keep_revision(standing)
+    replace_annotation(standing, participant, submission)
+    return Saved.CHANGED
+
+
+def keep_revision(standing: Annotation, **more: Any) -> None:
+    """The answer as it stands now is kept for ever, whatever is said in its place."""
     Revision.objects.create(
         study_id=standing.study_id,
         annotation=standing,
@@ -253,16 +271,20 @@ def _settle(standing: Annotation, participant: Participant, submission: Submissi
             "note": standing.note,
             "ratings": [
                 [rating.criterion, rating.output_id, rating.value, rating.value_typed]
-                for rating in ratings
+                for rating in standing.ratings.all()
             ],
-            "highlights": [[one.output_id, one.start, one.end, one.quote] for one in highlights],
+            "highlights": [
+                [one.output_id, one.start, one.end, one.quote] for one in standing.highlights.all()
+            ],
+            **more,
         },
     )
-    _replace(standing, participant, submission)
-    return Saved.CHANGED
 
 
-def _replace(standing: Annotation, participant: Participant, submission: Submission) -> None:
+def replace_annotation(
+    standing: Annotation, participant: Participant, submission: Submission
+) -> None:
+    """The annotation says what was submitted, and holds a place where it needs one."""
     was_reported = standing.outcome == Annotation.Outcome.REPORTED
     is_reported = submission.outcome == Annotation.Outcome.REPORTED
     for name, value in _what_was_said(submission).items():
@@ -317,7 +339,7 @@ def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> Non
 @transaction.atomic
 def save_draft(*, participant: Participant, item: Item, values: Mapping[str, str]) -> Draft:
     """What was entered so far is kept, and comes back with the page."""
-    _lock_present(participant)
+    lock_present(participant)
     draft, _ = Draft.objects.update_or_create(
         participant=participant,
         item=item,
