@@ -266,7 +266,7 @@ def _explain(error: str, lines: _Lines, delimiter: str) -> str:
 
 
 def _find_open_quote(record: list[str], first: int, delimiter: str) -> int | None:
-    """The line of the last quote that opened a cell, up to where the record went wrong."""
+    """The line of the quote that went wrong in this record; None if every one was closed well."""
     opened, is_quoted, at_start, after_quote = None, False, True, False
     for number, line in enumerate(record, start=first):
         for sign in line:
@@ -279,4 +279,4 @@ def _find_open_quote(record: list[str], first: int, delimiter: str) -> int | Non
                 return opened  # text after a closing quote: here the reader stopped
             else:
                 at_start, after_quote = sign == delimiter, False
-    return opened
+    return opened if is_quoted else None
