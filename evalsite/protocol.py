@@ -196,6 +196,19 @@ class Example:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ComprehensionQuestion:
+    """A question on the instructions: its choices in order, the right one among them, and why.
+
+    A qualification asks it where no practice item has gold.
+    """
+
+    question: str
+    choices: tuple[str, ...]
+    right: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class IgnoreReason:
     """Why an item may be ignored, and whether that covers the other items of its group too.
 
@@ -306,6 +319,13 @@ class ProtocolConfig(AppConfig):
     def practice(self) -> tuple[Example, ...]:
         return tuple(Example(**raw) for raw in self._practice["practice"])
 
+    @property
+    def comprehension(self) -> tuple[ComprehensionQuestion, ...]:
+        return tuple(
+            ComprehensionQuestion(**raw | {"choices": tuple(raw["choices"])})
+            for raw in self._practice.get("comprehension", [])
+        )
+
     @cached_property
     def _practice(self) -> dict[str, list[dict[str, Any]]]:
         text = (self._folder / "practice.json").read_text(encoding="utf-8")
@@ -340,6 +360,7 @@ class ProtocolConfig(AppConfig):
             ],
             "inputs": [asdict(column) for column in self.inputs],
             "examples": [asdict(example) for example in self.worked_examples],
+            "comprehension": [asdict(question) for question in self.comprehension],
             "ignore": {
                 "note": self.ignore_note,
                 "reasons": [asdict(reason) for reason in self.ignore_reasons],

@@ -1,0 +1,70 @@
+"""What a qualification asks of newcomers, and what it takes to pass."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from django.db.models import Count
+
+from evalsite.studies.gold import count_asked, find_gold
+from evalsite.studies.models import Item, Study
+from evalsite.studies.versions import shown_content
+
+TRIES = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A qualification in numbers: screens or questions, what is compared, what must agree."""
+
+    screens: int
+    asked: int
+    needed: int
+    is_on_instructions: bool
+
+    def is_passed_by(self, met: int) -> bool:
+        return met >= self.needed
+
+
+def list_qualifying(study: Study) -> list[Item]:
+    """The items that a qualification asks: practice items with gold, in their order."""
+    practice = Item.objects.practice().filter(study=study)
+    return [item for item in practice if find_gold(study.config, item.gold)]
+
+
+def plan_qualification(study: Study) -> Plan | None:
+    """What is asked: items with gold, else questions on the instructions; None: nothing can be."""
+    items = list_qualifying(study)
+    asked = sum(_count_parts(study, items).values())
+    questions = 0 if asked else len(study.config.comprehension)
+    if not asked and not questions:
+        return None
+    return Plan(
+        screens=questions or len(items),
+        asked=asked or questions,
+        needed=needed_of(study, asked or questions),
+        is_on_instructions=bool(questions),
+    )
+
+
+def needed_of(study: Study, asked: int) -> int:
+    """How many of these must be met for the study's pass mark."""
+    return max(1, ceil(asked * study.pass_mark / 100))
+
+
+def _count_parts(study: Study, items: list[Item]) -> dict[int, int]:
+    """How many things the gold of each item asks."""
+    config, options = study.config, shown_content(study)["options"]
+    counted = Item.objects.filter(pk__in=[item.pk for item in items]).order_by()
+    outputs = dict(counted.values_list("pk").annotate(Count("outputs")))
+    return {
+        item.pk: sum(
+            count_asked(
+                criterion,
+                item.gold[criterion.key],
+                outputs[item.pk],
+                config.standard_score(options, item.inputs),
+            )
+            for criterion in find_gold(config, item.gold)
+        )
+        for item in items
+    }
