@@ -14,7 +14,7 @@ from evalsite.exchange.names import (
 )
 from evalsite.exchange.pairs import count_pairs, describe_pairs
 from evalsite.exchange.reading import Row
-from evalsite.exchange.remarks import Remarks, SystemNames, find_missing_systems
+from evalsite.exchange.remarks import Remarks, SystemNames, find_equal_outputs, find_missing_systems
 from evalsite.exchange.rows import OutputCells, RowValues, check_cells, split_row
 from evalsite.exchange.values import CheckedItem
 from evalsite.fields import WHOLE_NUMBER
@@ -262,6 +262,10 @@ class ItemChecker:
             if item.kind in WAITING:
                 message = f"Items of kind {item.kind}, which are kept but not handed out yet"
                 self.remarks.add(message, item.line, item.record, self._column("kind"))
+        if self.is_single:
+            self.remarks.extend(
+                find_equal_outputs((item.group, item.outputs[0].text) for item in items)
+            )
         self.remarks.extend(
             find_missing_systems(
                 (item.group, [output.system for output in item.outputs]) for item in items

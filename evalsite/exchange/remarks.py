@@ -100,6 +100,20 @@ class SystemNames:
         return self._pattern is not None and self._pattern.search(text) is not None
 
 
+def find_equal_outputs(items: Iterable[tuple[str, str]]) -> list[Remark]:
+    """Groups in which several systems gave the same text, each output being an item of its own."""
+    met: dict[str, set[str]] = defaultdict(set)
+    equal: dict[str, None] = {}
+    for group, text in items:
+        if text in met[group]:
+            equal[group] = None
+        met[group].add(text)
+    if not equal:
+        return []
+    message = "Groups in which two systems gave the same text"
+    return [Remark(message, len(equal), [*islice(equal, _PLACES)])]
+
+
 def find_missing_systems(groups: Iterable[tuple[str, Iterable[str]]]) -> list[Remark]:
     """Each system that is missing from some groups, with the first groups it is missing from."""
     by_group: dict[str, set[str]] = defaultdict(set)

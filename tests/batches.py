@@ -1,0 +1,89 @@
+"""Files for any protocol, made from what it declares, so that a new one is tested by itself."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalsite.exchange.checking import Checked, check_file
+from evalsite.exchange.importing import import_batch
+from evalsite.protocol import InputColumn, ProtocolConfig
+from evalsite.studies.models import Batch, Study
+
+SYSTEMS = ("alpha", "beta", "gamma", "delta")
+
+Row = dict[str, str]
+
+
+def make_rows(config: ProtocolConfig, items: int = 2, outputs: int = 0) -> list[Row]:
+    """Rows without a fault: so many items, each with the fewest outputs that it may have."""
+    return [
+        {
+            "item": f"item-{number}",
+            **{column.name: sample_of(column, number) for column in config.inputs},
+            "system": SYSTEMS[place],
+            "output": f"Output {place + 1} of item {number}.",
+        }
+        for number in range(1, items + 1)
+        for place in range(outputs or config.outputs[0])
+    ]
+
+
+def sample_of(column: InputColumn, number: int) -> str:
+    """A cell without a fault for this column; another one for each number."""
+    match column.kind:
+        case "whole number":
+            return str(50 + number)
+        case "meaning representation":
+            return f"name[Place {number}], area[riverside]"
+        case "dialogue":
+            return f"A: Have you been to place {number}?\nB: Not yet."
+    return f"We liked place {number}."
+
+
+def text_columns(config: ProtocolConfig) -> list[str]:
+    """The columns of a row that participants read."""
+    inputs = [column.name for column in config.inputs if column.kind != "whole number"]
+    return [*inputs, "output"]
+
+
+def write_csv(rows: Sequence[Mapping[str, str]]) -> str:
+    """The rows as a file, with the columns of the first; lines end in LF."""
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def line_of(rows: Sequence[Mapping[str, str]], record: int) -> int:
+    """The physical line in which this record of the file starts, as an editor counts."""
+    before = write_csv(rows[: record - 1]).count("\n") if record > 1 else 1
+    return before + 1
+
+
+def wide(config: ProtocolConfig, rows: Sequence[Mapping[str, str]]) -> list[Row]:
+    """The same items with one row each, their outputs in numbered columns."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        own = {name: text for name, text in row.items() if name not in ("system", "output")}
+        item = found.setdefault(row["item"], own)
+        number = sum(name.startswith("system") for name in item) + 1
+        item |= {f"system{number}": row["system"], f"output{number}": row["output"]}
+    return list(found.values())
+
+
+def check_rows(study: Study, rows: Sequence[Mapping[str, str]]) -> Checked:
+    return check_file(io.BytesIO(write_csv(rows).encode()), study=study)
+
+
+def import_rows(study: Study, rows: Sequence[Mapping[str, str]], **said: Any) -> Batch:
+    """The rows are a batch of the study."""
+    checked = check_rows(study, rows)
+    assert [str(fault) for fault in checked.faults] == []
+    given = {"file_name": "batch.csv", "sha256": "1", "by": None, **said}
+    return import_batch(study=study, checked=checked, **given)
+
+
+def told(checked: Checked) -> list[str]:
+    return [str(fault) for fault in checked.faults]
