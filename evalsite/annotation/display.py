@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from evalsite.annotation.highlights import (
+    MOST,
     MarksField,
     Span,
     marks_fields,
@@ -104,6 +105,7 @@ class MarksView:
     value: str
     passages: str
     error: str = ""
+    most: int = MOST
 
 
 @dataclass(frozen=True)

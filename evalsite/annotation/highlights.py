@@ -72,7 +72,9 @@ def write_marks(spans: Iterable[Span], text: str) -> str:
     """What a page is given, and posts when nobody changes anything."""
     shown, places = _as_shown(text), _places(text)
     found = [(bisect_left(places, one.start), bisect_left(places, one.end)) for one in spans]
-    return json.dumps([[start, end, shown[start:end]] for start, end in found], ensure_ascii=False)
+    entries = [[start, end, shown[start:end]] for start, end in found]
+    # as a script would write it, which compares the two
+    return json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
 
 
 def write_passages(spans: Iterable[Span], text: str) -> str:

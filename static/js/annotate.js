@@ -166,7 +166,8 @@ let underway = null;
 let isChanged = false;
 let isSure = false;
 
-const isHidden = (name) => form.querySelector(`[name="${name}"]`).type === "hidden";
+const isHidden = (name) =>
+  form.querySelector(`[name="${name}"]`).matches("[type=hidden]:not([data-kept])");
 const answers = () => [...new FormData(form)].filter(([name]) => !isHidden(name));
 
 function onChange() {
