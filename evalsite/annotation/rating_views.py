@@ -9,8 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from evalsite.annotation.dealing import answered_items
-from evalsite.annotation.display import NO_GROUP, GroupPlace, Progress
+from evalsite.annotation.display import NO_GROUP, Progress
 from evalsite.annotation.forms import RatingForm, ReportForm, read_circumstances, read_entered
 from evalsite.annotation.menu import asked_place, build_menu, place_after
 from evalsite.annotation.models import Annotation, Draft, Slot
@@ -271,22 +270,16 @@ def _show_again(
     answers = "1 answer needs" if len(errors) == 1 else f"{len(errors)} answers need"
     context = {
         **_frame(request, me, shown),
-        "item": screen.view(form.entered, errors, group=_group_shown(me, shown)),
+        "item": screen.view(form.entered, errors, group=group),
         "note": form.entered.get("note", ""),
         "errors": list(errors.items()),
         "status": f"Not saved: {answers} another look",
-        "progress": Progress(shown.place - 1, shown.total),
-        "minutes_left": _minutes_left(me, [], shown.total - shown.place + 1),
+        "menu": build_menu(me, item_set, shown.place, times) if item_set else None,
+        "progress": Progress(len(times), total),
+        "minutes_left": _minutes_left(me, list(times.values()), total),
         "lease_until": screen.slot.lease_until if screen.slot else None,
     }
     return render(request, me.study.config.item_template, context, status=422)
-
-
-def _group_shown(me: Participant, shown: Shown) -> GroupPlace:
-    item_set = only(ItemSet.objects.filter(participant=me, pk=shown.set_id))
-    if item_set is None:
-        return NO_GROUP
-    return group_place(me, item_set, shown.item_id, answered_items(item_set))
 
 
 def _place_address(request: HttpRequest, shown: Shown, place: int) -> str:
@@ -308,6 +301,10 @@ def _next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
 def draft(request: HttpRequest, me: Participant) -> HttpResponse:
     """What was entered so far is kept, and the place with it."""
     try:
+    item_set = only(ItemSet.objects.filter(participant=me, number=shown.set_number))
+    times = _seconds_by_item(me, item_set) if item_set else {}
+    group = group_place(me, item_set, shown.item_id, times) if item_set else NO_GROUP
+    total = item_set.total if item_set else shown.total
         _, screen = load_shown(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)

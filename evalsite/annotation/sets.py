@@ -17,20 +17,22 @@ from evalsite.participants.models import ItemSet, Participant, make_completion_c
 from evalsite.studies.models import Item, Study
 
 
-def unanswered_places(item_set: ItemSet) -> list[int]:
+def unanswered_places(item_set: ItemSet, answered: Collection[int] | None = None) -> list[int]:
     """Places of the set, from 1, that still want an answer; what went to others wants none."""
-    settled = answered_items(item_set) | set(item_set.lost_ids)
+    settled = {*(answered_items(item_set) if answered is None else answered), *item_set.lost_ids}
     return [
         place for place, item_id in enumerate(item_set.item_ids, start=1) if item_id not in settled
     ]
 
 
-def wanted_places(me: Participant, item_set: ItemSet) -> list[int]:
+def wanted_places(
+    me: Participant, item_set: ItemSet, answered: Collection[int] | None = None
+) -> list[int]:
     """Places that this person may still answer: none once the study has ended without them."""
     has_ended = me.study.state == Study.State.CLOSED or me.study.is_past_its_end
     if has_ended and not me.is_pilot and not me.slots.leased().exists():
         return []
-    return unanswered_places(item_set)
+    return unanswered_places(item_set, answered)
 
 
 def open_places(item_set: ItemSet) -> list[int]:

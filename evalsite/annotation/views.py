@@ -13,6 +13,7 @@ from evalsite.annotation.display import Progress, view_example
 from evalsite.annotation.journey import Step, entry_step, next_step
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation
+from evalsite.annotation.menu import menu_headings
 from evalsite.annotation.services import Saved
 from evalsite.annotation.sets import (
     find_changes,
@@ -61,7 +62,8 @@ def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
     is_read = me.instructions_read == instructions_hash(me.study)
     context = page_context(request, me) | {
         "title": config.instructions_title,
-        "html": render_markdown(content["texts"]["instructions"]),
+        "html": render_markdown(content["texts"]["instructions"], with_anchors=True),
+        "menu_headings": menu_headings(me.study),
         "examples": [
             {"html": render_example(me, example), "why": example.why}
             for example in config.worked_examples

@@ -1,25 +1,75 @@
 """Researchers' texts: Markdown in, safe HTML out. The one place that marks HTML as safe."""
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 import nh3
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import slugify
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 _TAGS = {
     "p", "br", "hr", "h2", "h3", "h4", "ul", "ol", "li", "strong", "em", "code", "pre",
     "blockquote", "a", "table", "thead", "tbody", "tr", "th", "td",
 }  # fmt: skip
-_ATTRIBUTES = {"a": {"href"}}
+_ATTRIBUTES = {"a": {"href"}, "h2": {"id"}, "h3": {"id"}, "h4": {"id"}}
 _SCHEMES = {"http", "https", "mailto"}
+# no id that a page itself gives begins like this
+_PREFIX = "part-"
+# a page has its one h1 already
+_LEVELS = {"h1": "h2", "h5": "h4", "h6": "h4"}
 
 
-def render_markdown(text: str) -> SafeString:
-    """HTML of a Markdown text; raw HTML in it is shown as text, and only listed tags come out."""
+def render_markdown(text: str, *, with_anchors: bool = False) -> SafeString:
+    """HTML of a Markdown text; raw HTML in it is shown as text, and only listed tags come out.
+
+    With anchors, for the one text of a page that has them, each heading can be linked to.
+    """
+    tokens = _PARSER.parse(text)
+    for token in tokens:
+        token.tag = _LEVELS.get(token.tag, token.tag)
+    if with_anchors:
+        for heading, anchor in _find_headings(tokens).items():
+            tokens[heading].attrSet("id", anchor)
     html = nh3.clean(
-        _PARSER.render(text),
+        _PARSER.renderer.render(tokens, _PARSER.options, {}),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         url_schemes=_SCHEMES,
         link_rel="noopener noreferrer",
     )
     return mark_safe(html)  # noqa: S308 (cleaned by nh3 with a closed list just above)
+
+
+@lru_cache(maxsize=64)
+def list_anchors(text: str) -> dict[str, str]:
+    """The id of each heading of a Markdown text, by its words; of equal ones the first."""
+    tokens = _PARSER.parse(text)
+    found: dict[str, str] = {}
+    for heading, anchor in _find_headings(tokens).items():
+        found.setdefault(_words_of(tokens, heading), anchor)
+    return found
+
+
+def _find_headings(tokens: Sequence[Token]) -> dict[int, str]:
+    """Where each heading begins, with an id that no other part of the page has."""
+    taken: set[str] = set()
+    found = {}
+    for place, token in enumerate(tokens):
+        if token.type != "heading_open":
+            continue
+        stem = slugify(_words_of(tokens, place), allow_unicode=True)[:60] or "heading"
+        anchor, number = _PREFIX + stem, 2
+        while anchor in taken:
+            anchor, number = f"{_PREFIX}{stem}-{number}", number + 1
+        taken.add(anchor)
+        found[place] = anchor
+    return found
+
+
+def _words_of(tokens: Sequence[Token], heading: int) -> str:
+    """What a heading says, without marks."""
+    inner = tokens[heading + 1].children or []
+    return "".join(one.content for one in inner).strip()
