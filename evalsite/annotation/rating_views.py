@@ -268,6 +268,10 @@ def _show_again(
     """The page again, as it was, with every entered value and a message at each fault."""
     errors = form.first_errors
     answers = "1 answer needs" if len(errors) == 1 else f"{len(errors)} answers need"
+    item_set = only(ItemSet.objects.filter(participant=me, number=shown.set_number))
+    times = _seconds_by_item(me, item_set) if item_set else {}
+    group = group_place(me, item_set, shown.item_id, times) if item_set else NO_GROUP
+    total = item_set.total if item_set else shown.total
     context = {
         **_frame(request, me, shown),
         "item": screen.view(form.entered, errors, group=group),
@@ -301,10 +305,6 @@ def _next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
 def draft(request: HttpRequest, me: Participant) -> HttpResponse:
     """What was entered so far is kept, and the place with it."""
     try:
-    item_set = only(ItemSet.objects.filter(participant=me, number=shown.set_number))
-    times = _seconds_by_item(me, item_set) if item_set else {}
-    group = group_place(me, item_set, shown.item_id, times) if item_set else NO_GROUP
-    total = item_set.total if item_set else shown.total
         _, screen = load_shown(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)

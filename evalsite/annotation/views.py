@@ -14,6 +14,8 @@ from evalsite.annotation.journey import Step, entry_step, next_step
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.menu import menu_headings
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.rating_views import ignored_before
 from evalsite.annotation.services import Saved
 from evalsite.annotation.sets import (
     find_changes,

@@ -387,6 +387,21 @@ if (context && peek) {
   new IntersectionObserver(([entry]) => (peek.hidden = entry.isIntersecting)).observe(context);
 }
 
+// A long dialogue scrolls in a box of its own, and begins at its end: what is judged follows there.
+for (const turns of form.querySelectorAll(".turns")) {
+  if (turns.scrollHeight <= turns.clientHeight + 1) {
+    // no stop for the Tab key where there is nothing to scroll
+    turns.removeAttribute("tabindex");
+    continue;
+  }
+  const hint = document.createElement("p");
+  hint.className = "help";
+  hint.textContent = turns.dataset.long;
+  turns.before(hint);
+  turns.classList.add("long");
+  turns.scrollTop = turns.scrollHeight;
+}
+
 // The pinned standard covers no box that gets the focus; a very tall one is not pinned whole.
 const standard = document.querySelector(".live .standard");
 function makeRoom() {
