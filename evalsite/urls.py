@@ -4,7 +4,13 @@ from django.contrib import admin
 from django.urls import path
 from django.views.generic import RedirectView
 
-from evalsite.annotation import practice_views, rating_views, views
+from evalsite.annotation import (
+    ignore_views,
+    practice_views,
+    qualification_views,
+    rating_views,
+    views,
+)
 from evalsite.participants import views as entry_views
 
 handler404 = "evalsite.participants.access.page_not_found"
@@ -20,6 +26,29 @@ urlpatterns = [
     path("p/<token>/not-eligible/", views.refused, name="participant-refused"),
     path("p/<token>/instructions/", views.instructions, name="participant-instructions"),
     path("p/<token>/practice/<int:number>/", practice_views.practice, name="participant-practice"),
+    path(
+        "p/<token>/qualification/",
+        qualification_views.qualification,
+        name="participant-qualification",
+    ),
+    path(
+        "p/<token>/qualification/<int:number>/",
+        qualification_views.qualification_item,
+        name="qualification-item",
+    ),
+    path(
+        "p/<token>/qualification/questions/",
+        qualification_views.qualification_questions,
+        name="qualification-questions",
+    ),
+    path(
+        "p/<token>/qualification/suggestions/",
+        qualification_views.suggestions,
+        name="qualification-suggestions",
+    ),
+    path(
+        "p/<token>/not-qualified/", qualification_views.unqualified, name="participant-unqualified"
+    ),
     path("p/<token>/start/", views.start, name="participant-start"),
     path(
         "p/<token>/sets/<int:number>/items/<int:place>/",
@@ -30,6 +59,16 @@ urlpatterns = [
         "p/<token>/sets/<int:number>/items/<int:place>/report/",
         rating_views.report,
         name="rating-report",
+    ),
+    path(
+        "p/<token>/sets/<int:number>/items/<int:place>/ignore/",
+        ignore_views.ignore,
+        name="rating-ignore",
+    ),
+    path(
+        "p/<token>/sets/<int:number>/items/<int:place>/ignore/undo/",
+        ignore_views.undo,
+        name="ignore-undo",
     ),
     path("p/<token>/sets/<int:number>/break/<int:place>/", views.pause, name="set-break"),
     path("p/<token>/sets/<int:number>/review/", views.review, name="set-review"),

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from evalsite.annotation.display import output_label, question_names
 from evalsite.annotation.highlights import Reading, marks_fields, read_marks
 from evalsite.annotation.values import Passage, Value
-from evalsite.fields import make_field
+from evalsite.fields import NoteField, make_field, unify_breaks
 from evalsite.protocol import Criterion, Preference, ProtocolConfig
 
 logger = logging.getLogger(__name__)
@@ -22,6 +22,10 @@ _LARGEST_MS = 2**31 - 1
 _LONGEST_MARKS = 200_000
 _OF_THE_PAGE = frozenset({"state", "go", "device", "client_ms", "active_ms", "first_ms"})
 SENT_TWICE = "This answer was sent twice with different values: enter it again"
+IGNORE_OR_SCORE = (
+    "Scores and “ignore” were sent together, so neither is saved. "
+    "Save the scores, or ignore the example without scores"
+)
 
 
 class RatingForm(forms.Form):
@@ -51,13 +55,12 @@ class RatingForm(forms.Form):
             label = output_label(config, number, outputs)
             self.fields[name] = make_field(criterion, label)
         if config.has_note:
-            self.fields["note"] = forms.CharField(max_length=5000, required=False)
+            self.fields["note"] = NoteField()
+        if config.has_ignore:
+            self.fields["ignore"] = forms.CharField(required=False, validators=[_refuse])
 
     def clean(self) -> dict[str, Any]:
-        for name in self.fields:
-            if isinstance(self.data, QueryDict) and len(set(self.data.getlist(name))) > 1:
-                self.errors.pop(name, None)
-                self.add_error(name, SENT_TWICE)
+        _refuse_sent_twice(self)
         if unasked := set(self.data) - set(self.fields) - _OF_THE_PAGE:
             logger.debug("ignored fields that this page does not have: %s", sorted(unasked))
         self._read_marks()
@@ -119,12 +122,24 @@ class RatingForm(forms.Form):
         )
 
 
+def _refuse_sent_twice(form: forms.Form) -> None:
+    for name in form.fields:
+        if isinstance(form.data, QueryDict) and len(set(form.data.getlist(name))) > 1:
+            form.errors.pop(name, None)
+            form.add_error(name, SENT_TWICE)
+
+
+def _refuse(value: str) -> None:
+    raise forms.ValidationError(IGNORE_OR_SCORE)
+
+
 def read_entered(config: ProtocolConfig, outputs: int, data: Mapping[str, Any]) -> dict[str, str]:
     """The raw text of each question in posted data; other fields are ignored."""
     names = [name for name, _, _ in question_names(config, outputs)]
-    if config.has_note:
-        names.append("note")
     entered = {name: str(data[name])[:5000] for name in names if name in data}
+    if config.has_note and "note" in data:
+        # longer than a note may be: whoever is asked to shorten it needs all of it
+        entered["note"] = unify_breaks(str(data["note"]))[:_LONGEST_MARKS]
     for field in marks_fields(config, outputs):
         for name in (field.name, field.passages):
             # a part of a list could not be read back
@@ -143,7 +158,27 @@ class ReportForm(forms.Form):
         ("other", "other"),
     )
     reason = forms.ChoiceField(choices=REASONS, error_messages={"required": "Choose what is wrong"})
-    note = forms.CharField(max_length=5000, required=False)
+    note = NoteField()
+
+
+class IgnoreForm(forms.Form):
+    """Why an item is ignored. No scores travel with it."""
+
+    def __init__(self, data: Any = None, *, config: ProtocolConfig, outputs: int) -> None:
+        super().__init__(data)
+        self.scores = [name for name, _, _ in question_names(config, outputs)]
+        why = "Choose why you ignore this example"
+        self.fields["ignore"] = forms.ChoiceField(
+            choices=[(reason.key, reason.label) for reason in config.ignore_reasons],
+            error_messages={"required": why, "invalid_choice": why},
+        )
+
+    def clean(self) -> dict[str, Any]:
+        _refuse_sent_twice(self)
+        if any(self.data.get(name) for name in self.scores):
+            self.errors.pop("ignore", None)
+            self.add_error("ignore", IGNORE_OR_SCORE)
+        return self.cleaned_data
 
 
 def read_circumstances(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,3 +196,41 @@ def _read_ms(value: Any) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) < 11):
         return None
     return int(text) if int(text) <= _LARGEST_MS else None
+
+
+class ComprehensionForm(forms.Form):
+    """The protocol's questions on its instructions, as radio buttons in the order declared."""
+
+    def __init__(self, data: Any = None, *, config: ProtocolConfig) -> None:
+        super().__init__(data)
+        self.config = config
+        for number, question in enumerate(config.comprehension, start=1):
+            self.fields[f"question-{number}"] = forms.ChoiceField(
+                choices=[(str(n), text) for n, text in enumerate(question.choices, start=1)],
+                error_messages={
+                    "required": f"Choose an answer to question {number}",
+                    "invalid_choice": f"Choose one of the answers to question {number}",
+                },
+            )
+
+    @property
+    def answers(self) -> dict[int, str]:
+        """The words that were chosen, by the number of the question."""
+        return {
+            number: question.choices[int(self.cleaned_data[f"question-{number}"]) - 1]
+            for number, question in enumerate(self.config.comprehension, start=1)
+        }
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        """Each question as the page shows it, with what was chosen and what is wrong."""
+        return [
+            {
+                "name": name,
+                "text": self.config.comprehension[number].question,
+                "choices": field.choices,
+                "value": self[name].value() or "",
+                "error": next(iter(self.errors.get(name, [])), ""),
+            }
+            for number, (name, field) in enumerate(self.fields.items())
+        ]

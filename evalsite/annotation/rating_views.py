@@ -1,6 +1,7 @@
 """The rating page and what belongs to it: drafts and problem reports."""
 
 import logging
+import re
 from statistics import median
 from typing import Any
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.display import NO_GROUP, Progress
 from evalsite.annotation.forms import RatingForm, ReportForm, read_circumstances, read_entered
+from evalsite.annotation.ignoring import ignored_items, reason_of
 from evalsite.annotation.menu import asked_place, build_menu, place_after
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.annotation.screens import (
@@ -71,6 +73,8 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         return render(request, "annotation/continue.html", lapsed)
     context = {
         **_frame(request, me, as_shown(me, screen, item_set, place)),
+        "ignored": ignored_here(request, screen, item_set, place)
+        or ignored_before(request, me, item_set),
         "item": screen.view(values, group=group_place(me, item_set, item_id, times)),
         "note": values.get("note", ""),
         "status": Saved.words_of(request.GET.get("was", "")),
@@ -80,6 +84,38 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "lease_until": screen.slot.lease_until if screen.slot else None,
     }
     return render(request, me.study.config.item_template, context)
+
+
+def ignored_here(
+    request: HttpRequest, screen: Screen, item_set: ItemSet, place: int
+) -> dict[str, Any] | None:
+    """What the page of an item that this person ignored says about that; None of any other."""
+    answer = screen.answer
+    if answer is None or answer.outcome != Annotation.Outcome.IGNORED:
+        return None
+    return {
+        "is_here": True,
+        "reason": reason_of(screen.study.config, answer.reason),
+        "undo_url": address(request, "ignore-undo", item_set.number, place),
+    }
+
+
+def ignored_before(
+    request: HttpRequest, me: Participant, item_set: ItemSet
+) -> dict[str, Any] | None:
+    """What the page after an ignored item says of it, with the way back; None of any other."""
+    place = request.GET.get("undo", "")
+    if request.GET.get("was") != "ignored" or not re.fullmatch("[0-9]{1,5}", place):
+        return None
+    item_id = dict(enumerate(item_set.item_ids, start=1)).get(int(place))
+    ignored = ignored_items(me, item_set)
+    if item_id not in ignored:
+        return None
+    return {
+        "place": int(place),
+        "reason": reason_of(me.study.config, ignored[item_id]),
+        "undo_url": address(request, "ignore-undo", item_set.number, int(place)),
+    }
 
 
 def _seconds_by_item(me: Participant, item_set: ItemSet) -> dict[int, float]:
@@ -142,6 +178,8 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
     config = me.study.config
     state = shown.sign()
     report = address(request, "rating-report", shown.set_number, shown.place)
+    ignore = address(request, "rating-ignore", shown.set_number, shown.place)
+    asked = urlencode({"state": state})
     return {
         **page_context(request, me),
         "frame": "annotation/annotate.html",
@@ -156,7 +194,8 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "highlight_hint": config.highlight_hint,
         "note_label": config.note_label,
         "draft_url": address(request, "rating-draft"),
-        "report_url": f"{report}?{urlencode({'state': state})}",
+        "report_url": f"{report}?{asked}",
+        "ignore_url": f"{ignore}?{asked}" if config.has_ignore else "",
         "protocol_script": config.script,
         "protocol_style": config.style,
         "aids_script": config.aids_script,
@@ -277,6 +316,7 @@ def _show_again(
         "item": screen.view(form.entered, errors, group=group),
         "note": form.entered.get("note", ""),
         "errors": list(errors.items()),
+        "ignore_error": errors.get("ignore", ""),
         "status": f"Not saved: {answers} another look",
         "menu": build_menu(me, item_set, shown.place, times) if item_set else None,
         "progress": Progress(len(times), total),
@@ -346,8 +386,9 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
     context = page_context(request, me) | {
         "reasons": ReportForm.REASONS,
         "reason": request.POST.get("reason", ""),
-        "note": request.POST.get("note", ""),
+        "note": request.POST.get("note", "").replace("\x00", ""),
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
+        **{f"{name}_error": messages[0] for name, messages in form.errors.items()},
         "place": place,
         "state": shown.sign(),
         "back_url": address(request, "rating-page", number, place),

@@ -1,7 +1,7 @@
 """Saving what a participant submits: once, counted if the item needs it, never lost."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum

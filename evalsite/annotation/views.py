@@ -10,9 +10,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.annotation.dealing import answered_items, claim_set, deal_pilot_set, has_work
 from evalsite.annotation.display import Progress, view_example
+from evalsite.annotation.ignoring import ignored_items
 from evalsite.annotation.journey import Step, entry_step, next_step
 from evalsite.annotation.leaving import withdraw
-from evalsite.annotation.models import Annotation
 from evalsite.annotation.menu import menu_headings
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.rating_views import ignored_before
@@ -77,6 +77,8 @@ def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
 
 
 def _after_instructions(me: Participant) -> str:
+    if me.study.is_qualification_on:
+        return "I’ve read it, go on" if me.is_qualified else "I’ve read it, go to the test"
     if me.study.is_practice_on and me.practised_at is None:
         return "I’ve read it, start practice"
     return "I’ve read it, go on"
@@ -152,12 +154,18 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     if item_set.finished_at is not None:
         return redirect(address(request, "participant-finish"))
     missing = wanted_places(me, item_set)
+    ignored = ignored_items(me, item_set) if me.study.config.has_ignore else {}
     changes = {change.place: change.form for change in find_changes(me, item_set)}
     wrong = [place for place, form in changes.items() if not form.is_valid()]
     answered = item_set.total - len(unanswered_places(item_set))
     context = page_context(request, me) | {
         "places": [
-            (place, address(request, "rating-page", number, place), place not in missing)
+            (
+                place,
+                address(request, "rating-page", number, place),
+                place not in missing,
+                item_set.item_ids[place - 1] in ignored,
+            )
             for place in open_places(item_set)
         ],
         "wrong": [(place, address(request, "rating-page", number, place)) for place in wrong],
@@ -165,6 +173,7 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
         "total": item_set.total,
         "is_complete": not missing and not wrong,
         "status": Saved.words_of(request.GET.get("was", "")),
+        "ignored": ignored_before(request, me, item_set),
         "progress": Progress(answered, item_set.total),
     }
     return render(request, "annotation/review.html", context)
@@ -182,6 +191,7 @@ def pause(request: HttpRequest, me: Participant, number: int, place: int) -> Htt
         "done": place - 1,
         "total": total,
         "next_url": address(request, "rating-page", number, place),
+        "ignored": ignored_before(request, me, item_set),
         "progress": Progress(place - 1, total),
     }
     return render(request, "annotation/break.html", context)
@@ -208,14 +218,15 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "next_set": _next_set_label(me, len(sets)),
         "start_url": address(request, "participant-start"),
         "feedback_saved": request.GET.get("feedback") == "saved",
-        "form": form,
+        "errors": [(name, messages[0]) for name, messages in form.errors.items()],
+        "given": {name: request.POST.get(name, "").replace("\x00", "") for name in form.fields},
         "status": Saved.words_of(request.GET.get("was", "")),
         "receipt": me.receipt,
         "is_paid": me.study.pay_per_set is not None,
         "until": me.study.closes_at,
         "progress": Progress(done, done),
     }
-    return render(request, "annotation/finish.html", context)
+    return render(request, "annotation/finish.html", context, status=422 if form.errors else 200)
 
 
 def hands_over_code(study: Study) -> bool:

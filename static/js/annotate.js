@@ -94,6 +94,7 @@ function step(by) {
 const commands = {
   j: () => step(1),
   k: () => step(-1),
+  i: () => document.querySelector("#ignore")?.click(),
   x: () => document.querySelector("#report")?.click(),
   "?": () => keysDialog.showModal(),
 };
@@ -247,9 +248,8 @@ async function post(patience) {
 function restore() {
   const sent = recall(tab, "evalsite:sent");
   remember(tab, "evalsite:sent", null);
-  if (sent && (sent !== key || document.querySelector(".problem[autofocus]"))) {
-    remember(local, sent, null);
-  }
+  const isKnown = "ignored" in words || document.querySelector(".problem[autofocus]");
+  if (sent && (sent !== key || isKnown)) remember(local, sent, null);
   const kept = recall(local, key);
   if (!kept || !words.draft) return;
   let isBack = false;
@@ -297,6 +297,11 @@ async function settle(button) {
 }
 
 unsaved.querySelector("button").addEventListener("click", () => settle(main));
+
+// An ignored item leaves no copy behind; the page of an item that is not ignored after all has it.
+document.querySelector("#ignore")?.addEventListener("click", () => {
+  remember(tab, "evalsite:sent", key);
+});
 
 addEventListener("pagehide", () => {
   if (!words.draft || !isChanged) return;
