@@ -1,0 +1,269 @@
+"""Bad answers to the questions of every protocol: rows 43 to 46 and 49 of the list."""
+
+import logging
+
+import pytest
+
+from evalsite.annotation.models import Annotation, Draft, Rating, Slot
+from evalsite.fields import LONGEST_NOTE
+from evalsite.participants.models import Answer
+from evalsite.protocol import ProtocolConfig, installed_protocols
+from tests.answering import Entered, RatingPage, make_live, wrong_answers
+from tests.factories import make_annotator
+from tests.hostile import EVERYTHING, Seen
+from tests.tabs import snapshot, what_became
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+
+
+@pytest.fixture(params=sorted(installed_protocols()))
+def config(request: pytest.FixtureRequest) -> ProtocolConfig:
+    return installed_protocols()[request.param]
+
+
+@pytest.fixture
+def page(config: ProtocolConfig) -> RatingPage:
+    return RatingPage(make_live(config))
+
+
+def refused(page: RatingPage, response) -> RatingPage:
+    """The page of a refusal, after which nothing is stored."""
+    assert response.status_code == 422
+    assert not Annotation.objects.exists()
+    assert not Slot.objects.done().exists()
+    html = response.content.decode()
+    assert "<title>Error: " in html
+    assert Seen(html).breaches == []
+    return page.show(response)
+
+
+def stored() -> dict[str, list[tuple[int, int | None]]]:
+    found: dict[str, list[tuple[int, int | None]]] = {}
+    for rating in Rating.objects.order_by("pk"):
+        found.setdefault(rating.criterion, []).append((rating.value, rating.output_id))
+    return found
+
+
+# --- one answer is wrong, missing or doubled ----------------------------------------------
+
+
+def test_bad_39_40_42_43_a_wrong_answer_is_refused_and_the_others_are_kept(page):
+    answers = page.answers
+    for question in page.questions:
+        for typed in wrong_answers(question):
+            again = refused(page, page.post(answers | {question.name: typed}))
+
+            assert list(again.errors) == [question.name], typed
+            assert f'id="{question.name}-error"' in again.html
+            others = {name: again.entered.get(name) for name in answers if name != question.name}
+            assert others == {name: answers[name] for name in others}
+            boxes = {question.name} if question.kind == "magnitude" else set()
+            assert {name for name in again.entered if name == question.name} == boxes
+    assert what_became(page.post(answers)) == "saved"
+
+
+def test_bad_44_a_missing_answer_is_named_and_the_others_are_kept(page):
+    answers = page.answers
+    for question in page.questions:
+        left_out = {name: text for name, text in answers.items() if name != question.name}
+        for sent in (left_out, left_out | {question.name: ""}):
+            again = refused(page, page.post(sent))
+
+            (message,) = again.errors.values()
+            names = (question.criterion.label, question.output_label or "response")
+            assert any(name.lower() in message.lower() for name in names)
+            assert f'href="#{question.control_id}"' in again.html
+            assert {name: again.entered.get(name) for name in left_out} == left_out
+    assert what_became(page.post(answers)) == "saved"
+
+
+def test_bad_44_all_that_is_missing_is_named_at_once(page):
+    again = refused(page, page.post({}))
+
+    assert list(again.errors) == [question.name for question in page.questions]
+    assert len(set(again.errors.values())) == len(again.errors)
+
+
+def test_bad_45_an_answer_sent_twice_with_different_values_is_refused(page):
+    answers = page.answers
+    for question in page.questions:
+        right = answers[question.name]
+        for other in (wrong_answers(question)[0], "", another_right(question, right)):
+            for pair in ([right, other], [other, right]):
+                again = refused(page, page.post(answers | {question.name: pair}))
+
+                assert list(again.errors) == [question.name]
+                assert "sent twice with different values" in again.errors[question.name]
+                kept = {name: again.entered.get(name) for name in answers if name != question.name}
+                assert kept == {name: answers[name] for name in kept}
+
+
+def another_right(question, right: str) -> str:
+    known = {"magnitude": ("5", "6"), "decision": ("1", "0"), "preference": ("first", "tie")}
+    points = tuple(str(point.value) for point in question.points)
+    return next(text for text in known.get(question.kind, points) if text != right)
+
+
+def test_an_answer_sent_twice_with_the_same_value_is_one_answer(page):
+    response = page.post({name: [text, text] for name, text in page.answers.items()})
+
+    assert what_became(response) == "saved"
+    assert Annotation.objects.count() == 1
+
+
+def test_bad_46_fields_that_nobody_asked_for_change_nothing(config, page, caplog):
+    other = make_annotator(page.me.study)
+    theirs = {
+        criterion.key
+        for protocol in installed_protocols().values()
+        for criterion in protocol.criteria
+    } - {question.name for question in page.questions}
+    extra = {
+        "is_admin": "1", "is_staff": "1", "status": "pilot", "outcome": "reported", "slot": "1",
+        "participant": str(other.pk), "participant_id": str(other.pk), "origin": "imported",
+        "item": "1", "output": "1", "study": "1", "value": "1", "key": "1", "reason": "other",
+        "is_aided": "on", "order_shown": "[]", "submitted_at": "2001-01-01", "place": "9",
+        "version": "1", "k": "99", **dict.fromkeys(theirs, "1"),
+        **{f"{criterion.key}-99": "1" for criterion in config.criteria},
+    }  # fmt: skip
+    plain, full = RatingPage(page.me.study), page
+
+    assert what_became(plain.post(plain.answers)) == "saved"
+    expected = {key: [value for value, _ in found] for key, found in stored().items()}
+    with caplog.at_level(logging.DEBUG, logger="evalsite"):
+        assert what_became(full.post(full.answers | extra)) == "saved"
+
+    first, second = Annotation.objects.order_by("pk")
+    assert (second.participant, second.status, second.outcome) == (full.me, "counted", "rated")
+    assert (second.origin, second.reason, second.note, second.place) == ("own", "", "", 1)
+    assert (second.is_aided, second.version) == (first.is_aided, first.version)
+    assert abs(second.submitted_at - first.submitted_at).total_seconds() < 60
+    both = {key: [value for value, _ in found] for key, found in stored().items()}
+    assert both == {key: found * 2 for key, found in expected.items()}
+    assert all(name in caplog.text for name in ("is_admin", "order_shown", *theirs))
+
+
+def test_bad_46_an_output_cannot_be_named_by_whoever_rates(page):
+    asked = len(page.questions)
+    foreign = {f"{question.name}-{number}": "1" for question in page.questions for number in (7, 8)}
+
+    assert what_became(page.post(page.answers | foreign | {"output_id": "1"})) == "saved"
+
+    rated = Rating.objects.select_related("output", "annotation").all()
+    assert {one.output.item_id for one in rated if one.output} <= {rated[0].annotation.item_id}
+    assert len(rated) == asked
+
+
+def test_a_draft_keeps_only_what_the_page_asks(page):
+    names = {question.name for question in page.questions}
+    sent = page.answers | {"is_admin": "1", "participant": "1", "x" * 200: "1"}
+
+    response = page.post(sent, to=f"{page.home}draft/")
+
+    assert response.status_code == 200
+    assert set(Draft.objects.get().values) == names
+    assert not Annotation.objects.exists()
+
+
+# --- notes ----------------------------------------------------------------------------------
+
+
+def test_bad_49_a_note_is_stored_and_shown_as_text(config, page):
+    if not config.has_note:
+        pytest.skip("this protocol asks for no note")
+
+    assert what_became(page.post(page.answers | {"note": EVERYTHING})) == "saved"
+
+    stood = EVERYTHING.replace("\r\n", "\n")
+    assert Annotation.objects.get().note == stood
+    again = page.show(page.client.get(page.address))
+    assert again.entered["note"].replace("\r\n", "\n") == stood
+    assert Seen(again.html).breaches == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x" * (LONGEST_NOTE + 1), f"at most {LONGEST_NOTE} letters"),
+        ("x" * 200_000, f"at most {LONGEST_NOTE} letters"),
+        ("a\x00b", "sign that can’t be stored"),
+    ],
+)
+def test_bad_49_a_note_that_cannot_be_stored_is_refused_and_kept(config, page, text, message):
+    if not config.has_note:
+        pytest.skip("this protocol asks for no note")
+    answers = page.answers
+
+    again = refused(page, page.post(answers | {"note": text}))
+
+    assert list(again.errors) == ["note"]
+    assert message in again.errors["note"]
+    assert 'id="note-error"' in again.html
+    assert again.entered["note"] == text.replace("\x00", "")
+    assert {name: again.entered[name] for name in answers} == answers
+
+
+def test_bad_49_a_note_of_a_megabyte_is_refused_or_left_out(config, page):
+    response = page.post(page.answers | {"note": "x" * 1_000_000})
+
+    assert response.status_code == (422 if config.has_note else 302)
+    assert not Annotation.objects.exclude(note="").exists()
+
+
+def test_bad_49_line_breaks_of_a_note_count_once_as_in_the_browser(config, page):
+    if not config.has_note:
+        pytest.skip("this protocol asks for no note")
+    typed = "a\n" * (LONGEST_NOTE // 2 - 1) + "zz"
+    sent = typed.replace("\n", "\r\n")  # as every browser sends it
+
+    page.post(page.answers | {"note": sent}, to=f"{page.home}draft/")
+    drafted = Draft.objects.get().values["note"]
+
+    assert what_became(page.post(page.answers | {"note": sent})) == "saved"
+    assert drafted == Annotation.objects.get().note == typed
+
+
+def test_bad_49_a_note_where_none_is_asked_is_left_out(config, page):
+    if config.has_note:
+        pytest.skip("this protocol asks for a note")
+
+    assert what_became(page.post(page.answers | {"note": "x"})) == "saved"
+
+    assert Annotation.objects.get().note == ""
+
+
+def test_bad_49_the_note_of_a_report_is_text_within_its_limit(page):
+    report = f"{page.address}report/"
+    before = snapshot()
+
+    for text in ("x" * (LONGEST_NOTE + 1), "a\x00b"):
+        response = page.post({"reason": "other", "note": text}, to=report)
+        html = response.content.decode()
+        assert response.status_code == 422
+        assert snapshot() == before
+        assert Entered(html).values["note"] == text.replace("\x00", "")
+        assert Entered(html).values["reason"] == "other"
+        assert 'id="note-error"' in html
+        assert 'id="reason-error"' not in html
+    assert page.post({"reason": "other", "note": EVERYTHING}, to=report).status_code == 302
+    assert Annotation.objects.get().note == EVERYTHING.replace("\r\n", "\n")
+
+
+def test_bad_49_feedback_over_its_limit_is_refused_and_kept(page):
+    for place in (1, 2, 3):
+        page.show(page.client.get(f"{page.home}sets/1/items/{place}/"))
+        page.post(page.answers, to=f"{page.home}sets/1/items/{place}/")
+    page.client.post(f"{page.home}sets/1/review/")
+    finish = f"{page.home}finish/"
+
+    for text in ("x" * (LONGEST_NOTE + 1), "a\x00b", EVERYTHING + "\x00"):
+        response = page.client.post(finish, {"clear": "4", "comment": text})
+        html = response.content.decode()
+        assert response.status_code == 422
+        assert not Answer.objects.filter(participant=page.me, question="comment").exists()
+        assert Entered(html).values["clear"] == "4"
+        kept = Entered(html).values["comment"]
+        assert kept.split() == text.replace("\x00", "").split()
+        assert 'id="comment-error"' in html
+        assert Seen(html).breaches == []
+    assert page.client.post(finish, {"comment": EVERYTHING}).status_code == 302
