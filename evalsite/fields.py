@@ -14,6 +14,7 @@ _ZERO_OR_LESS = re.compile(r"0+|[-−][0-9]+(?:[.,][0-9]+)?")
 _DECORATED = re.compile(r"\+?0*[1-9][0-9]*|[1-9][0-9]{0,2}(?:[ \u00a0\u202f][0-9]{3})+")
 _TOO_LARGE = re.compile(r"[1-9][0-9]{6,}")
 LONGEST_TYPED = 200
+LONGEST_NOTE = 5000
 _SPACE = " \t\r\n\u00a0"
 
 
@@ -80,6 +81,36 @@ class PointField(forms.Field):
         if value not in self.values:
             raise ValidationError(f"{self.missing}: that was none of the answers", code="invalid")
         return self.values[value]
+
+
+class NoteField(forms.CharField):
+    """A text in somebody's own words, its line breaks as they were typed: LF.
+
+    Browsers count a line break as one letter, and send two.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        messages = {
+            "max_length": "Shorten this text to at most %(limit_value)d letters; "
+            "it has %(show_value)d",
+            "null_characters_not_allowed": "This text holds a sign that can’t be stored: "
+            "type it again",
+        }
+        super().__init__(
+            required=False,
+            max_length=LONGEST_NOTE,
+            error_messages=messages,
+            widget=forms.Textarea,
+            **kwargs,
+        )
+
+    def to_python(self, value: Any) -> str:
+        return super().to_python(unify_breaks(str(value or "")))
+
+
+def unify_breaks(text: str) -> str:
+    """The text with the line breaks that were typed, which browsers send as CR LF."""
+    return text.replace("\r\n", "\n")
 
 
 def make_field(criterion: Criterion, output_name: str) -> forms.Field:

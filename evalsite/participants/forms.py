@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 
+from evalsite.fields import NoteField
 from evalsite.protocol import Eligibility, ProtocolConfig
 
 LONGEST_ANSWER = 100
@@ -41,4 +42,4 @@ class FeedbackForm(forms.Form):
 
     clear = forms.ChoiceField(choices=[(str(n), n) for n in range(1, 6)], required=False)
     fair = forms.ChoiceField(choices=[(str(n), n) for n in range(1, 6)], required=False)
-    comment = forms.CharField(max_length=5000, required=False, widget=forms.Textarea)
+    comment = NoteField()
