@@ -8,6 +8,7 @@ from django.db.models import Count
 from evalsite.lib.clock import now
 from evalsite.studies.changes import WITH_PLACEHOLDERS
 from evalsite.studies.models import Item, Study
+from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.starters import find_placeholders
 from evalsite.studies.summaries import count_of, list_of
 
@@ -36,6 +37,7 @@ def check_launch(study: Study) -> list[Check]:
         _check_contact(study),
         _check_options(study),
         _check_practice(study),
+        _check_qualification(study),
         _check_closing_date(study),
         _check_completion_url(study),
         _check_people(study),
@@ -84,9 +86,27 @@ def _check_options(study: Study) -> Check:
 
 
 def _check_practice(study: Study) -> Check:
-    has_practice = not study.is_practice_on or study.items.practice().exists()
+    is_asked = study.is_practice_on and not study.is_qualification_on
+    has_practice = not is_asked or study.items.practice().exists()
     problem = "" if has_practice else "Practice is on, but there is no practice item. Turn it off."
     return Check(label="Practice is ready, or off", problem=problem)
+
+
+def _check_qualification(study: Study) -> Check:
+    label = "The qualification is ready, or off"
+    if not study.is_qualification_on:
+        return Check(label=label)
+    plan = plan_qualification(study)
+    if plan is None:
+        return Check(
+            label=label,
+            problem=(
+                "Qualification is on, but no practice item has a gold, and the protocol has no "
+                "questions on its instructions. Turn it off, or upload practice items with gold."
+            ),
+        )
+    what = "answers to questions on the instructions" if plan.is_on_instructions else "points"
+    return Check(label=f"The qualification is ready: {plan.needed} of {plan.asked} {what} pass")
 
 
 def _check_closing_date(study: Study) -> Check:

@@ -4,10 +4,15 @@ from dataclasses import dataclass
 
 from evalsite.annotation.dealing import answered_items
 from evalsite.annotation.models import Annotation
+from evalsite.annotation.qualifying import has_begun, next_to_qualify
 from evalsite.annotation.sets import wanted_places
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import consent_of, has_agreed, instructions_hash
 from evalsite.studies.models import Item
+from evalsite.studies.qualification import plan_qualification
+
+# shown to whom they concern, also in a study that is paused or closed
+_FAREWELLS = ("participant-withdrawn", "participant-unqualified")
 
 
 @dataclass(frozen=True)
@@ -26,15 +31,37 @@ def entry_step(me: Participant) -> Step | None:
     if not has_agreed(me):
         declined = consent_of(me) is not None
         return Step("participant-declined" if declined else "participant-consent")
+    if shut_out := _admission_step(me):
+        return shut_out
+    if me.instructions_read != instructions_hash(study):
+        return Step("participant-instructions")
+    if study.is_qualification_on:
+        return _qualification_step(me)
+    number = next_practice(me)
+    return Step("participant-practice", (number,)) if number else None
+
+
+def _admission_step(me: Participant) -> Step | None:
+    """The question whether this person may take part, or the page that says that they may not."""
+    study = me.study
     if study.is_eligibility_on and study.config.eligibility is not None:
         if me.is_eligible is None:
             return Step("participant-entry")
         if not me.is_eligible:
             return Step("participant-refused")
-    if me.instructions_read != instructions_hash(study):
-        return Step("participant-instructions")
-    number = next_practice(me)
-    return Step("participant-practice", (number,)) if number else None
+    is_out = study.is_qualification_on and me.is_qualified is False
+    return Step("participant-unqualified") if is_out else None
+
+
+def _qualification_step(me: Participant) -> Step | None:
+    """What the qualification still wants of this person: an answer, or to read the suggestions."""
+    if me.is_qualified:
+        return None if me.practised_at else Step("qualification-suggestions")
+    plan = plan_qualification(me.study)
+    if plan is None:
+        return None
+    number = None if plan.is_on_instructions or not has_begun(me) else next_to_qualify(me)
+    return Step("qualification-item", (number,)) if number else Step("participant-qualification")
 
 
 def next_practice(me: Participant) -> int | None:
@@ -77,6 +104,6 @@ def may_go_on(me: Participant) -> bool:
 
 def _unless_shut(me: Participant, step: Step) -> Step:
     """The step, or the page of a paused or closed study."""
-    if me.is_pilot or me.study.is_open or step.name == "participant-withdrawn":
+    if me.is_pilot or me.study.is_open or step.name in _FAREWELLS:
         return step
     return Step("participant-shut")

@@ -14,7 +14,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.rating_views import as_shown
 from evalsite.annotation.screens import Screen, answered_screen, entered_values, load_screen
 from evalsite.annotation.services import Submission, submit_annotation
-from evalsite.annotation.state import read_shown
+from evalsite.annotation.state import Shown, read_shown
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant
@@ -30,7 +30,8 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
     if not 1 <= number <= len(items):
         return unknown_link(request)
     step = entry_step(me)
-    if step is not None and step.name != "participant-practice":
+    is_for_practice = step is None or step.name == "participant-practice"
+    if me.study.is_qualification_on or not is_for_practice:
         return redirect(address(request, "participant-home"))
     item = items[number - 1]
     annotation = (
@@ -46,10 +47,20 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
 
 
 def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> dict[str, Any]:
-    config = me.study.config
     is_last = number == total
-    return page_context(request, me) | {
+    return frame_of(request, me, number, total) | {
         "frame": "annotation/practice.html",
+        "is_checked": False,
+        "next_url": "" if is_last else address(request, "participant-practice", number + 1),
+        "start_url": address(request, "participant-start"),
+        "next_label": "Start rating" if is_last else "Next practice item",
+    }
+
+
+def frame_of(request: HttpRequest, me: Participant, number: int, total: int) -> dict[str, Any]:
+    """What stands around an item that is answered outside a set."""
+    config = me.study.config
+    return page_context(request, me) | {
         "layout": config.layout,
         "number": number,
         "total": total,
@@ -59,11 +70,8 @@ def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> di
         "protocol_script": config.script,
         "protocol_style": config.style,
         "aids_script": config.aids_script,
+        # nothing to ignore, to mark or to report here
         "is_practice": True,
-        "is_checked": False,
-        "next_url": "" if is_last else address(request, "participant-practice", number + 1),
-        "start_url": address(request, "participant-start"),
-        "next_label": "Start rating" if is_last else "Next practice item",
     }
 
 
@@ -80,12 +88,7 @@ def _ask(
 def _check(
     request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
-    form = RatingForm(
-        request.POST,
-        config=me.study.config,
-        outputs=len(screen.outputs),
-        criteria=screen.criteria,
-    )
+    form = read_form(request, screen)
     shown = read_shown(request.POST.get("state"))
     if shown is None or (shown.participant_id, shown.item_id) != (me.pk, screen.item.pk):
         return unknown_link(request)
@@ -97,7 +100,27 @@ def _check(
             "status": "Look at what is marked, then check again",
         }
         return render(request, me.study.config.item_template, context, status=422)
-    submission = Submission(
+    submit_annotation(participant=me, submission=read_submission(request, screen, shown, form))
+    if next_practice(me) is None:
+        Participant.objects.filter(pk=me.pk).update(practised_at=now())
+    return redirect(request.path)
+
+
+def read_form(request: HttpRequest, screen: Screen) -> RatingForm:
+    """What was posted from a page that asks what this screen asks."""
+    return RatingForm(
+        request.POST,
+        config=screen.study.config,
+        outputs=len(screen.outputs),
+        criteria=screen.criteria,
+    )
+
+
+def read_submission(
+    request: HttpRequest, screen: Screen, shown: Shown, form: RatingForm
+) -> Submission:
+    """A valid form as what is submitted, outside any set."""
+    return Submission(
         item=screen.item,
         values=form.values(screen.output_ids),
         note=form.cleaned_data.get("note", ""),
@@ -107,10 +130,6 @@ def _check(
         started_at=shown.shown_at,
         **read_circumstances(request.POST),
     )
-    submit_annotation(participant=me, submission=submission)
-    if next_practice(me) is None:
-        Participant.objects.filter(pk=me.pk).update(practised_at=now())
-    return redirect(request.path)
 
 
 def _explain(

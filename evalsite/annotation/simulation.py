@@ -32,7 +32,7 @@ from evalsite.studies.models import Item, Output, Study
 
 _MOST_PAGES = 20_000
 _SHARE_LEAVING = 0.04
-# how often a practice item is answered as its gold suggests
+# how often a practice item, or a question on the instructions, is answered rightly
 _SHARE_BY_GOLD = 0.85
 _SETS = (1, 1, 1, 1, 2, 2, 3)
 SETS_A_PERSON = mean(_SETS)
@@ -164,17 +164,21 @@ class Visitor:
         if match.url_name == "participant-finish":
             return (start, {}) if start in form.actions and self._wants_more() else None
         said = self._said(match.url_name)
-        return None if said is None else (to, said)
+        return None if said is None else (to, form.fields | said)
 
     def _said(self, page_name: str | None) -> dict[str, str] | None:
         """What is posted from a page that asks no ratings; None from one that asks nothing."""
         if page_name == "participant-instructions":
             self._spend(30, 150)
+        if page_name == "qualification-questions":
+            return self._on_instructions()
         return {
             "participant-consent": {"agree": "yes", "go": "agree"},
             "participant-entry": self._entry(),
             "participant-instructions": {},
             "participant-practice": {"go": "next"},
+            "participant-qualification": {},
+            "qualification-suggestions": {},
             "set-review": {},
         }.get(page_name or "")
 
@@ -183,6 +187,19 @@ class Visitor:
         eligibility = self.study.config.eligibility
         questions = eligibility.questions if eligibility else ()
         return {q.key: q.choices[0][0] if q.choices else "English" for q in questions}
+
+    def _on_instructions(self) -> dict[str, str]:
+        """The right answer to each question on the instructions, by most people."""
+        questions = enumerate(self.study.config.comprehension, start=1)
+        return {
+            f"question-{number}": str(
+                1 + one.choices.index(one.right) if self._answers_rightly() else 1
+            )
+            for number, one in questions
+        }
+
+    def _answers_rightly(self) -> bool:
+        return self.draw.random() < _SHARE_BY_GOLD
 
     def _wants_more(self) -> bool:
         self.sets_wanted -= 1
@@ -208,7 +225,7 @@ class Visitor:
                 self.study.config, len(outputs), screen.criteria
             )
         }
-        if item.kind == Item.Kind.PRACTICE and self.draw.random() < _SHARE_BY_GOLD:
+        if item.kind == Item.Kind.PRACTICE and self._answers_rightly():
             values |= right_entries(screen)
         circumstances = {"device": self.draw.choice(["wide-landscape", "narrow-portrait"])}
         return {**hidden, **values, **circumstances, "go": "next"}

@@ -85,6 +85,8 @@ def state_of(participant: Participant, sets: list[ItemSet]) -> str:
     state = "arrived"
     if participant.withdrawn_at is not None:
         state = "withdrawn"
+    elif participant.is_qualified is False:
+        state = "not qualified"
     elif any(item_set.finished_at is None for item_set in sets):
         state = "stopped" if participant.stopped_at is not None else "working"
     elif sets:
