@@ -328,7 +328,8 @@ class Marks {
   }
 
   enter() {
-    this.origin = document.activeElement === document.body ? this.button : document.activeElement;
+    const active = document.activeElement;
+    this.origin = active.contains(this.text) ? this.button : active;
     this.mode = "keys";
     this.here.hidden = true;
     // a screen reader would otherwise keep the arrows for itself
