@@ -185,6 +185,20 @@ def test_more_pairs_than_a_file_may_list_are_refused_before_they_are_made(
     assert checked.items == []
 
 
+def test_item_of_very_many_outputs_is_refused_and_read_on_in_no_time(
+    check: Callable[[str], Checked],
+) -> None:
+    rows = "".join(f"all,user: hi,s{n},text {n}\n" for n in range(20_000))
+
+    checked = check(f"{HEADER}\n{rows}")
+
+    assert told(checked) == [
+        "line 502 (record 501), item: Item “all” has more than 500 outputs. Map the column that "
+        "tells items apart to “item”."
+    ]
+    assert checked.rows == 20_000
+
+
 # --- named pairs ----------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ from evalsite.protocol import InputColumn
 from evalsite.studies.models import Item, Study
 
 _KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
+_MOST_OUTPUTS = 500  # with more of them the column of items is probably another one
 _FLAG = {"": False, "no": False, "yes": True}
 
 
@@ -172,6 +173,15 @@ class ItemChecker:
         self._check_text(cells, values)
         if problem := self._check_system(cells.system, values.line):
             self._fault(problem, values, cells.system_column)
+            item.is_short = True
+            return
+        if len(item.outputs) == _MOST_OUTPUTS:
+            if not item.is_short:
+                message = (
+                    f"Item “{item.key}” has more than {_MOST_OUTPUTS} outputs. Map the column "
+                    "that tells items apart to “item”."
+                )
+                self._fault(message, values, self._item_column)
             item.is_short = True
             return
         twin = next((one for one in item.outputs if one.system == cells.system), None)

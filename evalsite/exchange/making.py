@@ -1,7 +1,7 @@
 """Items in the making, from the rows of a file: as they stand, one by one, or in pairs."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.core.exceptions import ValidationError
 
@@ -123,18 +123,26 @@ class ItemMaker:
             yield self._make_one(key, [output], gold, extra=extra, group=item.key)
 
     def _make_pairs(self, item: DraftItem, gold: dict[str, str]) -> Iterator[CheckedItem]:
+        # what the pairs of an item have in common is there once: a file may make 100,000 of them
+        whole = self._make_one(item.key, item.outputs, gold, extra={})
         systems = [output.system for output in item.outputs]
         for pair in make_pairs(item.outputs):
-            outputs = [item.outputs[pair.first], item.outputs[pair.second]]
-            extra = _merge_extra(outputs) | _name_pair(pair)
+            two = [item.outputs[pair.first], item.outputs[pair.second]]
+            extra = _merge_extra(two) | _name_pair(pair)
             if len(item.outputs) == 2:
-                yield self._make_one(item.key, outputs, gold, extra=extra)
+                yield replace(whole, extra=extra)
                 continue
             key = f"{item.key}{pair.suffix}"
-            self._check_made_key(key, item, outputs[0], "each pair of them an item")
-            extra["item"] = item.key
-            picked = pick_gold(gold, systems, pair)
-            yield self._make_one(key, outputs, picked, extra=extra)
+            self._check_made_key(key, item, two[0], "each pair of them an item")
+            yield replace(
+                whole,
+                key=key,
+                gold=pick_gold(gold, systems, pair),
+                extra=extra | {"item": item.key},
+                outputs=(whole.outputs[pair.first], whole.outputs[pair.second]),
+                line=two[0].line,
+                record=two[0].record,
+            )
 
     def _check_made_key(self, key: str, item: DraftItem, output: DraftOutput, how: str) -> None:
         if len(key) > MAX_KEY or key in self._taken or key in self._drafts:
