@@ -3,6 +3,7 @@
 Their rows say `simulated` for ever. Only demo studies and pilots may have them.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ from django.urls import resolve, reverse
 
 from evalsite.annotation.display import question_names
 from evalsite.annotation.explaining import right_entries
+from evalsite.annotation.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.models import Slot
 from evalsite.annotation.screens import load_screen
 from evalsite.annotation.state import read_shown
@@ -34,6 +36,8 @@ _MOST_PAGES = 20_000
 _SHARE_LEAVING = 0.04
 # how often a practice item, or a question on the instructions, is answered rightly
 _SHARE_BY_GOLD = 0.85
+# how often a passage of an output is marked, where that can be done
+_SHARE_MARKING = 0.4
 _SETS = (1, 1, 1, 1, 2, 2, 3)
 SETS_A_PERSON = mean(_SETS)
 
@@ -227,8 +231,24 @@ class Visitor:
         }
         if item.kind == Item.Kind.PRACTICE and self._answers_rightly():
             values |= right_entries(screen)
+        if item.kind != Item.Kind.PRACTICE:
+            values |= self._marks(outputs)
         circumstances = {"device": self.draw.choice(["wide-landscape", "narrow-portrait"])}
         return {**hidden, **values, **circumstances, "go": "next"}
+
+    def _marks(self, outputs: list[Output]) -> dict[str, str]:
+        """Now and then a few words of an output are marked, where that can be done."""
+        found = {}
+        for field in marks_fields(self.study.config, len(outputs)):
+            text = outputs[field.number - 1].text
+            words = list(re.finditer(r"\S+", text))
+            if not words or self.draw.random() > _SHARE_MARKING:
+                continue
+            first = self.draw.randrange(len(words))
+            last = min(first + self.draw.randrange(6), len(words) - 1)
+            span = Span(words[first].start(), words[last].end())
+            found[field.name] = write_marks([span], text)
+        return found
 
     def _value(self, criterion: Criterion, item: Item, outputs: list[Output], number: int) -> str:
         """An answer as this person would give it to this question."""
