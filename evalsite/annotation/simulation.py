@@ -34,6 +34,7 @@ from evalsite.studies.models import Item, Output, Study
 
 _MOST_PAGES = 20_000
 _SHARE_LEAVING = 0.04
+_SHARE_IGNORED = 0.03
 # how often a practice item, or a question on the instructions, is answered rightly
 _SHARE_BY_GOLD = 0.85
 # how often a passage of an output is marked, where that can be done
@@ -161,6 +162,8 @@ class Visitor:
         to = urljoin(address, form.action) if form.action else address
         start = reverse("participant-start", args=[match.kwargs["token"]])
         self._spend(4, 20)
+        if match.url_name == "rating-page" and form.fields.get("state") and self._ignores():
+            return self._ignore(page)
         if form.fields.get("state"):
             return to, self._rate(form.fields)
         if match.url_name in ("participant-start", "rating-page"):
@@ -169,6 +172,16 @@ class Visitor:
             return (start, {}) if start in form.actions and self._wants_more() else None
         said = self._said(match.url_name)
         return None if said is None else (to, form.fields | said)
+
+    def _ignores(self) -> bool:
+        return self.study.config.has_ignore and self.draw.random() < _SHARE_IGNORED
+
+    def _ignore(self, page: Any) -> tuple[str, dict[str, str]]:
+        """Where to post that the item of this rating page is ignored, and why."""
+        page, address = self._get(page.context["ignore_url"])
+        self._spend(6, 30)
+        reason = self.draw.choice(self.study.config.ignore_reasons)
+        return address, _Form(page.content.decode()).fields | {"ignore": reason.key}
 
     def _said(self, page_name: str | None) -> dict[str, str] | None:
         """What is posted from a page that asks no ratings; None from one that asks nothing."""
