@@ -17,10 +17,14 @@ _NAMES = {"consent": "consent text"}
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One point of the launch checklist: met, or with the problem and the page that mends it."""
+    """One point of the launch checklist: met, or with the problem and the page that mends it.
+
+    A remark is for the researcher to weigh: it keeps nobody from launching.
+    """
 
     label: str
     problem: str = ""
+    remark: str = ""
     url_name: str = "study-settings"
 
     @property
@@ -38,6 +42,7 @@ def check_launch(study: Study) -> list[Check]:
         _check_options(study),
         _check_practice(study),
         _check_qualification(study),
+        _check_bonus(study),
         _check_closing_date(study),
         _check_completion_url(study),
         _check_people(study),
@@ -107,6 +112,37 @@ def _check_qualification(study: Study) -> Check:
         )
     what = "answers to questions on the instructions" if plan.is_on_instructions else "points"
     return Check(label=f"The qualification is ready: {plan.needed} of {plan.asked} {what} pass")
+
+
+def _check_bonus(study: Study) -> Check:
+    """A bonus has its number of sets; where the protocol's document says others, a remark."""
+    label = "Cap and bonus are as people are told"
+    if study.has_bonus and study.max_sets is None:
+        return Check(
+            label=label,
+            problem="A bonus for all sets needs a number of sets. Enter it, or untick the bonus.",
+        )
+    design = study.config.design
+    told = _say_sets(design.max_sets, has_bonus=design.has_bonus)
+    planned = _say_sets(study.max_sets, has_bonus=study.has_bonus)
+    # a protocol without a cap leaves it to the study
+    if design.max_sets is None or told == planned:
+        return Check(label=label)
+    instructions = (
+        "See that your own instructions say so."
+        if study.instructions
+        else "The protocol's instructions say what the document says: write your own in the "
+        "settings, with the sentence about the sets changed."
+    )
+    return Check(
+        label=label,
+        remark=f"The document says {told}; this study has {planned}. {instructions}",
+    )
+
+
+def _say_sets(most: int | None, *, has_bonus: bool) -> str:
+    cap = "no cap of sets" if most is None else f"at most {count_of(most, 'set')}"
+    return f"{cap} and {'a bonus for all of them' if has_bonus else 'no bonus'}"
 
 
 def _check_closing_date(study: Study) -> Check:

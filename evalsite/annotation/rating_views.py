@@ -28,13 +28,14 @@ from evalsite.annotation.services import (
     save_draft,
     submit_annotation,
 )
-from evalsite.annotation.sets import group_place
+from evalsite.annotation.sets import group_place, look_over
 from evalsite.annotation.state import Shown, read_shown
 from evalsite.lib.clock import now
 from evalsite.lib.rows import only
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import has_agreed
+from evalsite.studies.bonus import say_bonus
 from evalsite.studies.models import Item
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
 
 def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> HttpResponse:
     item_id = item_set.item_ids[place - 1]
-    times = _seconds_by_item(me, item_set)
+    times, groups = look_over(me, item_set)
     if item_id in item_set.lost_ids and item_id not in times:
         return redirect(address(request, "participant-home"))
     screen, values = _fill(me, item_id, is_answered=item_id in times)
@@ -75,7 +76,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         **_frame(request, me, as_shown(me, screen, item_set, place)),
         "ignored": ignored_here(request, screen, item_set, place)
         or ignored_before(request, me, item_set),
-        "item": screen.view(values, group=group_place(me, item_set, item_id, times)),
+        "item": screen.view(values, group=group_place(me, item_set, item_id, times, groups)),
         "note": values.get("note", ""),
         "status": Saved.words_of(request.GET.get("was", "")),
         "menu": build_menu(me, item_set, place, times),
@@ -115,17 +116,6 @@ def ignored_before(
         "place": int(place),
         "reason": reason_of(me.study.config, ignored[item_id]),
         "undo_url": address(request, "ignore-undo", item_set.number, int(place)),
-    }
-
-
-def _seconds_by_item(me: Participant, item_set: ItemSet) -> dict[int, float]:
-    """How long each answered item of the set took this person."""
-    answered = Annotation.objects.filter(participant=me, item_id__in=item_set.item_ids)
-    return {
-        item_id: (submitted - started).total_seconds()
-        for item_id, started, submitted in answered.order_by().values_list(
-            "item_id", "started_at", "submitted_at"
-        )
     }
 
 
@@ -200,6 +190,7 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "protocol_style": config.style,
         "aids_script": config.aids_script,
         "set_label": _set_label(me, shown.set_number),
+        "bonus": say_bonus(me.study),
     }
 
 
@@ -308,8 +299,8 @@ def _show_again(
     errors = form.first_errors
     answers = "1 answer needs" if len(errors) == 1 else f"{len(errors)} answers need"
     item_set = only(ItemSet.objects.filter(participant=me, number=shown.set_number))
-    times = _seconds_by_item(me, item_set) if item_set else {}
-    group = group_place(me, item_set, shown.item_id, times) if item_set else NO_GROUP
+    times, groups = look_over(me, item_set) if item_set else ({}, {})
+    group = group_place(me, item_set, shown.item_id, times, groups) if item_set else NO_GROUP
     total = item_set.total if item_set else shown.total
     context = {
         **_frame(request, me, shown),

@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods, require_safe
 
+from evalsite.annotation.bonus import find_earners
 from evalsite.annotation.dealing import answered_items, claim_set, deal_pilot_set, has_work
 from evalsite.annotation.display import Progress, view_example
 from evalsite.annotation.ignoring import ignored_items
@@ -35,6 +36,7 @@ from evalsite.participants.services import (
     record_answers,
 )
 from evalsite.participants.views import shut_sentence
+from evalsite.studies.bonus import say_cap, say_due, say_open
 from evalsite.studies.models import Study
 from evalsite.studies.versions import shown_content
 
@@ -106,7 +108,10 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     step = next_step(me)
     if step.name != "participant-start":
         return go_to(request, step)
-    context = page_context(request, me) | {"set_size": me.study.set_size}
+    context = page_context(request, me) | {
+        "set_size": me.study.set_size,
+        "cap": say_cap(me.study),
+    }
     return render(request, "annotation/start.html", context)
 
 
@@ -129,8 +134,16 @@ def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
         "finished": finished,
         "code": last_code(me),
         "start_url": address(request, "participant-start"),
+        "bonus": due_bonus(me),
     }
     return render(request, "participants/no_work.html", context)
+
+
+def due_bonus(me: Participant) -> str:
+    """What is said of the bonus to a person to whom it is due; nothing to anybody else."""
+    if me.pk not in find_earners(me.study, [me.pk]):
+        return ""
+    return say_due(me.study, me.item_sets.filter(finished_at__isnull=False).count())
 
 
 def last_code(me: Participant) -> str:
@@ -216,6 +229,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "completion_url": me.study.completion_url.replace("{code}", quote(code, safe="")),
         "hands_over": hands_over_code(me.study),
         "next_set": _next_set_label(me, len(sets)),
+        "bonus": due_bonus(me),
         "start_url": address(request, "participant-start"),
         "feedback_saved": request.GET.get("feedback") == "saved",
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
@@ -238,10 +252,7 @@ def hands_over_code(study: Study) -> bool:
 def _next_set_label(me: Participant, finished: int) -> str:
     if me.is_pilot or not has_work(me, me.study):
         return ""
-    most = me.study.max_sets
-    if most is None:
-        return "Another set is open, if you like."
-    return f"You have finished {finished} of at most {most} sets. Another one is open."
+    return say_open(me.study, finished)
 
 
 @participant_page

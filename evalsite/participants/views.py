@@ -27,7 +27,9 @@ from evalsite.participants.services import (
     record_consent,
     record_entry,
 )
+from evalsite.studies.bonus import say_cap
 from evalsite.studies.models import Study
+from evalsite.studies.qualification import TRIES, plan_qualification
 from evalsite.studies.summaries import count_of, format_money, hourly_pay, minutes_per_set
 from evalsite.studies.versions import shown_content
 
@@ -54,7 +56,10 @@ def _landing_context(study: Study) -> dict[str, Any]:
     return {
         "texts": shown_content(study)["texts"],
         "facts": study_facts(study),
+        "cap": say_cap(study),
         "eligibility_rule": eligibility.rule if eligibility else "",
+        "plan": plan_qualification(study) if study.is_qualification_on else None,
+        "tries": TRIES,
         "study_id": study.pk,
         "is_open": True,
     }

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
+from evalsite.annotation.bonus import find_earners
 from evalsite.annotation.models import Annotation
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
@@ -20,6 +21,7 @@ class Person:
     state: str
     answers: int
     finished: list[tuple[ItemSet, str]]  # with the code that was shown for it
+    has_bonus: bool = False  # whether the bonus is due
 
 
 def clean_search(text: str) -> str:
@@ -48,12 +50,13 @@ def _is_fixed_code(study: Study, search: str) -> bool:
 
 
 def describe_people(study: Study, participants: list[Participant]) -> list[Person]:
-    """These participants with their sets and answers, in two queries for all of them."""
+    """These participants with their sets and answers, in a few queries for all of them."""
     ids = [one.pk for one in participants]
     sets: dict[int, list[ItemSet]] = {}
     for item_set in ItemSet.objects.filter(study=study, participant__in=ids).order_by("number"):
         sets.setdefault(item_set.participant_id, []).append(item_set)
     answers = dict(_answers(study, ids))
+    earners = find_earners(study, ids)
     return [
         Person(
             participant=one,
@@ -64,6 +67,7 @@ def describe_people(study: Study, participants: list[Participant]) -> list[Perso
                 for item_set in sets.get(one.pk, [])
                 if item_set.finished_at is not None
             ],
+            has_bonus=one.pk in earners,
         )
         for one in participants
     ]

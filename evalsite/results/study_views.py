@@ -18,6 +18,7 @@ from evalsite.results.progress import (
     progress_by_system,
     progress_of,
 )
+from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.pages import StudyView, has_role, study_url
 from evalsite.studies.summaries import count_of, format_money
@@ -101,6 +102,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "rows": rows,
             "found": count_of(rows.paginator.count, "person", "people"),
             "people": describe_people(study, list(rows)),
+            "bonus": promises_bonus(study),
         },
     )
 

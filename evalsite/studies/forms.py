@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -93,7 +94,7 @@ class Section:
     is_paired: bool  # short fields, which stand two in a row
 
 
-_LEAST = {"minutes_per_set": 1}
+_LEAST = {"minutes_per_set": 1, "bonus": Decimal("0.01")}
 
 
 class SettingsForm(forms.ModelForm):
@@ -132,8 +133,9 @@ class SettingsForm(forms.ModelForm):
         fields = (
             "title", "organisation", "contact_name", "contact_email", "headline", "summary",
             "language", "consent", "instructions",
-            "k", "set_size", "max_sets", "groups", "item_order", "lease_minutes",
-            "expected_participants", "is_practice_on", "is_eligibility_on", "is_aided",
+            "k", "set_size", "max_sets", "has_bonus", "bonus", "groups", "item_order",
+            "lease_minutes", "expected_participants", "is_practice_on", "is_qualification_on",
+            "pass_mark", "is_eligibility_on", "is_aided",
             "minutes_per_set", "pay_per_set", "currency", "completion_code", "completion_url",
             "closes_at",
         )  # fmt: skip
@@ -141,9 +143,13 @@ class SettingsForm(forms.ModelForm):
             "consent": "Consent text",
             "k": "Answers per item",
             "max_sets": "Most sets per participant",
+            "has_bonus": "Bonus for all sets",
+            "bonus": "Amount of the bonus",
             "groups": "Items of a group",
             "lease_minutes": "Minutes a place is kept",
             "is_practice_on": "Practice before rating",
+            "is_qualification_on": "Qualification before rating",
+            "pass_mark": "Pass mark in percent",
             "is_eligibility_on": "Ask who may take part",
             "is_aided": "Aids",
             "minutes_per_set": "Minutes per set",
@@ -163,6 +169,11 @@ class SettingsForm(forms.ModelForm):
             "k": "How many different people answer each item.",
             "set_size": "How many items a person gets at one go.",
             "max_sets": "Leave empty for no limit.",
+            "has_bonus": (
+                "Who completes as many sets as they may earns a bonus. Participants are told "
+                "before they start; you pay it, and the People page says to whom it is due."
+            ),
+            "bonus": "In the currency of the pay. Leave empty to promise a bonus without a sum.",
             "groups": "Items that share one input, such as the replies to one review.",
             "lease_minutes": (
                 "A place that is left unfinished goes to somebody else after this time."
@@ -170,7 +181,15 @@ class SettingsForm(forms.ModelForm):
             "expected_participants": (
                 "If you know it: the launch then checks that so many can finish the design."
             ),
-            "is_practice_on": "Practice items come first. They never count.",
+            "is_practice_on": (
+                "Practice items come first, each explained once it is answered. They never count."
+            ),
+            "is_qualification_on": (
+                "The practice items that have a gold are asked as a test, with two tries: it takes "
+                "the place of practice. Who fails both gets no work. Without a gold, questions on "
+                "the instructions are asked."
+            ),
+            "pass_mark": "How much of the qualification must be as the gold suggests.",
             "minutes_per_set": "Told on the first page. Leave empty for the protocol's estimate.",
             "pay_per_set": "Leave empty if nothing is paid.",
             "completion_code": "Leave empty for a code of its own for each finished set.",
@@ -246,11 +265,24 @@ class SettingsForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        self._check_bonus(cleaned)
         # Browsers send CRLF; without this, saving unchanged texts would change them.
         return {
             name: value.replace("\r\n", "\n") if isinstance(value, str) else value
             for name, value in cleaned.items()
         }
+
+    def _check_bonus(self, cleaned: dict[str, Any]) -> None:
+        if cleaned.get("has_bonus") and "max_sets" in cleaned and cleaned["max_sets"] is None:
+            self.add_error(
+                "max_sets",
+                "A bonus for all sets needs a number of sets. Enter how many a person may "
+                "complete, or untick the bonus.",
+            )
+        if cleaned.get("bonus") is not None and not cleaned.get("has_bonus"):
+            self.add_error(
+                "bonus", "Tick “Bonus for all sets”, or leave its amount empty: none is promised."
+            )
 
     def clean_completion_url(self) -> str:
         url: str = self.cleaned_data["completion_url"]
@@ -276,8 +308,9 @@ _SECTIONS = (
     )),
     ("options", "Protocol options", "", ()),
     ("work", "Work", "", (
-        "k", "set_size", "max_sets", "groups", "item_order", "lease_minutes",
-        "is_practice_on", "is_eligibility_on", "is_aided", "expected_participants",
+        "k", "set_size", "max_sets", "has_bonus", "bonus", "groups", "item_order",
+        "lease_minutes", "is_practice_on", "is_qualification_on", "pass_mark",
+        "is_eligibility_on", "is_aided", "expected_participants",
     )),
     ("pay", "Time and pay", "", (
         "minutes_per_set", "pay_per_set", "currency", "completion_code", "completion_url",

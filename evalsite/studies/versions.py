@@ -1,6 +1,7 @@
 """What participants are shown: live before launch, frozen as numbered versions from then on."""
 
 import json
+from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -16,7 +17,8 @@ _TEXTS = (
     "language",
 )  # fmt: skip
 _SETTINGS = (
-    "k", "set_size", "max_sets", "groups", "item_order", "lease_minutes", "is_practice_on",
+    "k", "set_size", "max_sets", "has_bonus", "groups", "item_order", "lease_minutes",
+    "is_practice_on", "is_qualification_on", "pass_mark",
     "is_eligibility_on", "is_aided", "minutes_per_set", "currency", "seed",
 )  # fmt: skip
 
@@ -40,12 +42,17 @@ def build_content(study: Study) -> dict[str, Any]:
         },
         "settings": {
             **{name: getattr(study, name) for name in _SETTINGS},
-            "pay_per_set": None if study.pay_per_set is None else str(study.pay_per_set),
+            "pay_per_set": _write_amount(study.pay_per_set),
+            "bonus": _write_amount(study.bonus),
         },
         "options": study.config.default_options | study.options,
         "instrument": study.config.describe(),
         "software": evalsite.__version__,
     }
+
+
+def _write_amount(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)
 
 
 @transaction.atomic

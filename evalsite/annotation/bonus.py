@@ -1,0 +1,93 @@
+"""To whom the bonus is due, decided from rows alone.
+
+To whoever has finished as many sets as the cap allows; or fewer, and all that they were dealt, if
+at that moment no place was left to deal to them: each had gone to somebody who has filled it
+since, or the study had ended.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+
+from django.db.models import Max
+from django.db.models.functions import Coalesce
+
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.participants.models import ItemSet
+from evalsite.studies.bonus import promises_bonus
+from evalsite.studies.models import Study
+
+_NOT_DEALT = datetime.max.replace(tzinfo=UTC)
+
+
+def find_earners(study: Study, participants: Collection[int] | None = None) -> set[int]:
+    """To whom of these participants the bonus is due; of all of the study if none are named."""
+    if not promises_bonus(study):
+        return set()
+    rows = ItemSet.objects.filter(study=study).order_by("number")
+    if participants is not None:
+        rows = rows.filter(participant__in=participants)
+    sets: dict[int, list[ItemSet]] = {}
+    for item_set in rows:
+        sets.setdefault(item_set.participant_id, []).append(item_set)
+    earners, fewer = set(), {}
+    for participant, own in sets.items():
+        finished = [one.finished_at for one in own if one.finished_at is not None]
+        if len(finished) >= (study.max_sets or 0):
+            earners.add(participant)
+        elif finished and not any(one.finished_at is None and one.total for one in own):
+            fewer[participant] = max(finished)
+    return earners | _find_stranded(study, fewer)
+
+
+def _find_stranded(study: Study, finished_at: dict[int, datetime]) -> set[int]:
+    """Of those who finished all their sets at these moments: to whom no place was left then."""
+    end = _end_of(study)
+    found = {one for one, moment in finished_at.items() if end is not None and moment >= end}
+    others = finished_at.keys() - found
+    if not others:
+        return found
+    met = _find_met(study, others)
+    latest = sorted(_last_dealt(study).items(), key=lambda one: one[1], reverse=True)
+    for one in others:
+        # the place that was dealt last of all that this person could have had
+        dealt_at = next((at for unit, at in latest if unit not in met.get(one, ())), None)
+        if dealt_at is None or dealt_at <= finished_at[one]:
+            found.add(one)
+    return found
+
+
+def _end_of(study: Study) -> datetime | None:
+    """Since when nothing is dealt any more, for good; None while the study may go on."""
+    if study.closed_at is not None:
+        return study.closed_at
+    return study.closes_at if study.is_past_its_end else None
+
+
+def _unit_of(study: Study) -> str:
+    """What a participant meets once: a group where the study says so, else an item."""
+    return "item__group" if study.groups == Study.Groups.ONCE else "item_id"
+
+
+def _find_met(study: Study, participants: Iterable[int]) -> dict[int, set[object]]:
+    """The items, or groups, that each of these participants has answered."""
+    met: dict[int, set[object]] = {}
+    answered = Annotation.objects.filter(study=study, participant__in=list(participants))
+    for participant, unit in answered.order_by().values_list("participant_id", _unit_of(study)):
+        met.setdefault(participant, set()).add(unit)
+    return met
+
+
+def _last_dealt(study: Study) -> dict[object, datetime]:
+    """When the last place of each item, or group, was dealt to the person who has filled it.
+
+    A place that is not filled may yet come free: it counts as never dealt.
+    """
+    unit = _unit_of(study)
+    slots = Slot.objects.filter(study=study).order_by()
+    moment = Coalesce("annotation__item_set__created_at", "annotation__started_at")
+    dealt = dict(slots.done().values_list(unit).annotate(last=Max(moment)))
+    unfilled = slots.exclude(state=Slot.State.DONE)
+    if _end_of(study) is not None:
+        # held until the end, so nobody could have had them
+        unfilled = unfilled.filter(item__held_at__isnull=True)
+    return dealt | dict.fromkeys(unfilled.values_list(unit, flat=True).distinct(), _NOT_DEALT)
