@@ -1,10 +1,11 @@
 """Sets: what is still to answer, changes that were not sent yet, and finishing."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from string import ascii_uppercase
 
 from django.db import transaction
+from django.db.models import FilteredRelation, Q
 
 from evalsite.annotation.dealing import answered_items, lock_participant
 from evalsite.annotation.display import NO_GROUP, GroupPlace
@@ -43,16 +44,36 @@ def open_places(item_set: ItemSet) -> list[int]:
     ]
 
 
+def look_over(me: Participant, item_set: ItemSet) -> tuple[dict[int, float], dict[int, str]]:
+    """How many seconds each answered item of the set took this person; the group of every item."""
+    mine = FilteredRelation("annotations", condition=Q(annotations__participant=me))
+    items = Item.objects.filter(pk__in=item_set.item_ids).annotate(mine=mine).order_by()
+    times, groups = {}, {}
+    for pk, group, started, submitted in items.values_list(
+        "pk", "group", "mine__started_at", "mine__submitted_at"
+    ):
+        groups[pk] = group
+        if submitted is not None:
+            times[pk] = (submitted - started).total_seconds()
+    return times, groups
+
+
 def group_place(
-    me: Participant, item_set: ItemSet, item_id: int, answered: Collection[int] = ()
+    me: Participant,
+    item_set: ItemSet,
+    item_id: int,
+    answered: Collection[int] = (),
+    groups: Mapping[int, str] | None = None,
 ) -> GroupPlace:
     """Where this item stands in its group, and its group in the set, if groups stay together.
 
     What went to others counts no more, but no group ever takes the letter of another.
+    `groups` are those of `look_over`, where they are at hand.
     """
     if me.study.groups != Study.Groups.TOGETHER:
         return NO_GROUP
-    groups = dict(Item.objects.filter(pk__in=item_set.item_ids).values_list("pk", "group"))
+    if groups is None:
+        groups = dict(Item.objects.filter(pk__in=item_set.item_ids).values_list("pk", "group"))
     letters = list(dict.fromkeys(groups[pk] for pk in item_set.item_ids))
     lost = set(item_set.lost_ids) - set(answered) - {item_id}
     mates = [pk for pk in item_set.item_ids if groups[pk] == groups[item_id] and pk not in lost]
@@ -98,7 +119,8 @@ def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
             continue
         if draft.values == entered_values(screen, annotation):
             continue
-        form = RatingForm(draft.values, config=me.study.config, outputs=len(screen.outputs))
+        texts = [output.text for output in screen.outputs]
+        form = RatingForm(draft.values, config=me.study.config, outputs=len(texts), texts=texts)
         place = item_set.item_ids.index(annotation.item_id) + 1
         found.append(Change(annotation, place, screen, form))
     return found
@@ -132,6 +154,7 @@ def _as_submission(change: Change) -> Submission:
     return Submission(
         item=change.annotation.item,
         values=change.form.values(change.screen.output_ids),
+        highlights=change.form.passages(change.screen.output_ids),
         note=change.form.cleaned_data.get("note", ""),
         order_shown=tuple(change.screen.order),
     )
