@@ -1,0 +1,61 @@
+"""What becomes of ignored items: in the files, in the counts, and in a simulated crowd."""
+
+import csv
+import io
+
+import pytest
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.simulation import simulate_crowd
+from evalsite.exchange.exporting import Choice, stream_file
+from evalsite.results.progress import progress_of
+from evalsite.studies.models import Study
+from tests.ignoring import GROUP, ITEM, make_reviews, open_reader
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+
+
+def read_rows(study: Study, file: str) -> list[dict[str, str]]:
+    sent = b"".join(stream_file(study, Choice(file=file), by=None)).decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(sent)))
+
+
+def test_ignored_items_are_exported_with_their_reason_and_without_ratings():
+    study = make_reviews()
+    reader = open_reader(study)
+    reader.rate(4)
+    reader.ignore(1, GROUP)
+    reader.ignore(5, ITEM)
+
+    rows = read_rows(study, "annotations")
+    told = {(row["outcome"], row["reason"], row["problem"], row["status"]) for row in rows}
+
+    assert len(rows) == 5
+    assert told == {
+        ("rated", "", "", "counted"),
+        ("ignored", "review", "", "counted"),
+        ("ignored", "response", "", "counted"),
+    }
+    assert {row["ratings"] for row in rows if row["outcome"] == "ignored"} == {"0"}
+    assert {row["item"] for row in read_rows(study, "ratings")} == {reader.item_at(4).key}
+
+
+def test_an_ignored_item_counts_as_done():
+    study = make_reviews()
+    open_reader(study).ignore(1, GROUP)
+
+    progress = progress_of([study])[study.pk]
+
+    assert (progress.done, progress.target) == (3, 6)
+
+
+def test_simulated_visitors_ignore_now_and_then_through_the_pages():
+    study = make_reviews(reviews=60, set_size=30, is_demo=True)
+
+    for _ in simulate_crowd(study, participants=12, seed="ignore"):
+        pass
+
+    ignored = Annotation.objects.filter(outcome="ignored")
+    assert 0 < ignored.count() < 0.25 * Annotation.objects.count()
+    assert not Rating.objects.filter(annotation__in=ignored).exists()
+    assert set(ignored.values_list("origin", flat=True)) == {"simulated"}
