@@ -16,18 +16,27 @@ from django.urls import resolve
 from django.utils.html import escape
 
 from evalsite.annotation.display import question_names
+from evalsite.annotation.explaining import right_entries, standard_of
 from evalsite.annotation.launch import launch_study
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.screens import Screen, load_screen
 from evalsite.annotation.simulation import Crowd, Visitor, simulate_crowd
 from evalsite.exchange.checking import check_file
 from evalsite.exchange.demo import import_example
 from evalsite.exchange.exporting import Choice, stream_file
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
-from evalsite.protocol import Likert, ProtocolConfig, installed_protocols
-from evalsite.studies.gold import check_gold
+from evalsite.protocol import (
+    Criterion,
+    Decision,
+    Likert,
+    Preference,
+    ProtocolConfig,
+    installed_protocols,
+)
+from evalsite.studies.gold import asked_criteria, check_gold, find_gold
 from evalsite.studies.models import Item, Output, Study, System
-from tests.factories import make_study, make_user
+from tests.factories import launch, make_annotator, make_study, make_user, mint_link
 
 pytestmark = pytest.mark.django_db
 
@@ -162,6 +171,119 @@ def in_database(study: Study) -> list[tuple[str, ...]]:
         "annotation__participant__pseudonym", "annotation__item__key", "criterion", "value"
     )
     return sorted((*names, str(value)) for *names, value in rows)
+
+
+# --- practice -------------------------------------------------------------------------
+
+
+class Learner:
+    """Somebody who has read the instructions and comes to practice next, without scripts."""
+
+    def __init__(self, config: ProtocolConfig) -> None:
+        self.study = make_study(protocol=config.label, items=0)
+        self.items = list(self.study.items.practice())
+        self.me = make_annotator(launch(self.study), practised_at=None)
+        self.home = mint_link(self.me)
+        self.client = Client()
+
+    def screen(self, item: Item) -> Screen:
+        return load_screen(self.me, item, None)
+
+    def check(self, number: int, answers: dict[str, str]) -> Any:
+        """The page after [Check]."""
+        page = f"{self.home}practice/{number}/"
+        state = self.client.get(page).context["state"]
+        return self.client.post(page, {"state": state, "go": "next", **answers}, follow=True)
+
+
+def fill(screen: Screen, answers: dict[str, str]) -> dict[str, str]:
+    """These answers, and any other where a question asks for what gold leaves open."""
+    names = question_names(screen.study.config, len(screen.outputs), screen.criteria)
+    any_of = {"likert": "1", "decision": "1", "preference": "tie", "magnitude": "100"}
+    return {name: answers.get(name, any_of[one.scale.kind]) for name, one, _ in names}
+
+
+def make_wrong(criterion: Criterion, right: str, standard: int) -> str:
+    """An answer that this gold does not suggest, made from one that it does."""
+    match criterion.scale:
+        case Likert() as scale:
+            is_low = int(right) * 2 <= scale.minimum + scale.maximum
+            return str(scale.maximum if is_low else scale.minimum)
+        case Decision():
+            return str(1 - int(right))
+        case Preference():
+            return {"first": "second", "second": "tie", "tie": "first"}[right]
+    return str(max(1, 2 * standard - int(right)))  # every order turned round
+
+
+def test_practice_asks_what_has_a_gold_and_agrees_with_who_answers_by_it(config):
+    learner = Learner(config)
+
+    for number, item in enumerate(learner.items, start=1):
+        screen = learner.screen(item)
+        page = learner.check(number, fill(screen, right_entries(screen)))
+
+        assert page.status_code == 200
+        asked = {question.criterion.key for question in page.context["item"].questions}
+        assert asked == {one.key for one in asked_criteria(config, item.gold)}
+        lines = page.context["feedback"]
+        assert bool(lines) == bool(find_gold(config, item.gold))
+        assert all(line.is_met for line in lines), lines
+        assert all("as we suggest" in one.sentence or ", as " in one.sentence for one in lines)
+        if item.gold.get("why"):
+            assert escape(item.gold["why"].splitlines()[0]) in page.content.decode()
+    assert learner.client.get(learner.home).headers["Location"].endswith("/start/")
+
+
+def test_practice_says_what_is_suggested_to_who_answers_otherwise(config):
+    learner = Learner(config)
+    unmet = 0
+
+    for number, item in enumerate(learner.items, start=1):
+        screen = learner.screen(item)
+        kinds = {name: one for name, one, _ in question_names(config, len(screen.outputs))}
+        wrong = {
+            name: make_wrong(kinds[name], right, standard_of(screen) or 100)
+            for name, right in right_entries(screen).items()
+        }
+        page = learner.check(number, fill(screen, wrong))
+
+        html = page.content.decode()
+        for line in page.context["feedback"]:
+            assert escape(line.sentence) in html
+            if not line.is_met:
+                unmet += 1
+                assert "We suggest " in line.sentence or " should " in line.sentence
+
+    assert unmet >= len([item for item in learner.items if find_gold(config, item.gold)])
+
+
+def test_empty_check_is_refused_and_names_what_is_missing(config):
+    learner = Learner(config)
+
+    for number, item in enumerate(learner.items, start=1):
+        page = learner.check(number, {})
+
+        asked = question_names(config, item.outputs.count(), asked_criteria(config, item.gold))
+        assert page.status_code == 422
+        assert [name for name, _ in page.context["errors"]] == [name for name, _, _ in asked]
+    assert not Annotation.objects.filter(study=learner.study).exists()
+
+
+def test_questions_on_the_instructions_have_one_right_answer_each(config):
+    for one in config.comprehension:
+        assert one.question.endswith("?")
+        assert one.why
+        assert len(one.choices) == len(set(one.choices)) >= 2
+        assert one.choices.count(one.right) == 1
+    assert len({one.question for one in config.comprehension}) == len(config.comprehension)
+    if config.name.startswith("protocols."):
+        assert 3 <= len(config.comprehension) <= 5
+        places = [one.choices.index(one.right) for one in config.comprehension]
+        assert len(set(places)) > 1, "the right answer stands always in the same place"
+
+
+# --- rating ---------------------------------------------------------------------------
 
 
 def test_rating_page_shows_every_output_and_asks_every_question(config):
