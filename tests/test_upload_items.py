@@ -314,6 +314,28 @@ def test_made_ids_never_fall_on_ids_of_the_file(single: Any) -> None:
     assert "“m1/2” for one of them is too long or taken" in told(checked)[0]
 
 
+def test_groups_without_a_name_are_remarked_on_by_their_place(single: Any) -> None:
+    rows = [line.split(",", 1)[1] for line in GOOD.splitlines()]
+
+    checked = run(single, "\n".join([*rows, "name[B],alpha,Four."]))
+
+    assert {str(remark) for remark in checked.remarks} == {
+        f"Groups without an output of system “{name}”: 1. First: line 5 (record 4)"
+        for name in ("beta", "gamma")
+    }
+
+
+def test_systems_that_share_no_inputs_are_remarked_on_in_one_sentence(single: Any) -> None:
+    rows = "mr,system,output\nname[A],alpha,One.\nname[B],beta,Two.\nname[C],beta,Three.\n"
+
+    checked = run(single, rows)
+
+    assert [str(remark) for remark in checked.remarks] == [
+        "No inputs have outputs of two systems: the 2 systems can be compared only across "
+        "different inputs."
+    ]
+
+
 # --- real files, random files ---------------------------------------------------------
 
 

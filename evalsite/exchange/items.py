@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from evalsite.exchange.faults import Fault
+from evalsite.exchange.faults import Fault, name_place
 from evalsite.exchange.making import WAITING, DraftItem, DraftOutput, ItemMaker
 from evalsite.exchange.mapping import Plan
 from evalsite.exchange.names import (
@@ -16,7 +16,7 @@ from evalsite.exchange.pairs import count_pairs, describe_pairs
 from evalsite.exchange.reading import Row
 from evalsite.exchange.remarks import Remarks, SystemNames, find_equal_outputs, find_missing_systems
 from evalsite.exchange.rows import OutputCells, RowValues, check_cells, split_row
-from evalsite.exchange.values import CheckedItem
+from evalsite.exchange.values import CheckedItem, is_made_group
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.protocol import InputColumn
 from evalsite.studies.models import Item, Study
@@ -278,7 +278,8 @@ class ItemChecker:
             )
         self.remarks.extend(
             find_missing_systems(
-                (item.group, [output.system for output in item.outputs]) for item in items
+                (item.group, _name_group(item), [output.system for output in item.outputs])
+                for item in items
             )
         )
 
@@ -295,3 +296,8 @@ class ItemChecker:
 
     def _fault(self, message: str, place: RowValues, column: str = "") -> None:
         self.faults.append(Fault(message, column=column, line=place.line, record=place.record))
+
+
+def _name_group(item: CheckedItem) -> str:
+    """What the file calls the item's group; where it has no name, the place of its first item."""
+    return name_place(item.line, item.record) if is_made_group(item.group) else item.group

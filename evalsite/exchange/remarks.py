@@ -114,19 +114,33 @@ def find_equal_outputs(items: Iterable[tuple[str, str]]) -> list[Remark]:
     return [Remark(message, len(equal), [*islice(equal, _PLACES)])]
 
 
-def find_missing_systems(groups: Iterable[tuple[str, Iterable[str]]]) -> list[Remark]:
-    """Each system that is missing from some groups, with the first groups it is missing from."""
+def find_missing_systems(groups: Iterable[tuple[str, str, Iterable[str]]]) -> list[Remark]:
+    """Each system that is missing from some groups, with the first groups it is missing from.
+
+    A group is given by its id, what to call it, and the systems of one of its items.
+    """
+    names: dict[str, str] = {}
     by_group: dict[str, set[str]] = defaultdict(set)
-    for group, systems in groups:
+    for group, name, systems in groups:
+        names.setdefault(group, name)
         by_group[group].update(systems)
-    every = set().union(*by_group.values()) if by_group else set()
+    every = set().union(*by_group.values())
+    if len(every) > 1 and all(len(held) == 1 for held in by_group.values()):
+        return [
+            Remark(
+                f"No inputs have outputs of two systems: the {len(every)} systems can be compared "
+                "only across different inputs"
+            )
+        ]
     counts = Counter(system for systems in by_group.values() for system in systems)
     return [
         Remark(
             message=f"Groups without an output of system “{system}”",
             count=len(by_group) - counts[system],
             places=[
-                *islice((name for name, held in by_group.items() if system not in held), _PLACES)
+                *islice(
+                    (names[key] for key, held in by_group.items() if system not in held), _PLACES
+                )
             ],
         )
         for system in sorted(every)[:_MOST_SYSTEMS]

@@ -19,6 +19,7 @@ from evalsite.exchange.exporting import guard_cell, write_rows
 from evalsite.exchange.forms import MappingForm, UploadForm
 from evalsite.exchange.importing import find_same_file, import_batch, undo_batch
 from evalsite.exchange.listing import list_items, summarise_batches
+from evalsite.exchange.mapping import makes_pairs
 from evalsite.exchange.models import Upload
 from evalsite.exchange.previews import preview_items
 from evalsite.exchange.samples import write_template
@@ -66,10 +67,12 @@ def _show_items(
         "form": form,
         "can_upload": not study.is_launched and has_role(request, study, Membership.Role.EDITOR),
         "columns": [column.name for column in study.config.inputs if column.is_required],
+        "makes_pairs": makes_pairs(study.config),
         "optional_columns": [
             "group",
             "cluster",
             "kind",
+            *(["pair"] if makes_pairs(study.config) else []),
             *(column.name for column in study.config.inputs if not column.is_required),
             *(f"gold_{criterion.key}" for criterion in study.config.criteria),
             "gold_why",

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+_MADE = "inputs-"
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedOutput:
@@ -31,4 +33,9 @@ class CheckedItem:
 def name_group(inputs: Mapping[str, str]) -> str:
     """The group of items that name none: equal for equal inputs, and for no others."""
     text = json.dumps(inputs, sort_keys=True, ensure_ascii=False)
-    return f"inputs-{sha256(text.encode()).hexdigest()[:16]}"
+    return f"{_MADE}{sha256(text.encode()).hexdigest()[:16]}"
+
+
+def is_made_group(group: str) -> bool:
+    """Whether this is no name that stands in a file, but one that was made of the inputs."""
+    return group.startswith(_MADE)
