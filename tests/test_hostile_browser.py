@@ -46,6 +46,21 @@ FIND_TURNED = """() => {
   return turned;
 }"""
 
+# texts with marks of direction that no element keeps to itself
+FIND_LOOSE = r"""() => {
+  const loose = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    if (!/[\u202a-\u202e\u2066-\u2069]/.test(node.data)) continue;
+    const own = node.parentElement.closest('[dir], bdi, textarea');
+    if (!own || own.querySelector('button, input, label, legend, h1, h2, h3, a')) {
+      loose.push(node.parentElement.outerHTML.slice(0, 160));
+    }
+  }
+  return loose;
+}"""
+
 # the first answer of each question
 ANSWER = """() => {
   const seen = new Set();
@@ -84,6 +99,7 @@ class Guard(Watch):
         for frame in self.page.frames:
             assert frame.evaluate(FIND_EVIL) == []
             assert frame.evaluate(FIND_TURNED) == []
+            assert frame.evaluate(FIND_LOOSE) == []
         assert self.found == []
 
 
