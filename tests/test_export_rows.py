@@ -169,8 +169,8 @@ def test_pilots_are_left_out_unless_asked_for_and_surplus_stays_marked(
     assert [row["status"] for row in read(export(study))[::3]] == ["counted", "surplus"]
     with_pilot = read(export(study, with_pilot=True))
     assert [row["status"] for row in with_pilot[::3]] == ["counted", "surplus", "pilot"]
-    assert count_rows(study) == {"ratings": 6, "annotations": 2}
-    assert count_rows(study, with_pilot=True) == {"ratings": 9, "annotations": 3}
+    assert count_rows(study) == {"ratings": 6, "annotations": 2, "participants": 2}
+    assert count_rows(study, with_pilot=True) == {"ratings": 9, "annotations": 3, "participants": 3}
 
 
 def test_excluded_rows_stay_marked_with_their_reasons(

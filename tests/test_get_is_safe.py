@@ -154,7 +154,7 @@ def make_staff_pages() -> dict[str, list[Any]]:
         "batch_id": [study.batches.get().pk for study in studies],
         "item_id": [live.items.main().first().pk],
         "upload_id": [upload.pk],
-        "file": ["ratings", "annotations"],
+        "file": ["ratings", "annotations", "participants"],
         "content_type_id": [1],
         "id": [make_user().pk],
     }

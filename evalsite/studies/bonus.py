@@ -33,7 +33,9 @@ def say_bonus(study: Study) -> str:
 def say_due(study: Study, finished: int) -> str:
     """What is told to somebody who has finished this many sets, and to whom the bonus is due."""
     most = study.max_sets or 0
-    sets = "all there were for you" if finished < most else f"all {most}" if most > 1 else "it"
+    sets = f"all {most} sets" if most > 1 else "your set"
+    if finished < most:
+        sets = "all there were for you"
     return f"You have completed {sets}: the {name_bonus(study)} is yours."
 
 

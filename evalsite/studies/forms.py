@@ -233,10 +233,8 @@ class SettingsForm(forms.ModelForm):
             if least is not None:
                 field = self.fields[name]
                 field.widget.attrs["min"] = least
-                field.validators = [
-                    MinValueValidator(least) if isinstance(one, MinValueValidator) else one
-                    for one in field.validators
-                ]
+                others = [one for one in field.validators if not isinstance(one, MinValueValidator)]
+                field.validators = [MinValueValidator(least), *others]
 
     def _fit_to(self, config: ProtocolConfig) -> None:
         """Only what this protocol knows stands in the form, in its words."""
