@@ -26,6 +26,8 @@ EXEMPT = {
     "participant-start",
     "rating-page",
     "rating-report",
+    "rating-ignore",
+    "ignore-undo",
     "set-break",
     "set-review",
     "rating-draft",

@@ -3,12 +3,13 @@
 import pytest
 from django.test import Client
 
-from evalsite.annotation.models import Annotation
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.exchange.importing import undo_batch
 from evalsite.protocol import get_protocol
 from evalsite.studies.gold import asked_criteria, count_asked, right_values
 from evalsite.studies.models import Item, Study
 from tests.annotators import read_fields
-from tests.factories import add_batch, launch, make_annotator, make_study, mint_link
+from tests.factories import add_batch, answer_item, launch, make_annotator, make_study, mint_link
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
@@ -204,6 +205,29 @@ def test_practice_items_of_a_batch_follow_the_protocols_own():
     assert "Practice 4 of 4" in page.content.decode()
     assert item.outputs.first().text in page.content.decode()
     assert one.ask(5).status_code == 404
+
+
+def test_batch_whose_practice_a_pilot_has_answered_can_be_undone():
+    study = make_study(items=0)
+    item = make_practice(study, "item-901", {"informativeness": "1<2"})
+    me = make_annotator(study, is_pilot=True)
+    answer_item(me, item)
+    answer_item(me, study.items.practice()[0])
+
+    undo_batch(batch=item.batch, by=None)
+
+    assert [one.item.key for one in Annotation.objects.all()] == ["practice-1"]
+    assert not Item.objects.filter(pk=item.pk).exists()
+
+
+def test_practice_items_of_a_batch_get_no_slots_and_stay_out_of_the_work():
+    study = make_study(items=2)
+    item = make_practice(study, "item-901", {"informativeness": "1<2"})
+
+    live = launch(study)
+
+    assert not item.slots.exists()
+    assert Slot.objects.filter(study=live).count() == 2 * live.k
 
 
 # --- gold in numbers ------------------------------------------------------------------

@@ -27,9 +27,9 @@ def start_pilot(*, study: Study, by: Any) -> str:
 
 
 def pilot_answers(study: Study) -> QuerySet[Annotation]:
-    """Answers of pilots to the study's own items; practice left out."""
+    """Answers of pilots to the items of batches; the protocol's own practice left out."""
     return Annotation.objects.filter(
-        study=study, participant__is_pilot=True, item__kind=Item.Kind.MAIN
+        study=study, participant__is_pilot=True, item__batch__isnull=False
     )
 
 
