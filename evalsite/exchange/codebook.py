@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from evalsite.exchange.columns import FILES, Column
+from evalsite.exchange.columns import Column, list_files
 from evalsite.exchange.exporting import guard_cell, write_rows
 from evalsite.protocol import Criterion, Likert, ProtocolConfig
 
@@ -24,7 +24,7 @@ def list_chapters(config: ProtocolConfig) -> list[Chapter]:
     """Every file that a study of this protocol exports."""
     return [
         Chapter(f"{name}.csv", tuple(_fit(column, config) for column in columns))
-        for name, columns in FILES.items()
+        for name, columns in list_files(config).items()
     ]
 
 

@@ -1,27 +1,22 @@
 """The columns of exported files: declared once, for the writer and for the codebook."""
 
-from dataclasses import dataclass
+from evalsite.exchange.people_columns import PARTICIPANTS
+from evalsite.exchange.shared_columns import (
+    EXCLUDED,
+    ID,
+    ISO,
+    NUMBER,
+    ONE_OF,
+    PARTICIPANT,
+    STUDY,
+    TEXT,
+    TIME,
+    WHOLE,
+    YES_NO,
+    Column,
+)
+from evalsite.protocol import ProtocolConfig
 
-# Types, as the codebook names them. "text" is free: the option for spreadsheets guards it.
-ID, TEXT, WHOLE, NUMBER = "id", "text", "whole number", "number"
-ONE_OF, YES_NO, TIME = "one of", "yes or no", "time"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """What one column of a file holds. `missing` says what an empty cell means."""
-
-    name: str
-    meaning: str
-    type: str
-    allowed: str = ""
-    missing: str = ""
-    derived: str = ""
-
-
-_ISO = "UTC, as 2026-11-21T12:30:00.000000Z"
-
-_STUDY = Column(name="study", meaning="The study.", type=ID, allowed="a UUID")
 _VERSION = Column(
     name="version",
     meaning="Number of the study's version that the participant was shown.",
@@ -72,11 +67,6 @@ _ANNOTATION = Column(
     type=ID,
     allowed="a whole number",
     derived="in the order in which annotations were first saved",
-)
-_PARTICIPANT = Column(
-    name="participant",
-    meaning="The person, under a random pseudonym that nothing about the person enters.",
-    type=ID,
 )
 _SET = Column(
     name="set",
@@ -153,21 +143,6 @@ _CIRCUMSTANCES = (
         missing="not told",
     ),
 )
-_EXCLUDED = (
-    Column(
-        name="excluded",
-        meaning="Whether a researcher's standing decision leaves this annotation, or its "
-        "participant, out of analysis.",
-        type=YES_NO,
-        allowed="yes, no",
-    ),
-    Column(
-        name="exclusion_reason",
-        meaning="The reasons given for it, parted by a semicolon.",
-        type=TEXT,
-        missing="not excluded",
-    ),
-)
 _TIMES = (
     Column(
         name="revisions",
@@ -179,9 +154,9 @@ _TIMES = (
         name="started_at",
         meaning="When the item was first shown to the participant.",
         type=TIME,
-        allowed=_ISO,
+        allowed=ISO,
     ),
-    Column(name="submitted_at", meaning="When the answer was saved.", type=TIME, allowed=_ISO),
+    Column(name="submitted_at", meaning="When the answer was saved.", type=TIME, allowed=ISO),
     Column(
         name="seconds",
         meaning="Seconds from shown to saved.",
@@ -198,7 +173,7 @@ _TIMES = (
 )
 
 RATINGS = (
-    _STUDY,
+    STUDY,
     _VERSION,
     *_ITEM,
     Column(
@@ -293,7 +268,7 @@ RATINGS = (
         missing="the rating is no preference",
     ),
     _ANNOTATION,
-    _PARTICIPANT,
+    PARTICIPANT,
     _SET,
     Column(
         name="place",
@@ -305,16 +280,16 @@ RATINGS = (
     *_PLACES,
     *_STATUS,
     *_CIRCUMSTANCES,
-    *_EXCLUDED,
+    *EXCLUDED,
     *_TIMES,
 )
 
 ANNOTATIONS = (
-    _STUDY,
+    STUDY,
     _VERSION,
     *_ITEM,
     _ANNOTATION,
-    _PARTICIPANT,
+    PARTICIPANT,
     _SET,
     *_PLACES,
     Column(
@@ -357,8 +332,68 @@ ANNOTATIONS = (
         allowed="0 and more",
     ),
     *_CIRCUMSTANCES,
-    *_EXCLUDED,
+    *EXCLUDED,
     *_TIMES,
 )
 
-FILES: dict[str, tuple[Column, ...]] = {"ratings": RATINGS, "annotations": ANNOTATIONS}
+HIGHLIGHTS = (
+    STUDY,
+    _VERSION,
+    *_ITEM,
+    Column(
+        name="system",
+        meaning="The system whose output is marked.",
+        type=TEXT,
+        missing="the output belongs to no system",
+    ),
+    Column(
+        name="output_id", meaning="The output that is marked.", type=ID, allowed="a whole number"
+    ),
+    _ANNOTATION,
+    PARTICIPANT,
+    _SET,
+    Column(
+        name="place",
+        meaning="Where the output stood on the page, from 1.",
+        type=WHOLE,
+        allowed="1 and more",
+        missing="the order is not known",
+    ),
+    Column(
+        name="start",
+        meaning="Where the marked passage begins: the number of Unicode code points before it.",
+        type=WHOLE,
+        allowed="0 and more",
+        derived="in the output exactly as it was uploaded",
+    ),
+    Column(
+        name="end",
+        meaning="Where the marked passage ends: the number of code points up to its last one.",
+        type=WHOLE,
+        allowed="more than start",
+        derived="as start; marks that overlapped or touched have become one",
+    ),
+    Column(
+        name="quote",
+        meaning="The marked passage: the output from start up to end.",
+        type=TEXT,
+    ),
+    *_PLACES,
+    *_STATUS,
+    *_CIRCUMSTANCES,
+    *EXCLUDED,
+    *_TIMES,
+)
+
+FILES: dict[str, tuple[Column, ...]] = {
+    "ratings": RATINGS,
+    "annotations": ANNOTATIONS,
+    "participants": PARTICIPANTS,
+    "highlights": HIGHLIGHTS,
+}
+
+
+def list_files(config: ProtocolConfig) -> dict[str, tuple[Column, ...]]:
+    """The files that a study of this protocol has."""
+    is_there = {"highlights": config.has_highlight}
+    return {name: columns for name, columns in FILES.items() if is_there.get(name, True)}

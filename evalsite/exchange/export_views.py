@@ -7,7 +7,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.audit.models import AuditEntry
 from evalsite.exchange.codebook import PANDAS, list_chapters, write_codebook
-from evalsite.exchange.columns import FILES
+from evalsite.exchange.columns import list_files
 from evalsite.exchange.exporting import Choice, count_rows, has_simulated, name_file, stream_file
 from evalsite.exchange.upload_views import send_csv
 from evalsite.studies.models import Study
@@ -31,7 +31,7 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
 @require_POST
 def download_file(request: HttpRequest, study: Study, file: str) -> HttpResponseBase:
     """The file as a stream. By POST, since the log keeps what was taken, by whom."""
-    if file not in FILES:
+    if file not in list_files(study.config):
         raise Http404("No such file.")
     choice = Choice(
         file=file,

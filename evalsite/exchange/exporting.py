@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
@@ -14,11 +14,12 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils.text import slugify
 
-from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.models import Annotation, Highlight, Rating
 from evalsite.audit.models import AuditEntry
 from evalsite.exchange.columns import FILES, TEXT, Column
 from evalsite.exchange.cut import consistent_cut
-from evalsite.exchange.tables import OF_RATING, Cells, Tables
+from evalsite.exchange.people import count_participants, read_participants
+from evalsite.exchange.tables import OF_HIGHLIGHT, OF_RATING, Cells, Tables
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Study
 
@@ -114,10 +115,15 @@ def count_rows(study: Study, *, with_pilot: bool = False) -> dict[str, int]:
     annotations = Annotation.objects.filter(study=study)
     if not with_pilot:
         annotations = annotations.exclude(_PILOT)
-    return {
+    counts = {
         "ratings": Rating.objects.filter(annotation__in=annotations.values("id")).count(),
         "annotations": annotations.count(),
+        "participants": count_participants(study, with_pilot=with_pilot),
     }
+    if study.config.has_highlight:
+        marked = Highlight.objects.filter(annotation__in=annotations.values("id"))
+        counts["highlights"] = marked.count()
+    return counts
 
 
 def guard_cell(text: str) -> str:
@@ -185,15 +191,22 @@ def _quote(text: str) -> str:
     return text
 
 
+_READERS: dict[str, Callable[[Study, bool], Iterator[tuple[Cells, list[Cells]]]]] = {
+    "ratings": lambda study, pilot: Tables(study, with_pilot=pilot).read_ratings(),
+    "annotations": lambda study, pilot: Tables(study, with_pilot=pilot).read_annotations(),
+    "participants": lambda study, pilot: read_participants(study, with_pilot=pilot),
+    "highlights": lambda study, pilot: Tables(study, with_pilot=pilot).read_highlights(),
+}
+# the columns in which rows of one annotation differ
+_OWN: dict[str, Set[str]] = {"ratings": OF_RATING, "highlights": OF_HIGHLIGHT}
+
+
 def _write_blocks(study: Study, choice: Choice) -> Iterator[tuple[bytes, int]]:
     """Blocks of the file, each with the number of rows up to its end."""
     columns = FILES[choice.file]
-    tables = Tables(study, with_pilot=choice.with_pilot)
-    is_ratings = choice.file == "ratings"
-    found = tables.read_ratings() if is_ratings else tables.read_annotations()
-    writer = RowWriter(
-        columns, OF_RATING if is_ratings else set(), is_guarded=choice.for_spreadsheets
-    )
+    found = _READERS[choice.file](study, choice.with_pilot)
+    differing = _OWN.get(choice.file, frozenset())
+    writer = RowWriter(columns, differing, is_guarded=choice.for_spreadsheets)
     block = [_BYTE_ORDER_MARK] if choice.for_spreadsheets else []
     block.append(write_rows([[column.name for column in columns]]))
     size = rows = 0

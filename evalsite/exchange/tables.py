@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db.models import Count
 
-from evalsite.annotation.models import Annotation, Rating, Revision
+from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
 from evalsite.protocol import Criterion, Magnitude, Preference
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
@@ -38,6 +38,8 @@ _EMPTY_RATING: Cells = dict.fromkeys(
      "shown_first", "place"]
 )  # fmt: skip
 OF_RATING = frozenset(_EMPTY_RATING)
+# likewise in highlights.csv
+OF_HIGHLIGHT = frozenset(["system", "output_id", "place", "start", "end", "quote"])
 
 
 @dataclass
@@ -48,6 +50,7 @@ class _Page:
     outputs: dict[int, Any] = field(default_factory=dict)
     by_item: dict[int, dict[int, Any]] = field(default_factory=dict)  # item: position: output
     ratings: dict[int, list[Any]] = field(default_factory=dict)
+    highlights: dict[int, list[Any]] = field(default_factory=dict)
     revisions: dict[int, int] = field(default_factory=dict)
 
 
@@ -71,7 +74,7 @@ class Tables:
         self._scale_of = {key: one.scale for key, one in self.config.criterion_by_key.items()}
         self._has_magnitudes = any(isinstance(one, Magnitude) for one in self._scale_of.values())
         self._order = {criterion.key: n for n, criterion in enumerate(self.config.criteria)}
-        self._excluded = _find_exclusions(study)
+        self._excluded = find_exclusions(study)
         groups = Item.objects.filter(study=study).order_by().values("group").annotate(n=Count("id"))
         # alone in its group an item is always in the first place: only others are counted
         self._groups = set(groups.filter(n__gt=1).values_list("group", flat=True))
@@ -102,6 +105,13 @@ class Tables:
                 "ratings": len(page.ratings.get(annotation.id, ())),
             }
             yield shared, [{}]
+
+    def read_highlights(self) -> Iterator[tuple[Cells, list[Cells]]]:
+        """Rows of highlights.csv: by annotation, then output as uploaded, then place in it."""
+        for page, annotation, shared in self._read():
+            if highlights := page.highlights.get(annotation.id):
+                highlights.sort(key=lambda one: (page.outputs[one.output_id].position, one.start))
+                yield shared, [self._mark(one, annotation, page) for one in highlights]
 
     # reading
 
@@ -164,14 +174,14 @@ class Tables:
             "repeat_of": annotation.item__repeat_of__key,
             "status": annotation.status,
             "origin": annotation.origin,
-            "aids": _say(annotation.is_aided),
+            "aids": say(annotation.is_aided),
             "device": annotation.device,
             "language": annotation.language,
-            "excluded": _say(bool(reasons)),
+            "excluded": say(bool(reasons)),
             "exclusion_reason": "; ".join(reasons),
             "revisions": page.revisions.get(annotation.id, 0),
-            "started_at": _write_time(annotation.started_at),
-            "submitted_at": _write_time(annotation.submitted_at),
+            "started_at": write_time(annotation.started_at),
+            "submitted_at": write_time(annotation.submitted_at),
             "seconds": (annotation.submitted_at - annotation.started_at).total_seconds(),
             "active_seconds": None if annotation.active_ms is None else annotation.active_ms / 1000,
         }
@@ -209,6 +219,18 @@ class Tables:
             cells["standard"] = standard
             cells["log_ratio"] = log(value / standard)
         return cells
+
+    def _mark(self, highlight: Any, annotation: Any, page: _Page) -> Cells:
+        output = page.outputs[highlight.output_id]
+        shown = annotation.order_shown
+        return {
+            "system": self._systems[output.system_id],
+            "output_id": output.id,
+            "place": shown.index(output.position) + 1 if output.position in shown else None,
+            "start": highlight.start,
+            "end": highlight.end,
+            "quote": highlight.quote,
+        }
 
     def _find_standard(self, annotation: Any) -> int | None:
         """What the magnitudes of this annotation relate to, if anything."""
@@ -251,12 +273,17 @@ def _fetch_page(study: Study, annotations: list[Any]) -> _Page:
         "annotation_id", "criterion", "value", "value_typed", "output_id", named=True
     ):
         page.ratings.setdefault(rating.annotation_id, []).append(rating)
+    highlights = Highlight.objects.filter(annotation__in=own.values("id")).order_by()
+    for highlight in highlights.values_list(
+        "annotation_id", "output_id", "start", "end", "quote", named=True
+    ):
+        page.highlights.setdefault(highlight.annotation_id, []).append(highlight)
     revisions = Revision.objects.filter(annotation__in=own.values("id")).order_by()
     page.revisions = dict(revisions.values_list("annotation").annotate(n=Count("id")))
     return page
 
 
-def _find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
+def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
     """Reasons of the standing exclusions, by what they leave out."""
     found: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
     standing = Exclusion.objects.standing().filter(study=study).order_by("id")
@@ -269,9 +296,9 @@ def _find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
     return dict(found)
 
 
-def _say(flag: bool) -> str:
+def say(flag: bool) -> str:
     return "yes" if flag else "no"
 
 
-def _write_time(moment: datetime) -> str:
+def write_time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
