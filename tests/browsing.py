@@ -49,6 +49,16 @@ def fill_scores(page: Page, *scores: object) -> None:
         page.fill(f"#informativeness-{number}", str(score))
 
 
+def answer_all(page: Page) -> None:
+    """Every question of the page has an answer: the middle of its scale, or 90."""
+    for question in page.locator("[data-question]").all():
+        radios = question.locator("input[type=radio]")
+        if count := radios.count():
+            radios.nth(count // 2).check()
+        else:
+            question.locator("input").fill("90")
+
+
 def take_a_set(page: Page, base: str, study: Study) -> None:
     """Somebody who has been admitted before has taken a set; its first item is in view."""
     page.goto(f"{base}{mint_link(make_annotator(study))}")
@@ -72,26 +82,35 @@ def walk_to_work(page: Page, base: str, study: Study, *, with_errors: bool = Tru
         yield "consent with an error"
     page.check("#agree")
     follow(page, "button[value=agree]")
-    yield "entry"
-    if with_errors:
-        follow(page, MAIN)
-        yield "entry with errors"
-    page.fill("#first_language", "English")
-    page.check("#variety-british")
-    follow(page, MAIN)
-    yield "instructions"
-    follow(page, MAIN)
-    while "/practice/" in page.url:
-        yield "practice"
+    if "/questions/" in page.url:
+        yield "entry"
         if with_errors:
             follow(page, MAIN)
-            yield "practice with errors"
-        fill_scores(page, 100, 90, 80)
+            yield "entry with errors"
+        page.fill("#first_language", "English")
+        page.check("#variety-british")
         follow(page, MAIN)
-        yield "practice explained"
-        follow(page, MAIN)
+    yield "instructions"
+    follow(page, MAIN)
+    yield from walk_practice(page, with_errors=with_errors)
     if page.url.endswith("/start/"):
         yield "start"
+        follow(page, MAIN)
+
+
+def walk_practice(page: Page, *, with_errors: bool) -> Iterator[str]:
+    """The practice pages; those of the first item stand for those of all."""
+    while "/practice/" in page.url:
+        is_first = "/practice/1/" in page.url
+        if is_first:
+            yield "practice"
+        if with_errors and is_first:
+            follow(page, MAIN)
+            yield "practice with errors"
+        answer_all(page)
+        follow(page, MAIN)
+        if is_first:
+            yield "practice explained"
         follow(page, MAIN)
 
 
@@ -108,10 +127,14 @@ def walk_to_the_end(page: Page) -> Iterator[str]:
     yield "report"
     follow(page, MAIN)
     yield "report with an error"
-    follow(page, "text=Back to the item")
+    follow(page, "text=Back to the")
+    if page.locator("#ignore").count():
+        yield from walk_ignoring(page)
+    number = 0
     while "/items/" in page.url:
-        fill_scores(page, 70, 100, 90)
-        yield "item filled in"
+        answer_all(page)
+        number += 1
+        yield f"item {number} filled in"
         follow(page, MAIN)
     yield "review"
     follow(page, MAIN)
@@ -127,6 +150,22 @@ def walk_to_the_end(page: Page) -> Iterator[str]:
     page.check("#keep-keep")
     follow(page, MAIN)
     yield "withdrawn"
+
+
+def walk_ignoring(page: Page) -> Iterator[str]:
+    """The pages on which the item in view is ignored, and that is taken back."""
+    item = page.url
+    follow(page, "#ignore")
+    yield "ignore"
+    follow(page, MAIN)
+    yield "ignore with an error"
+    page.locator("[name=ignore]").last.check()
+    follow(page, MAIN)
+    yield "item after an ignored one"
+    page.goto(item)
+    yield "ignored item"
+    follow(page, ".taken-back button")
+    page.goto(item)
 
 
 def find_faults(page: Page) -> list[str]:
