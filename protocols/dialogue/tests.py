@@ -206,6 +206,8 @@ def test_slips_of_the_document_stay(config, document):
     [
         "Two people, A and B, are talking to each other.",
         "the next utterance, right after the last one of the prompt",
+        "The output is the response that you rate.",
+        "What every point means stands beside it on every page.",
         "Your task is to rate this response.",
         "Each response is rated on three criteria: appropriateness, information content of "
         "outputs, and human-likeness.",
@@ -245,6 +247,8 @@ def test_the_document_has_no_ignoring_no_highlights_no_note_and_no_condition(con
     assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
     assert config.eligibility is None
     assert config.worked_examples == ()
+    assert config.outputs == (1, 1)
+    assert config.output_name == "Response"
 
 
 def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):

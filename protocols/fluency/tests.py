@@ -107,6 +107,18 @@ def test_points_are_the_documents_with_their_names_and_sentences(config, documen
         assert f"• {criterion.label}: {written}" in document
 
 
+def test_both_texts_of_an_item_are_named_as_in_the_document(config, document):
+    assert f"{config.inputs[0].label} (read me first!):" in document
+    assert f"{config.output_name} (rate this!):" in document
+
+
+def test_the_document_reserves_no_point_and_has_no_ignoring_and_no_highlights(config):
+    points = [point for criterion in config.criteria for point in criterion.scale.points]
+
+    assert not any(point.reserved for point in points)
+    assert [config.has_ignore, config.has_highlight, config.design.has_bonus] == [False] * 3
+
+
 def test_headings_of_the_page_are_the_documents(config, document):
     page = words_of(render(config, "Person 1: Hello?", "Hi!"))
 
@@ -156,7 +168,12 @@ def test_instructions_hold_every_definition_and_every_point(config, instructions
         "Please read this page even if you have done similar tasks before: things may have "
         "changed since then.",
         "a system's generation: a line that a system wrote to come next",
+        "Dialogue context (read me first!) is the conversation so far. "
         "Read it before anything else.",
+        "System's generation (rate this!) is the next line of that conversation. It is all that "
+        "you rate; the lines before it are not rated.",
+        "The two questions are separate.",
+        "Both are rated on a scale from 1 to 5",
         "It is optional",
     ],
 )

@@ -87,6 +87,30 @@ def test_standard_is_the_documents(config, document):
     ) in document
 
 
+def test_worked_example_stands_beside_the_documents_own_standard(config):
+    (example,) = config.worked_examples
+
+    for part in ("standard_mr", "standard_utterance", "standard_score"):
+        assert str(example.inputs[part]) == str(config.default_options[part])
+
+
+def test_who_may_take_part_and_what_may_be_entered_is_said_as_in_the_document(config, document):
+    rule = config.eligibility.rule
+    refused = config.criteria[0].range_note.partition(". No ")[2].rstrip(".")
+
+    assert f"Participants must be {rule[0].lower()}{rule[1:]}" in document
+    assert rule[1:] in config.eligibility.refusal
+    assert f"may not use {refused}." in document
+    assert config.criteria[0].range_note.startswith("Whole numbers from 1 to 999999. ")
+    assert "any whole positive numbers" in document
+    assert "use max 6 digits" in document
+
+
+def test_the_document_has_no_ignoring_no_highlights_and_no_note(config):
+    assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
+    assert config.outputs == (3, 3)
+
+
 def test_worked_example_is_the_documents(config, document):
     (example,) = config.worked_examples
     scores = example.ratings["informativeness"]
@@ -155,6 +179,11 @@ def test_wording_kept_in_the_instructions_is_the_documents(sentence, instruction
         "half of the first’s.",
         "If all three seem a bit more informative than the standard, give all three the same "
         "score, a bit higher than the standard’s.",
+        "A STANDARD with its score is always in view. Score each utterance in relation to the "
+        "standard and in relation to the other two.",
+        "Use whole positive numbers: no negative numbers, zero, fractions or decimals.",
+        "It is a list of names, each with a value in square brackets",
+        "They are potentially different; two of them may also be the same.",
     ],
 )
 def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):
@@ -217,6 +246,22 @@ def test_worked_example_is_shown_in_the_real_layout_with_its_scores(config):
     assert "<mark>area[city centre]</mark>" in page
     assert re.findall(r'value="(\d+)" disabled', page) == ["70", "100", "90"]
     assert "500" not in words
+
+
+@pytest.mark.parametrize("score", ["", "0", "-1", "1.5", "70.0", "007", "1000000", "７０", "x"])
+def test_bad_36_a_standard_without_a_whole_score_is_refused_in_its_form(config, score):
+    form = config.options_form(config.default_options | {"standard_score": score})
+
+    assert list(form.errors) == ["standard_score"]
+    assert "the standard" in form.errors["standard_score"][0]
+
+
+@pytest.mark.parametrize("part", ["standard_mr", "standard_utterance"])
+@pytest.mark.parametrize("blank", ["", "  ", "\n"])
+def test_bad_36_a_standard_without_its_texts_is_refused_in_its_form(config, part, blank):
+    form = config.options_form(config.default_options | {part: blank})
+
+    assert list(form.errors) == [part]
 
 
 # --- practice -------------------------------------------------------------------

@@ -180,6 +180,11 @@ def test_wording_kept_in_the_instructions_is_the_documents(sentence, instruction
         "one that does not answer it loses to one that does",
         "Where both answer the user query and no extra information is provided, it is a tie.",
         "How much a response tells does not matter here.",
+        "Where both answer, wrong information makes a response lose, and extra information that "
+        "is useful to the user, such as the reason for a recommendation, makes it win.",
+        "Which one stands first is a matter of chance",
+        "Judge each criterion by itself: a response can win on one and lose on the other.",
+        "hold it against neither response",
         "A response that asks for something the user has already said is not consistent.",
         "sys1 is Response A and sys2 is Response B",
     ],
@@ -201,6 +206,30 @@ def test_each_criterion_asks_for_one_response_or_a_tie(config):
         assert isinstance(criterion.scale, Preference)
         assert not criterion.per_output
     assert config.outputs == (2, 2)
+
+
+def test_each_question_asks_what_its_line_in_the_document_says(config):
+    assert {one.label: one.question for one in config.criteria} == {
+        "completion": "Which response correctly answers the user’s query?",
+        "readability": "Which response is more fluent, natural and consistent with the dialogue?",
+    }
+    for criterion in config.criteria:
+        said = criterion.summary.removeprefix("the response ").removeprefix("is ").rstrip(".")
+        assert said.replace("the user query", "the user’s query") in criterion.question
+
+
+def test_answers_are_named_by_letter_on_the_page_and_in_the_instructions(config, instructions):
+    sides = config.criteria[0].scale
+
+    assert config.output_letters == ("A", "B")
+    assert (sides.first, sides.tie, sides.second) == ("A is better", "Tie", "B is better")
+    assert all(criterion.scale == sides for criterion in config.criteria)
+    assert f"Choose {sides.first}, {sides.second} or {sides.tie}." in instructions
+
+
+def test_the_document_has_no_ignoring_no_highlights_no_note_and_no_bonus(config):
+    assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
+    assert not config.design.has_bonus
 
 
 def test_a_participant_meets_a_dialogue_once_in_sets_of_20(config):

@@ -208,6 +208,10 @@ def test_wording_kept_in_the_instructions_is_the_documents(sentence, instruction
         "unsuitable given the review: this covers the RESPONSE on the screen only",
         "An example that you ignore needs no scores, and neither ACCEPT nor REJECT.",
         "Mark as many passages as you like. You need not mark any.",
+        "Score the RESPONSE from 1 to 7 on four criteria: SEMANTIC RELEVANCE, FLUENCY, SENTIMENT "
+        "APPROPRIATENESS and DOMAIN ACCURACY. Use 3 and 5 sparingly.",
+        "Then choose ACCEPT or REJECT: is the RESPONSE suitable?",
+        "You are not told which model is which. Two of the texts may be the same.",
     ],
 )
 def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):
@@ -348,6 +352,11 @@ def test_responses_to_a_review_follow_one_another_in_an_order_of_each_participan
 
 
 # --- practice -------------------------------------------------------------------
+
+
+def test_document_asks_for_no_note_and_promises_no_bonus(config):
+    assert not config.has_note
+    assert not config.design.has_bonus
 
 
 def test_document_has_no_worked_example_so_none_is_shown(config):
