@@ -8,6 +8,7 @@ from django.db.models import Count, Q, QuerySet
 from evalsite.annotation.bonus import find_earners
 from evalsite.annotation.models import Annotation
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.quality.scale_use import ReservedUse, count_reserved
 from evalsite.studies.models import Item, Study
 
 MAX_SEARCH = 60
@@ -22,6 +23,7 @@ class Person:
     answers: int
     finished: list[tuple[ItemSet, str]]  # with the code that was shown for it
     has_bonus: bool = False  # whether the bonus is due
+    reserved: ReservedUse | None = None  # where the protocol reserves points of a scale
 
 
 def clean_search(text: str) -> str:
@@ -57,6 +59,7 @@ def describe_people(study: Study, participants: list[Participant]) -> list[Perso
         sets.setdefault(item_set.participant_id, []).append(item_set)
     answers = dict(_answers(study, ids))
     earners = find_earners(study, ids)
+    reserved = count_reserved(study, ids)
     return [
         Person(
             participant=one,
@@ -68,6 +71,7 @@ def describe_people(study: Study, participants: list[Participant]) -> list[Perso
                 if item_set.finished_at is not None
             ],
             has_bonus=one.pk in earners,
+            reserved=reserved.get(one.pk),
         )
         for one in participants
     ]

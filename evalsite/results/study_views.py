@@ -8,6 +8,7 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
+from evalsite.quality.scale_use import reserved_points
 from evalsite.results.next_steps import next_steps
 from evalsite.results.people import clean_search, describe_people, find_people
 from evalsite.results.progress import (
@@ -103,6 +104,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "found": count_of(rows.paginator.count, "person", "people"),
             "people": describe_people(study, list(rows)),
             "bonus": promises_bonus(study),
+            "has_reserved": bool(reserved_points(study.config)),
         },
     )
 
