@@ -16,9 +16,14 @@ from tests.tabs import snapshot, what_became
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
-@pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> ProtocolConfig:
-    return installed_protocols()[request.param]
+PROTOCOLS = sorted(installed_protocols().values(), key=lambda config: config.label)
+each_protocol = pytest.mark.parametrize("config", PROTOCOLS, ids=lambda config: config.label)
+with_a_note = pytest.mark.parametrize(
+    "config", [one for one in PROTOCOLS if one.has_note], ids=lambda config: config.label
+)
+without_a_note = pytest.mark.parametrize(
+    "config", [one for one in PROTOCOLS if not one.has_note], ids=lambda config: config.label
+)
 
 
 @pytest.fixture
@@ -47,22 +52,34 @@ def stored() -> dict[str, list[tuple[int, int | None]]]:
 # --- one answer is wrong, missing or doubled ----------------------------------------------
 
 
-def test_bad_39_40_42_43_a_wrong_answer_is_refused_and_the_others_are_kept(page):
+@each_protocol
+def test_bad_39_40_42_43_a_wrong_answer_is_refused_and_the_others_are_kept(config, page):
     answers = page.answers
     for question in page.questions:
-        for typed in wrong_answers(question):
-            again = refused(page, page.post(answers | {question.name: typed}))
+        again = refused(page, page.post(answers | {question.name: wrong_answers(question)[0]}))
 
-            assert list(again.errors) == [question.name], typed
-            assert f'id="{question.name}-error"' in again.html
-            others = {name: again.entered.get(name) for name in answers if name != question.name}
-            assert others == {name: answers[name] for name in others}
-            boxes = {question.name} if question.kind == "magnitude" else set()
-            assert {name for name in again.entered if name == question.name} == boxes
+        assert list(again.errors) == [question.name]
+        assert f'id="{question.name}-error"' in again.html
+        others = {name: again.entered.get(name) for name in answers if name != question.name}
+        assert others == {name: answers[name] for name in others}
     assert what_became(page.post(answers)) == "saved"
 
 
-def test_bad_44_a_missing_answer_is_named_and_the_others_are_kept(page):
+@each_protocol
+def test_bad_39_40_42_43_every_wrong_answer_to_every_question_is_refused(config, page):
+    wrong = {question.name: wrong_answers(question) for question in page.questions}
+    for number in range(max(map(len, wrong.values()))):
+        sent = {name: texts[number % len(texts)] for name, texts in wrong.items()}
+        again = refused(page, page.post(sent))
+
+        assert list(again.errors) == list(wrong), sent
+        # no button stands pressed that nobody offered
+        kinds = {question.name: question.kind for question in page.questions}
+        assert {kinds[name] for name in again.entered if name in kinds} <= {"magnitude"}
+
+
+@each_protocol
+def test_bad_44_a_missing_answer_is_named_and_the_others_are_kept(config, page):
     answers = page.answers
     for question in page.questions:
         left_out = {name: text for name, text in answers.items() if name != question.name}
@@ -77,14 +94,16 @@ def test_bad_44_a_missing_answer_is_named_and_the_others_are_kept(page):
     assert what_became(page.post(answers)) == "saved"
 
 
-def test_bad_44_all_that_is_missing_is_named_at_once(page):
+@each_protocol
+def test_bad_44_all_that_is_missing_is_named_at_once(config, page):
     again = refused(page, page.post({}))
 
     assert list(again.errors) == [question.name for question in page.questions]
     assert len(set(again.errors.values())) == len(again.errors)
 
 
-def test_bad_45_an_answer_sent_twice_with_different_values_is_refused(page):
+@each_protocol
+def test_bad_45_an_answer_sent_twice_with_different_values_is_refused(config, page):
     answers = page.answers
     for question in page.questions:
         right = answers[question.name]
@@ -104,13 +123,15 @@ def another_right(question, right: str) -> str:
     return next(text for text in known.get(question.kind, points) if text != right)
 
 
-def test_an_answer_sent_twice_with_the_same_value_is_one_answer(page):
+@each_protocol
+def test_an_answer_sent_twice_with_the_same_value_is_one_answer(config, page):
     response = page.post({name: [text, text] for name, text in page.answers.items()})
 
     assert what_became(response) == "saved"
     assert Annotation.objects.count() == 1
 
 
+@each_protocol
 def test_bad_46_fields_that_nobody_asked_for_change_nothing(config, page, caplog):
     other = make_annotator(page.me.study)
     theirs = {
@@ -143,7 +164,8 @@ def test_bad_46_fields_that_nobody_asked_for_change_nothing(config, page, caplog
     assert all(name in caplog.text for name in ("is_admin", "order_shown", *theirs))
 
 
-def test_bad_46_an_output_cannot_be_named_by_whoever_rates(page):
+@each_protocol
+def test_bad_46_an_output_cannot_be_named_by_whoever_rates(config, page):
     asked = len(page.questions)
     foreign = {f"{question.name}-{number}": "1" for question in page.questions for number in (7, 8)}
 
@@ -154,7 +176,8 @@ def test_bad_46_an_output_cannot_be_named_by_whoever_rates(page):
     assert len(rated) == asked
 
 
-def test_a_draft_keeps_only_what_the_page_asks(page):
+@each_protocol
+def test_a_draft_keeps_only_what_the_page_asks(config, page):
     names = {question.name for question in page.questions}
     sent = page.answers | {"is_admin": "1", "participant": "1", "x" * 200: "1"}
 
@@ -168,9 +191,8 @@ def test_a_draft_keeps_only_what_the_page_asks(page):
 # --- notes ----------------------------------------------------------------------------------
 
 
+@with_a_note
 def test_bad_49_a_note_is_stored_and_shown_as_text(config, page):
-    if not config.has_note:
-        pytest.skip("this protocol asks for no note")
 
     assert what_became(page.post(page.answers | {"note": EVERYTHING})) == "saved"
 
@@ -181,6 +203,7 @@ def test_bad_49_a_note_is_stored_and_shown_as_text(config, page):
     assert Seen(again.html).breaches == []
 
 
+@with_a_note
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -190,8 +213,6 @@ def test_bad_49_a_note_is_stored_and_shown_as_text(config, page):
     ],
 )
 def test_bad_49_a_note_that_cannot_be_stored_is_refused_and_kept(config, page, text, message):
-    if not config.has_note:
-        pytest.skip("this protocol asks for no note")
     answers = page.answers
 
     again = refused(page, page.post(answers | {"note": text}))
@@ -203,6 +224,7 @@ def test_bad_49_a_note_that_cannot_be_stored_is_refused_and_kept(config, page, t
     assert {name: again.entered[name] for name in answers} == answers
 
 
+@each_protocol
 def test_bad_49_a_note_of_a_megabyte_is_refused_or_left_out(config, page):
     response = page.post(page.answers | {"note": "x" * 1_000_000})
 
@@ -210,9 +232,8 @@ def test_bad_49_a_note_of_a_megabyte_is_refused_or_left_out(config, page):
     assert not Annotation.objects.exclude(note="").exists()
 
 
+@with_a_note
 def test_bad_49_line_breaks_of_a_note_count_once_as_in_the_browser(config, page):
-    if not config.has_note:
-        pytest.skip("this protocol asks for no note")
     typed = "a\n" * (LONGEST_NOTE // 2 - 1) + "zz"
     sent = typed.replace("\n", "\r\n")  # as every browser sends it
 
@@ -223,16 +244,16 @@ def test_bad_49_line_breaks_of_a_note_count_once_as_in_the_browser(config, page)
     assert drafted == Annotation.objects.get().note == typed
 
 
+@without_a_note
 def test_bad_49_a_note_where_none_is_asked_is_left_out(config, page):
-    if config.has_note:
-        pytest.skip("this protocol asks for a note")
 
     assert what_became(page.post(page.answers | {"note": "x"})) == "saved"
 
     assert Annotation.objects.get().note == ""
 
 
-def test_bad_49_the_note_of_a_report_is_text_within_its_limit(page):
+@each_protocol
+def test_bad_49_the_note_of_a_report_is_text_within_its_limit(config, page):
     report = f"{page.address}report/"
     before = snapshot()
 
@@ -249,7 +270,8 @@ def test_bad_49_the_note_of_a_report_is_text_within_its_limit(page):
     assert Annotation.objects.get().note == EVERYTHING.replace("\r\n", "\n")
 
 
-def test_bad_49_feedback_over_its_limit_is_refused_and_kept(page):
+@each_protocol
+def test_bad_49_feedback_over_its_limit_is_refused_and_kept(config, page):
     for place in (1, 2, 3):
         page.show(page.client.get(f"{page.home}sets/1/items/{place}/"))
         page.post(page.answers, to=f"{page.home}sets/1/items/{place}/")
