@@ -2,15 +2,17 @@
 
 import csv
 import io
+from datetime import timedelta
 
 import pytest
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.simulation import simulate_crowd
 from evalsite.exchange.exporting import Choice, stream_file
-from evalsite.results.progress import progress_of
+from evalsite.lib.clock import now, standing_at
+from evalsite.results.progress import median_seconds, progress_of
 from evalsite.studies.models import Study
-from tests.ignoring import GROUP, ITEM, make_reviews, open_reader
+from tests.ignoring import GROUP, ITEM, SCORES, make_reviews, open_reader
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
@@ -47,6 +49,23 @@ def test_an_ignored_item_counts_as_done():
     progress = progress_of([study])[study.pk]
 
     assert (progress.done, progress.target) == (3, 6)
+
+
+def test_ignoring_a_whole_review_makes_nobody_look_faster():
+    study = make_reviews(reviews=4, set_size=12)
+    start = now()
+    reader = open_reader(study)
+    for place, minutes in ((1, 1), (2, 3)):
+        with standing_at(start):
+            reader.open(place)
+        with standing_at(start + timedelta(minutes=minutes)):
+            reader.send(place, **SCORES)
+
+    reader.ignore(4, GROUP)
+
+    # two minutes is the median of the two that were rated; 7 of 12 items are left
+    assert median_seconds(study) == 120
+    assert reader.open(3).page.context["minutes_left"] == 14
 
 
 def test_simulated_visitors_ignore_now_and_then_through_the_pages():

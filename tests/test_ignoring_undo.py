@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from evalsite.annotation.ignoring import undo_ignoring
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now, standing_at
@@ -245,3 +246,17 @@ def test_undo_of_what_nobody_needed_any_more_leaves_nothing_of_it():
     assert not Annotation.objects.filter(participant=reader.me).exists()
     assert page.status_code == 200
     assert Slot.objects.get().participant == other.me
+
+
+def test_undo_that_comes_at_the_moment_of_finishing_changes_nothing():
+    reader = open_reader(reviews=1)
+    reader.ignore(1, GROUP)
+    item_set = reader.me.item_sets.get()
+    reader.finish()
+    before = snapshot()
+
+    # the page asked before the set was finished
+    undone = undo_ignoring(participant=reader.me, item_set=item_set, item_id=reader.item_at(1).pk)
+
+    assert undone == 0
+    assert snapshot() == before

@@ -207,7 +207,9 @@ def _minutes_left(me: Participant, seconds: list[float], total: int) -> int:
         if study.minutes_per_set
         else study.config.minutes_per_item
     )
-    pace = median(seconds) / 60 if len(seconds) > 1 else guess
+    # what was ignored together with another item took no time
+    taken = [one for one in seconds if one >= 1]
+    pace = median(taken) / 60 if len(taken) > 1 else guess
     return max(1, round(min(pace, _LONGEST_MINUTES) * (total - len(seconds))))
 
 

@@ -147,9 +147,10 @@ def _count_active(study: Study) -> int:
 
 
 def median_seconds(study: Study) -> int | None:
-    """The median time from shown to saved, of the latest thousand answers that count."""
+    """The median time from shown to saved, of the latest thousand items that were rated."""
     # not of all: a database sorts what it computes from two columns without an index
-    times = Annotation.objects.counted().filter(study=study).order_by("-id")
+    rated = Annotation.objects.counted().filter(study=study, outcome=Annotation.Outcome.RATED)
+    times = rated.order_by("-id")
     seconds = [
         (submitted - started).total_seconds()
         for submitted, started in times.values_list("submitted_at", "started_at")[:LATEST]
