@@ -135,7 +135,7 @@ def _check_bonus(study: Study) -> Check:
         "settings, with the sentence about the sets changed."
     )
     return Check(
-        label=label,
+        label="Cap and bonus differ from the document's",
         remark=f"The document says {told}; this study has {planned}. {instructions}",
     )
 
