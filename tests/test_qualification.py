@@ -9,68 +9,18 @@ from evalsite.annotation.checklist import check_launch
 from evalsite.annotation.dealing import claim_set, has_work
 from evalsite.annotation.models import Annotation, Revision
 from evalsite.annotation.simulation import simulate_crowd
-from evalsite.participants.models import Answer, ItemSet, Participant
+from evalsite.participants.models import ItemSet, Participant
 from evalsite.results.people import state_of
 from evalsite.studies.changes import change_settings
 from evalsite.studies.forms import SettingsForm
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.versions import build_content
-from tests.annotators import read_fields
-from tests.factories import launch, make_annotator, make_study, make_user, mint_link
+from tests.factories import launch, make_study, make_user
+from tests.qualifying import PARTS, RIGHT, WRONG, Candidate, make_live, without_gold
 from tests.tabs import BOXES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
-
-# of each of the three practice items: all that gold asks for, and nothing of it
-RIGHT = (("50", "90", "70"), ("90", "70", "90"), ("50", "60", "90"))
-WRONG = (("500", "300", "400"), ("200", "300", "250"), ("500", "500", "300"))
-PARTS = 12
-
-
-def make_live(*, items: int = 3, **fields) -> Study:
-    return launch(make_study(items=items, set_size=3, is_qualification_on=True, **fields))
-
-
-def make_candidate(study: Study, **fields) -> Participant:
-    """Somebody who has read the instructions and comes to the qualification next."""
-    return make_annotator(study, practised_at=None, **fields)
-
-
-class Candidate:
-    """A browser without scripts, in one tab, on its way through the qualification."""
-
-    def __init__(self, study: Study, **fields) -> None:
-        self.me = make_candidate(study, **fields)
-        self.home = mint_link(self.me)
-        self.client = Client()
-
-    def get(self, path: str = ""):
-        return self.client.get(f"{self.home}{path}")
-
-    def where(self) -> str:
-        """The page that the personal link opens now, after the token."""
-        return self.get().headers["Location"].removeprefix(self.home)
-
-    def fields(self, path: str) -> dict[str, str]:
-        return read_fields(self.get(path).content.decode())
-
-    def answer(self, number: int, scores, **changes):
-        path = f"qualification/{number}/"
-        data = self.fields(path) | dict(zip(BOXES, scores, strict=True)) | changes
-        return self.client.post(f"{self.home}{path}", data)
-
-    def take_try(self, answers) -> None:
-        self.client.post(f"{self.home}qualification/")
-        for number, scores in enumerate(answers, start=1):
-            assert self.answer(number, scores).status_code == 302
-        self.me.refresh_from_db()
-
-
-def without_gold(study: Study) -> Study:
-    study.items.practice().update(gold={})
-    return study
-
 
 # --- told beforehand ------------------------------------------------------------------
 
@@ -321,7 +271,7 @@ def test_reading_pages_changes_nothing():
     assert one.me.tries == 1
 
 
-# --- items without gold, and none with it ---------------------------------------------
+# --- items without gold ---------------------------------------------------------------
 
 
 def test_items_without_gold_are_not_asked():
@@ -333,87 +283,6 @@ def test_items_without_gold_are_not_asked():
 
     assert one.me.is_qualified
     assert one.get("qualification/3/").status_code == 404
-
-
-def answer_questions(one: Candidate, *, right: int, attempt: int = 1):
-    """So many questions on the instructions are answered rightly, the others wrongly."""
-    data = {"attempt": str(attempt)}
-    for number, question in enumerate(one.me.study.config.comprehension, start=1):
-        place = question.choices.index(question.right)
-        wrong = (place + 1) % len(question.choices)
-        data[f"question-{number}"] = str(1 + (place if number <= right else wrong))
-    answer = one.client.post(f"{one.home}qualification/questions/", data)
-    one.me.refresh_from_db()
-    return answer
-
-
-def test_without_any_gold_questions_on_the_instructions_are_asked():
-    one = Candidate(without_gold(make_live()))
-
-    intro = one.get("qualification/").content.decode()
-    begun = one.client.post(f"{one.home}qualification/")
-    page = one.get("qualification/questions/").content.decode()
-
-    assert "There are 5 questions on the instructions." in intro
-    assert "You pass if you answer at least 4 of 5 rightly." in intro
-    assert begun.headers["Location"].endswith("/qualification/questions/")
-    assert page.count("<fieldset") == 5
-    assert " checked" not in page
-
-
-def test_questions_are_passed_with_the_pass_mark_and_then_explained():
-    one = Candidate(without_gold(make_live()))
-
-    answer_questions(one, right=4)
-
-    assert one.me.is_qualified
-    html = one.get("qualification/suggestions/").content.decode()
-    assert html.count("Your answer is right") == 4
-    assert "Equal scores are right" in html
-
-
-def test_questions_have_two_tries_both_are_kept_and_one_send_is_one_try():
-    one = Candidate(without_gold(make_live()))
-
-    answer_questions(one, right=0)
-    answer_questions(one, right=0)  # the same page again, from a tab that was left open
-    assert (one.me.tries, one.me.is_qualified) == (1, None)
-    assert "You got 0 of 5." in one.get("qualification/").content.decode()
-    answer_questions(one, right=3, attempt=2)
-
-    assert (one.me.tries, one.me.is_qualified) == (2, False)
-    assert one.where() == "not-qualified/"
-    assert Answer.objects.filter(question__startswith="qualification-1-").count() == 5
-    assert Answer.objects.filter(question__startswith="qualification-2-").count() == 5
-
-
-def test_question_without_an_answer_is_named_and_costs_no_try():
-    one = Candidate(without_gold(make_live()))
-
-    refused = one.client.post(
-        f"{one.home}qualification/questions/", {"attempt": "1", "question-1": "1"}
-    )
-
-    html = refused.content.decode()
-    assert refused.status_code == 422
-    assert "Choose an answer to question 2" in html
-    assert "Choose an answer to question 1<" not in html
-    assert "<title>Error: " in html
-    assert 'value="1" checked' in html
-    one.me.refresh_from_db()
-    assert one.me.tries == 0
-
-
-@pytest.mark.parametrize("value", ["0", "9", "x", "-1", "1 ", "１"])
-def test_answer_that_was_not_offered_is_refused(value):
-    one = Candidate(without_gold(make_live()))
-
-    refused = one.client.post(
-        f"{one.home}qualification/questions/", {"attempt": "1", "question-1": value}
-    )
-
-    assert refused.status_code == 422
-    assert "Choose one of the answers to question 1" in refused.content.decode()
 
 
 # --- the study ------------------------------------------------------------------------
@@ -493,12 +362,3 @@ def test_simulated_people_take_the_qualification():
     assert qualified.exists()
     assert not outcomes.filter(is_qualified=None).exists()
     assert ItemSet.objects.filter(participant__in=qualified).exists()
-
-
-def test_simulated_people_answer_questions_on_the_instructions():
-    study = without_gold(make_live(items=6, is_demo=True))
-
-    list(simulate_crowd(study, participants=4, seed="q"))
-
-    assert Answer.objects.filter(question__startswith="qualification-").exists()
-    assert Participant.objects.filter(is_qualified=True).exists()

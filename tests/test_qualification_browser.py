@@ -9,8 +9,8 @@ from evalsite.studies.models import Study
 from tests.annotators import run_threads
 from tests.browsing import MAIN, Watch, find_faults, follow, press_tab_to
 from tests.factories import launch, make_annotator, make_study, mint_link
+from tests.qualifying import RIGHT, WRONG, Candidate, make_live, without_gold
 from tests.tabs import BOXES
-from tests.test_qualification import RIGHT, WRONG, Candidate, make_live, without_gold
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -227,10 +227,10 @@ class ComprehensionForm(forms.Form):
         return [
             {
                 "name": name,
-                "text": self.config.comprehension[number].question,
-                "choices": field.choices,
+                "text": question.question,
+                "choices": [(str(n), text) for n, text in enumerate(question.choices, start=1)],
                 "value": self[name].value() or "",
                 "error": next(iter(self.errors.get(name, [])), ""),
             }
-            for number, (name, field) in enumerate(self.fields.items())
+            for name, question in zip(self.fields, self.config.comprehension, strict=True)
         ]
