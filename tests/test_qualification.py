@@ -1,5 +1,8 @@
 """The qualification: told beforehand, two tries, and no work for those who fail both."""
 
+import csv
+import io
+
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
@@ -9,6 +12,7 @@ from evalsite.annotation.checklist import check_launch
 from evalsite.annotation.dealing import claim_set, has_work
 from evalsite.annotation.models import Annotation, Revision
 from evalsite.annotation.simulation import simulate_crowd
+from evalsite.exchange.exporting import Choice, stream_file
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.results.people import state_of
 from evalsite.studies.changes import change_settings
@@ -16,7 +20,7 @@ from evalsite.studies.forms import SettingsForm
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.versions import build_content
-from tests.factories import launch, make_study, make_user
+from tests.factories import launch, make_annotator, make_study, make_user
 from tests.qualifying import PARTS, RIGHT, WRONG, Candidate, make_live, without_gold
 from tests.tabs import BOXES
 
@@ -200,6 +204,20 @@ def test_researcher_sees_who_is_not_qualified(staff_client):
 
     assert state_of(one.me, []) == "not qualified"
     assert "not qualified" in html
+
+
+def test_export_says_who_is_qualified_and_after_how_many_tries():
+    study = make_live()
+    fail_twice(study)
+    Candidate(study).take_try(RIGHT)
+    make_annotator(study, practised_at=None)
+
+    sent = b"".join(stream_file(study, Choice(file="participants"), by=None)).decode()
+
+    rows = csv.DictReader(io.StringIO(sent))
+    assert [(row["tries"], row["qualified"]) for row in rows] == [
+        ("2", "no"), ("1", "yes"), ("0", "")
+    ]  # fmt: skip
 
 
 def test_outcome_stays_when_the_study_is_closed():
