@@ -175,13 +175,25 @@ def test_keyboard_alone_marks_and_removes_and_each_step_is_spoken(page, live_ser
     assert watch.found == []
 
 
-def test_words_in_lines_above_and_below_are_reached_too(page, live_server):
-    text = "One two three four.\nFive six seven eight."
-    take_a_set(page, live_server.url, make_marking_study(text))
+def test_a_text_without_words_is_marked_sign_by_sign(page, live_server):
+    watch = Watch(page)
+    take_a_set(page, live_server.url, make_marking_study("?! ..."))
 
-    press(page, "h", "ArrowRight", "ArrowDown", "Enter", "ArrowUp", "ArrowUp", "Enter")
+    press(page, "h", "ArrowDown", "ArrowDown", "Enter", "ArrowUp", "Escape")
 
-    assert marked_on_page(page) == ["One", "six"]
+    assert marked_on_page(page) == ["..."]
+    assert watch.found == []
+
+
+def test_words_are_found_by_a_browser_that_has_no_segmenter_too(page, live_server):
+    page.add_init_script("delete Intl.Segmenter")
+    take_a_set(page, live_server.url, make_marking_study(TEXT))
+
+    press(page, "h", *["ArrowRight"] * 6, "Shift+ArrowRight", "Enter", "Escape")
+    drag(page, "thank", "you")
+    page.click(".here")
+
+    assert marked_on_page(page) == ["thank you", "kind words"]
 
 
 def test_left_is_forwards_in_a_text_from_right_to_left(page, live_server):

@@ -76,7 +76,8 @@ def test_bad_25_26_a_quote_in_another_normal_form_does_not_fit():
     "entry",
     [
         [-1, 3, "Dea"],
-        [-4, -1, "gue"],
+        [-4, -1, TEXT[-4:-1]],
+        [-90, 4, "Dear"],
         [0, 1_000, TEXT],
         [84, 90, "t."],
         [4, 0, "Dear"],

@@ -1,34 +1,31 @@
-// Marking passages of a text: by mouse, by touch or single pointer, and by keyboard alone.
-// Without this script a box takes the passages, one per line.
-// Places are counted in UTF-16 here, and in code points in the field that is posted.
+// Marking passages of a text: by mouse, by two taps, and by keyboard alone. Without it a box does.
+// Places count UTF-16 here, and code points in the field that is posted.
 
 const form = document.querySelector("#work");
 
-// --- texts in pieces ---------------------------------------------------------------
-
-const pointsBefore = (string, at) => [...string.slice(0, at)].length;
-const placeOf = (string, points) => [...string].slice(0, points).join("").length;
-
-const WORD = /[\p{L}\p{M}\p{N}]+(?:['’\u200d][\p{L}\p{M}\p{N}]+)*/gu;
-const PICTURE = /\p{Extended_Pictographic}/u;
-
-function findWords(string, lang) {
-  const spans = (found) => found.map(({ 0: text, index }) => [index, index + text.length]);
-  let words = [];
-  if (Intl.Segmenter) {
-    const pieces = [...new Intl.Segmenter(lang, { granularity: "word" }).segment(string)];
-    words = pieces
-      .filter((piece) => piece.isWordLike || PICTURE.test(piece.segment))
-      .map(({ index, segment }) => [index, index + segment.length]);
-  } else words = spans([...string.matchAll(WORD)]);
-  return words.length ? words : spans([...string.matchAll(/\S+/gu)]);
+function make(tag, className, text) {
+  const element = document.createElement(tag);
+  element.className = className;
+  element.textContent = text;
+  return element;
 }
 
-// What is seen as one sign, such as an emoji of several parts, is never cut, and no space is left
-// at either end; null if nothing else is.
+function findWords(string, lang) {
+  const words = Intl.Segmenter
+    ? [...new Intl.Segmenter(lang, { granularity: "word" }).segment(string)]
+        .filter((one) => one.isWordLike || /\p{Extended_Pictographic}/u.test(one.segment))
+        .map((one) => [one.index, one.index + one.segment.length])
+    : findAll(string, /[\p{L}\p{M}\p{N}]+/gu);
+  return words.length ? words : findAll(string, /\S+/gu);
+}
+
+const findAll = (string, pattern) =>
+  [...string.matchAll(pattern)].map((one) => [one.index, one.index + one[0].length]);
+
+// No emoji of several parts is cut, and no space is left at either end; null if nothing is left.
 function tidy(string, start, end) {
   if (Intl.Segmenter) {
-    const signs = new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(string);
+    const signs = new Intl.Segmenter().segment(string);
     const last = signs.containing(end - 1);
     start = signs.containing(start).index;
     end = last.index + last.segment.length;
@@ -42,7 +39,7 @@ function tidy(string, start, end) {
 // As on the server: spans that overlap or touch become one.
 function merge(spans) {
   const merged = [];
-  for (const [start, end] of [...spans].sort((one, other) => one[0] - other[0])) {
+  for (const [start, end] of spans.sort((one, other) => one[0] - other[0])) {
     const last = merged.at(-1);
     if (last && start <= last[1]) last[1] = Math.max(last[1], end);
     else merged.push([start, end]);
@@ -50,61 +47,36 @@ function merge(spans) {
   return merged;
 }
 
-function make(tag, className, text) {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
-}
-
-// --- one text and its marks ------------------------------------------------------------
-
 class Marks {
   constructor(box) {
     this.box = box;
     this.words = box.dataset;
     this.text = box.parentElement.querySelector("[data-markable]");
     this.string = this.text.textContent;
-    this.field = box.querySelector("[data-kept]");
-    this.list = box.querySelector("[data-list]");
-    this.button = box.querySelector("[data-start]");
     this.places = findWords(this.string, this.text.lang);
+    this.field = this.find("kept");
+    this.button = this.find("start");
+    this.mode = null; // or "tap", or "keys"
     this.caret = 0;
-    this.spans = this.read();
-    this.rest();
+    const points = [...this.string];
+    const placeOf = (count) => points.slice(0, count).join("").length;
+    this.spans = JSON.parse(this.field.value).map((one) => one.slice(0, 2).map(placeOf));
     this.replaceBox();
     this.draw();
+    this.drawList();
     this.listen();
   }
 
-  read() {
-    let kept = [];
-    try {
-      kept = JSON.parse(this.field.value);
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-    }
-    const spans = kept.map(([start, end]) => [
-      placeOf(this.string, start),
-      placeOf(this.string, end),
-    ]);
-    const quotes = kept.map((one) => one[2]);
-    return merge(spans.filter(([start, end], at) => this.string.slice(start, end) === quotes[at]));
+  find(name) {
+    return this.box.querySelector(`[data-${name}]`);
   }
 
-  rest() {
-    this.mode = null; // or "tap", or "keys"
-    this.anchor = null;
-    this.chosen = null;
-  }
-
-  // The box without scripts makes room, and the button takes over its id, where errors link to.
+  // The button takes over the id of the box, where errors link to.
   replaceBox() {
-    const passages = this.box.querySelector("[data-without]");
-    const { id } = passages.querySelector("textarea");
-    passages.remove();
-    this.button.id = id;
-    this.button.hidden = false;
+    const box = this.find("without");
+    this.button.id = box.querySelector("textarea").id;
+    box.remove();
+    this.button.hidden = !this.places.length;
     this.here = make("button", "btn small here", this.button.firstChild.data);
     this.here.type = "button";
     this.here.hidden = true;
@@ -124,14 +96,19 @@ class Marks {
     });
   }
 
-  // drawing
+  // --- drawing
 
+  quote([start, end]) {
+    return this.string.slice(start, end);
+  }
+
+  // This stretch of the text, with what is chosen of it set apart.
   pieces(start, end) {
-    const text = (from, to) => this.string.slice(from, to);
-    const from = Math.max(start, this.chosen?.[0] ?? end);
-    const to = Math.min(end, this.chosen?.[1] ?? end);
-    if (from >= to) return [text(start, end)];
-    return [text(start, from), make("span", "chosen", text(from, to)), text(to, end)];
+    const [first, last] = this.chosen ?? [end, end];
+    const [from, to] = [Math.max(start, first), Math.min(end, last)];
+    if (from >= to) return [this.quote([start, end])];
+    const part = make("span", "chosen", this.quote([from, to]));
+    return [this.quote([start, from]), part, this.quote([to, end])];
   }
 
   draw() {
@@ -143,54 +120,53 @@ class Marks {
       nodes.push(...this.pieces(done, start), mark);
       done = end;
     }
-    nodes.push(...this.pieces(done, this.string.length));
-    this.text.replaceChildren(...nodes.filter((node) => node !== ""));
+    this.text.replaceChildren(...nodes, ...this.pieces(done, this.string.length));
+    this.text.normalize();
     this.text.classList.toggle("choosing", this.mode === "tap");
     this.button.setAttribute("aria-pressed", this.mode !== null);
     this.text.querySelector(".chosen")?.scrollIntoView({ block: "nearest" });
   }
 
   drawList() {
-    const items = this.spans.map((span) => this.makeEntry(span));
-    const name = items.length === 1 ? this.words.one : this.words.many;
-    this.box.querySelector("[data-count]").textContent = items.length
-      ? `${items.length} ${name}`
+    const list = this.find("list");
+    const { length } = this.spans;
+    this.find("count").textContent = length
+      ? `${length} ${length === 1 ? this.words.one : this.words.many}`
       : "";
-    this.list.hidden = !items.length;
-    this.list.replaceChildren(...items);
+    list.hidden = !length;
+    list.replaceChildren(...this.spans.map((span) => this.makeEntry(span)));
   }
 
   makeEntry(span) {
-    const quote = this.string.slice(...span);
-    const shown = make("span", "", `“${quote}”`);
+    const shown = make("span", "", `“${this.quote(span)}”`);
     shown.lang = this.text.lang;
     shown.dir = "auto";
     const button = make("button", "plainbtn", this.words.remove);
     button.type = "button";
-    button.append(" ", make("span", "vh", `“${quote}”`));
-    button.addEventListener("click", () => this.removeFromList(span));
-    const item = document.createElement("li");
-    item.append(shown, " ", button);
-    return item;
+    button.append(" ", make("span", "vh", `“${this.quote(span)}”`));
+    button.addEventListener("click", () => {
+      const at = this.spans.indexOf(span);
+      this.remove(span);
+      const left = this.find("list").querySelectorAll("button");
+      (left[at] ?? left[at - 1] ?? this.button).focus();
+    });
+    const entry = make("li", "", "");
+    entry.append(shown, " ", button);
+    return entry;
   }
 
   say(...parts) {
-    this.box.querySelector("[data-said]").textContent = parts.join(" ");
+    this.find("said").textContent = parts.join(" ");
   }
 
-  // changing
+  // --- changing
 
   change(spans) {
     this.spans = spans;
     this.draw();
     this.drawList();
-    this.field.value = JSON.stringify(
-      spans.map(([start, end]) => [
-        pointsBefore(this.string, start),
-        pointsBefore(this.string, end),
-        this.string.slice(start, end),
-      ]),
-    );
+    const count = (at) => [...this.string.slice(0, at)].length;
+    this.field.value = JSON.stringify(spans.map((span) => [...span.map(count), this.quote(span)]));
     // so that the page keeps a draft
     this.field.dispatchEvent(new Event("input", { bubbles: true }));
   }
@@ -199,56 +175,49 @@ class Marks {
     const span = tidy(this.string, start, end);
     if (!span) return;
     const spans = merge([...this.spans, span]);
-    if (spans.length > Number(this.words.most)) {
+    if (spans.length > this.words.most) {
       this.say(this.words.full);
       return;
     }
     this.change(spans);
     const whole = spans.find((one) => one[0] <= span[0] && span[1] <= one[1]);
-    this.say(this.words.marked, this.string.slice(...whole));
+    this.say(this.words.marked, this.quote(whole));
   }
 
   remove(span) {
     this.change(this.spans.filter((one) => one !== span));
-    this.say(this.words.removed, this.string.slice(...span));
+    this.say(this.words.removed, this.quote(span));
   }
 
-  removeFromList(span) {
-    const at = this.spans.indexOf(span);
-    this.remove(span);
-    const left = this.list.querySelectorAll("button");
-    (left[Math.min(at, left.length - 1)] ?? this.button).focus();
-  }
+  // --- a selection
 
-  // a selection, of a mouse or of long touch
+  // How many signs of the text stand before this point.
+  before(node, offset) {
+    const range = document.createRange();
+    range.selectNodeContents(this.text);
+    const side = range.comparePoint(node, offset);
+    if (side < 0) return 0;
+    if (side === 0) range.setEnd(node, offset);
+    return range.toString().length;
+  }
 
   selected() {
     const selection = getSelection();
     if (selection.isCollapsed || !selection.rangeCount) return null;
-    const part = selection.getRangeAt(0).cloneRange();
-    const isMine = [part.startContainer, part.endContainer].some((at) => this.text.contains(at));
-    if (!isMine) return null;
-    const before = document.createRange();
-    before.selectNodeContents(this.text);
-    if (part.compareBoundaryPoints(Range.START_TO_START, before) < 0) {
-      part.setStart(before.startContainer, before.startOffset);
-    }
-    if (part.compareBoundaryPoints(Range.END_TO_END, before) > 0) {
-      part.setEnd(before.endContainer, before.endOffset);
-    }
-    before.setEnd(part.startContainer, part.startOffset);
-    const start = before.toString().length;
-    const end = start + part.toString().length;
-    const rects = part.getClientRects();
-    return start < end && rects.length ? { start, end, rect: rects[rects.length - 1] } : null;
+    const range = selection.getRangeAt(0);
+    const { startContainer: first, endContainer: last } = range;
+    if (![first, last].some((node) => this.text.contains(node))) return null;
+    const start = this.before(first, range.startOffset);
+    const end = this.before(last, range.endOffset);
+    return start < end ? { start, end, rects: range.getClientRects() } : null;
   }
 
   markSelection() {
-    const { start, end } = this.selected() ?? {};
-    if (start === undefined) return false;
+    const found = this.selected();
+    if (!found) return false;
     getSelection().removeAllRanges();
-    this.rest();
-    this.mark(start, end);
+    this.leave();
+    this.mark(found.start, found.end);
     this.offerHere();
     return true;
   }
@@ -257,14 +226,15 @@ class Marks {
     const found = this.mode === "keys" ? null : this.selected();
     this.here.hidden = !found;
     if (!found) return;
+    const { left, right, bottom } = [...found.rects].at(-1);
     const around = this.text.parentElement.getBoundingClientRect();
-    const most = around.width - this.here.offsetWidth;
-    const side = this.isRightToLeft ? found.rect.left : found.rect.right - this.here.offsetWidth;
-    this.here.style.left = `${Math.max(0, Math.min(side - around.left, most))}px`;
-    this.here.style.top = `${found.rect.bottom - around.top + 4}px`;
+    const width = this.here.offsetWidth;
+    const at = (this.isRightToLeft ? left : right - width) - around.left;
+    this.here.style.left = `${Math.max(0, Math.min(at, around.width - width))}px`;
+    this.here.style.top = `${bottom - around.top + 4}px`;
   }
 
-  // the button: a selection, or the first and the last word
+  // --- the button: marks a selection, or from the first to the last word chosen
 
   start(event) {
     if (this.markSelection()) return;
@@ -279,49 +249,32 @@ class Marks {
 
   tap(event) {
     if (this.mode !== "tap" || this.markSelection()) return;
-    const [start, end] = this.places[this.wordAt(event.clientX, event.clientY)];
-    if (this.anchor === null) {
-      this.anchor = this.chosen = [start, end];
-      this.draw();
-      this.say(this.words.first, `${this.string.slice(start, end)}.`, this.words.then);
-      return;
+    this.caret = this.wordAt(event.clientX, event.clientY);
+    const isFirst = !this.chosen;
+    this.anchor ??= this.caret;
+    this.choose();
+    if (isFirst) this.say(this.words.first, `${this.quote(this.chosen)}.`, this.words.then);
+    else {
+      const { chosen } = this;
+      this.leave();
+      this.mark(...chosen);
     }
-    const [from, to] = this.anchor;
-    this.rest();
-    this.mark(Math.min(from, start), Math.max(to, end));
   }
 
-  rectsOf([start, end]) {
-    const range = document.createRange();
-    const walker = document.createTreeWalker(this.text, NodeFilter.SHOW_TEXT);
-    const edge = (at, set) => {
-      walker.currentNode = this.text;
-      let left = at;
-      while (walker.nextNode()) {
-        const { length } = walker.currentNode;
-        if (left <= length) return set(walker.currentNode, left);
-        left -= length;
-      }
-    };
-    edge(start, (node, at) => range.setStart(node, at));
-    edge(end, (node, at) => range.setEnd(node, at));
-    // at a seam of two nodes the range also has the empty end of the first
-    return [...range.getClientRects()].filter((rect) => rect.width);
-  }
-
-  // The word at a point or nearest to it.
+  // The word at a point, else the next one.
   wordAt(x, y) {
-    const away = (rect) =>
-      Math.hypot(
-        Math.max(rect.left - x, 0, x - rect.right),
-        // a word in the same line is nearer than any other
-        Math.max(rect.top - y, 0, y - rect.bottom) * 4,
-      );
-    const distances = this.places.map((word) => Math.min(...this.rectsOf(word).map(away)));
-    return distances.indexOf(Math.min(...distances));
+    const found = document.caretPositionFromPoint?.(x, y);
+    const range = found ? null : document.caretRangeFromPoint(x, y);
+    const at = found
+      ? this.before(found.offsetNode, found.offset)
+      : this.before(range.startContainer, range.startOffset);
+    const inside = this.places.findIndex(([start, end]) => start <= at && at < end);
+    if (inside >= 0) return inside;
+    const next = this.places.findIndex((word) => at <= word[1]);
+    return next < 0 ? this.places.length - 1 : next;
   }
 
-  // the keyboard
+  // --- the keyboard
 
   get isRightToLeft() {
     return getComputedStyle(this.text).direction === "rtl";
@@ -338,12 +291,12 @@ class Marks {
     this.text.tabIndex = -1;
     this.text.focus();
     this.choose();
-    this.say(this.words.enter, this.words.word, this.string.slice(...this.chosen));
+    this.say(this.words.enter, this.words.word, this.quote(this.chosen));
   }
 
   leave(said = "") {
     const isKeys = this.mode === "keys";
-    this.rest();
+    this.mode = this.anchor = this.chosen = null;
     this.draw();
     this.say(said);
     if (!isKeys) return;
@@ -351,37 +304,18 @@ class Marks {
   }
 
   choose() {
-    const ends = [this.caret, this.anchor ?? this.caret].map((at) => this.places[at]);
-    this.chosen = [
-      Math.min(...ends.map((word) => word[0])),
-      Math.max(...ends.map((word) => word[1])),
-    ];
+    const ends = [...this.places[this.caret], ...this.places[this.anchor ?? this.caret]];
+    this.chosen = [Math.min(...ends), Math.max(...ends)];
     this.draw();
   }
 
-  move(to, isExtending) {
+  move(by, isExtending) {
     this.anchor = isExtending ? (this.anchor ?? this.caret) : null;
-    this.caret = Math.max(0, Math.min(to, this.places.length - 1));
+    this.caret = Math.max(0, Math.min(this.caret + by, this.places.length - 1));
     this.choose();
-    const isOne = this.anchor === null || this.anchor === this.caret;
-    const said = [isOne ? this.words.word : this.words.chosen, this.string.slice(...this.chosen)];
-    this.say(...said, ...(this.markHere() ? [this.words.isMarked] : []));
-  }
-
-  // The word in the line above or below that stands nearest.
-  inLine(by) {
-    const middles = this.places.map((word) => {
-      const rect = this.rectsOf(word)[0] ?? this.text.getBoundingClientRect();
-      return [(rect.left + rect.right) / 2, (rect.top + rect.bottom) / 2, rect.height];
-    });
-    const [x, y, height] = middles[this.caret];
-    const lines = middles.map((one) => (one[1] - y) * by).filter((away) => away > height / 2);
-    const near = Math.min(...lines) + height / 2;
-    const isThere = (one) => (one[1] - y) * by > height / 2 && (one[1] - y) * by < near;
-    const there = middles.filter(isThere);
-    if (!there.length) return by < 0 ? 0 : middles.length - 1;
-    const best = Math.min(...there.map((one) => Math.abs(one[0] - x)));
-    return middles.findIndex((one) => isThere(one) && Math.abs(one[0] - x) === best);
+    const { word, chosen, isMarked } = this.words;
+    const isOne = this.caret === (this.anchor ?? this.caret);
+    this.say(isOne ? word : chosen, this.quote(this.chosen), this.markHere() ? isMarked : "");
   }
 
   markHere() {
@@ -392,50 +326,36 @@ class Marks {
   press(event) {
     const { key } = event;
     const forwards = this.isRightToLeft ? -1 : 1;
-    const targets = {
-      ArrowRight: () => this.caret + forwards,
-      ArrowLeft: () => this.caret - forwards,
-      ArrowUp: () => this.inLine(-1),
-      ArrowDown: () => this.inLine(1),
-      Home: () => 0,
-      End: () => this.places.length - 1,
+    const steps = {
+      ArrowRight: forwards,
+      ArrowLeft: -forwards,
+      ArrowUp: -1,
+      ArrowDown: 1,
+      Home: -Infinity,
+      End: Infinity,
     };
     if (key === "Tab" || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (targets[key]) this.move(targets[key](), event.shiftKey);
-    else if (key === "Enter") this.markChosen();
-    else if (key === "Delete" || key === "Backspace") this.unmark();
-    else if (key === "Escape" || key.toLowerCase() === "h") this.goBack();
-    else if (key.length > 1) return;
+    if (steps[key]) this.move(steps[key], event.shiftKey);
+    else if (key === "Enter") {
+      this.anchor = null;
+      this.mark(...this.chosen);
+      this.choose();
+    } else if (key === "Delete" || key === "Backspace") {
+      const span = this.markHere();
+      if (span) this.remove(span);
+      else this.say(this.words.none);
+    } else if (key === "Escape" || key.toLowerCase() === "h") {
+      this.leave(this.words.left);
+      this.origin.focus();
+    } else if (key.length > 1) return;
     // no other letter or digit answers a question meanwhile
     event.preventDefault();
   }
-
-  markChosen() {
-    const [start, end] = this.chosen;
-    this.anchor = null;
-    this.mark(start, end);
-    this.choose();
-  }
-
-  unmark() {
-    const span = this.markHere();
-    if (span) this.remove(span);
-    else this.say(this.words.none);
-  }
-
-  goBack() {
-    const { origin } = this;
-    this.leave(this.words.left);
-    origin.focus();
-  }
 }
-
-// --- all texts of the page -----------------------------------------------------------
 
 const all = [...form.querySelectorAll("[data-marks]")]
   .map((box) => new Marks(box))
   .filter((one) => one.places.length);
-for (const one of all) one.drawList();
 
 document.addEventListener(
   "keydown",
@@ -454,23 +374,16 @@ document.addEventListener(
   { capture: true },
 );
 
-function isFree(event) {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return false;
-  if (!form.classList.contains("keys-on")) return false;
-  return !event.target.matches("textarea, input:not([type=radio], [type=checkbox])");
-}
+const isFree = (event) =>
+  !(event.ctrlKey || event.altKey || event.metaKey || event.repeat) &&
+  form.classList.contains("keys-on") &&
+  !event.target.matches("textarea, input:not([type=radio], [type=checkbox])");
 
+// While a mouse is still choosing, the button would come under it.
 let isDown = false;
-const offerAll = () => all.forEach((one) => one.offerHere());
+const offer = () => isDown || all.forEach((one) => one.offerHere());
 document.addEventListener("pointerdown", () => (isDown = true));
 for (const end of ["pointerup", "pointercancel"]) {
-  document.addEventListener(end, () => {
-    isDown = false;
-    offerAll();
-  });
+  document.addEventListener(end, () => offer((isDown = false)));
 }
-document.addEventListener("selectionchange", () => {
-  // while a mouse is still choosing, the button would come under it
-  const isGone = getSelection().isCollapsed;
-  if (isGone || !isDown) offerAll();
-});
+document.addEventListener("selectionchange", offer);
