@@ -204,7 +204,7 @@ def test_next_is_the_next_in_order_then_the_first_missing_then_the_review():
     tab.press(3)
 
     places = []
-    while not places or not tab.is_at_review:
+    while len(places) < 9 and not (places and tab.is_at_review):
         places.append(tab.place)
         tab.press("next", **ANSWERS)
 

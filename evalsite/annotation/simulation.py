@@ -30,6 +30,7 @@ from evalsite.lib.seeds import make_random
 from evalsite.participants.models import Origin, Participant, ParticipantLink, hash_token
 from evalsite.participants.services import admit_participant
 from evalsite.protocol import Criterion, Decision, Likert, Magnitude
+from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Item, Output, Study
 
 _MOST_PAGES = 20_000
@@ -110,7 +111,9 @@ class Visitor:
         self.latest = latest
         self.bias = draw.gauss(0, 0.15)
         self.noise = draw.uniform(0.1, 0.5)
-        self.sets_wanted = draw.choice(_SETS)
+        # where there is a bonus, some are out for it
+        bonus = (self.study.max_sets or 1,) if promises_bonus(self.study) else ()
+        self.sets_wanted = draw.choice(_SETS + bonus)
         host = next(iter(settings.ALLOWED_HOSTS), "localhost")
         self.client = Client(HTTP_HOST=host, HTTP_ACCEPT_LANGUAGE="en-GB,en")
         self.secure = settings.SECURE_SSL_REDIRECT
