@@ -98,6 +98,8 @@ def test_instrument_is_declared_whole(config):
         assert text
     assert config.instructions.strip()
     assert config.inputs
+    # a passage of what is shown must be one of what is stored
+    assert not config.has_highlight or (config.highlight_hint and config.output_kind == "text")
     assert 1 <= config.outputs[0] <= config.outputs[1]
     json.dumps(config.describe())
 
@@ -295,8 +297,12 @@ def test_rating_page_shows_every_output_and_asks_every_question(config):
     assert response.context["item"].questions
     for question in response.context["item"].questions:
         assert f'name="{question.name}"' in html
-    for output in response.context["item"].outputs:
+    outputs = response.context["item"].outputs
+    for output in outputs:
         assert escape(output.text) in html
+        # where passages can be marked, the page includes annotation/_marks.html
+        assert bool(output.marks) == config.has_highlight
+        assert html.count("data-markable") == sum(bool(o.marks) for o in outputs)
     ids = re.findall(r'\sid="([^"]+)"', html)
     assert len(ids) == len(set(ids)), "something is shown twice"
 
