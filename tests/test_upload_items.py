@@ -314,6 +314,22 @@ def test_made_ids_never_fall_on_ids_of_the_file(single: Any) -> None:
     assert "“m1/2” for one of them is too long or taken" in told(checked)[0]
 
 
+def test_right_answer_of_a_wide_row_is_refused_where_its_outputs_are_items(
+    make_study: Any,
+) -> None:
+    study = make_study(protocol="fluency", items=0)
+    wide = "dialogue,gold_fluency,output1,system1,output2,system2\n"
+
+    several = run(study, f"{wide}A: x,5,One.,alpha,Two.,beta\n")
+    one = run(study, f"{wide}A: x,5,One.,alpha,,\nA: y,,One.,alpha,Two.,beta\n")
+
+    assert told(several) == [
+        "line 2 (record 1), gold_fluency: Each of the 2 outputs in this row is an item of its own, "
+        "which this right answer can't tell apart. Give each output a row."
+    ]
+    assert [item.gold for item in one.items] == [{"fluency": "5"}, {}, {}]
+
+
 def test_groups_without_a_name_are_remarked_on_by_their_place(single: Any) -> None:
     rows = [line.split(",", 1)[1] for line in GOOD.splitlines()]
 

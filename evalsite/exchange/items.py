@@ -242,7 +242,10 @@ class ItemChecker:
             self._look_at_pairs()
         if self.faults:
             return []
-        items = [made for item in self._items.values() for made in self._maker.make(item)]
+        items: list[CheckedItem] = []
+        for item in self._items.values():
+            items += self._maker.make(item)
+            item.forget()
         if not self.faults:
             self._look_at(items)
         return items if not self.faults else []

@@ -45,6 +45,10 @@ class DraftItem:
     # an output of it could not be taken, which is told already: its number is not checked
     is_short: bool = False
 
+    def forget(self) -> None:
+        """Only the id is left: all rows and all items at once would take too much memory."""
+        self.shared, self.outputs = {}, []
+
 
 class ItemMaker:
     """Makes items of the rows that share an id; tells what only a whole item shows."""
@@ -73,6 +77,7 @@ class ItemMaker:
     def check(self, item: DraftItem) -> None:
         """Its number of outputs suits the protocol, and the pairs that it names can be made."""
         if self.is_single:
+            self._check_own_gold(item)
             return
         least, most = self.config.outputs
         found = len(item.outputs)
@@ -86,6 +91,20 @@ class ItemMaker:
             self._tell(Fault(message, line=item.line, record=item.record))
         elif self.is_paired:
             self._check_pairs(item)
+
+    def _check_own_gold(self, item: DraftItem) -> None:
+        """Outputs that are items of their own don't share a right answer, as in a wide row."""
+        if len(item.outputs) < 2 or item.outputs[0].shared is not item.outputs[1].shared:
+            return
+        first = item.outputs[0]
+        for name, text in first.shared.items():
+            if name.startswith("gold_") and text.strip():
+                message = (
+                    f"Each of the {len(item.outputs)} outputs in this row is an item of its own, "
+                    "which this right answer can't tell apart. Give each output a row."
+                )
+                self._fault(message, first, name)
+                return
 
     def _check_pairs(self, item: DraftItem) -> None:
         for problem in find_problems(item.key, item.outputs):
