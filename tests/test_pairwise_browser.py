@@ -1,18 +1,16 @@
 """Comparing two responses in a browser: exact by default, and what its aids add."""
 
-import csv
-import io
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from evalsite.annotation.models import Annotation
-from evalsite.exchange.exporting import Choice, stream_file
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Study
 from tests.batches import import_rows
 from tests.browsing import MAIN, Watch, answer_all, find_faults, follow, take_a_set
+from tests.exports import export, read
 from tests.factories import launch, make_study
 
 pytestmark = [
@@ -151,5 +149,4 @@ def test_annotation_keeps_whether_it_was_aided(
     follow(page, MAIN)
 
     assert Annotation.objects.get(study=study).is_aided is is_aided
-    sent = b"".join(stream_file(study, Choice(file="ratings"), by=None)).decode()
-    assert {row["aids"] for row in csv.DictReader(io.StringIO(sent))} == {exported}
+    assert {row["aids"] for row in read(export(study))} == {exported}
