@@ -105,7 +105,7 @@ class NoteField(forms.CharField):
         )
 
     def to_python(self, value: Any) -> str:
-        return super().to_python(unify_breaks(str(value or "")))
+        return super().to_python(unify_breaks(str(value or ""))) or ""
 
 
 def unify_breaks(text: str) -> str:
@@ -113,27 +113,32 @@ def unify_breaks(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def make_field(criterion: Criterion, output_name: str) -> forms.Field:
+def make_field(
+    criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
+) -> forms.Field:
     """The form field that asks for one rating of this criterion.
 
-    It cleans to a whole number; for a preference to "first", "tie" or "second".
+    It cleans to a whole number; for a preference to "first", "tie" or "second". Where an item has
+    several outputs, what is missing is said of the one in question.
     """
     scale = criterion.scale
+    name = f"{output_name[:1].lower()}{output_name[1:]}"
     match scale:
         case Magnitude():
             return MagnitudeField(name=output_name.lower(), label=criterion.label)
         case Likert():
             return PointField(
                 values={str(point.value): point.value for point in scale.points},
-                missing=f"Choose a score for {criterion.label.lower()}",
+                missing=f"Choose a score for {criterion.label.lower()}"
+                + (f" of {name}" if is_one_of_several else ""),
                 label=criterion.label,
             )
         case Decision():
             return PointField(
                 values={"1": 1, "0": 0},
                 missing=(
-                    f"Choose {scale.yes.lower()} or {scale.no.lower()} "
-                    f"for this {output_name.lower()}"
+                    f"Choose {scale.yes.lower()} or {scale.no.lower()} for "
+                    + (name if is_one_of_several else f"this {output_name.lower()}")
                 ),
                 label=criterion.label,
             )

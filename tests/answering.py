@@ -13,7 +13,6 @@ from tests.factories import launch, make_annotator, make_study, mint_link
 
 _RIGHT = {
     "magnitude": ("70", "100", "90"),
-    "likert": ("2", "4", "3", "1"),
     "decision": ("0", "1"),
     "preference": ("second", "tie", "first"),
 }
@@ -66,7 +65,8 @@ class RatingPage:
         """A right answer to each question; neighbours get different ones."""
         found = {}
         for number, question in enumerate(self.questions):
-            right = _RIGHT[question.kind]
+            points = [str(point.value) for point in question.points]
+            right = points[1:] or _RIGHT[question.kind]
             found[question.name] = right[number % len(right)]
         return found
 

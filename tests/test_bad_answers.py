@@ -3,7 +3,9 @@
 import logging
 
 import pytest
+from django.core.exceptions import ValidationError
 
+from evalsite.annotation.forms import RatingForm
 from evalsite.annotation.models import Annotation, Draft, Rating, Slot
 from evalsite.fields import LONGEST_NOTE
 from evalsite.participants.models import Answer
@@ -100,6 +102,23 @@ def test_bad_44_all_that_is_missing_is_named_at_once(config, page):
 
     assert list(again.errors) == [question.name for question in page.questions]
     assert len(set(again.errors.values())) == len(again.errors)
+
+
+@each_protocol
+def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(config, page):
+    class Strict(type(config)):
+        def clean(self, values):
+            raise ValidationError("These answers contradict one another: change one")
+
+    strict = Strict(config.name, config.module)
+    texts = page.response.context["item"].outputs
+
+    form = RatingForm(page.answers, config=strict, outputs=len(texts))
+
+    assert form.first_errors == {
+        "__all__": "These answers contradict one another: change one",
+    }
+    assert form.entered == page.answers
 
 
 @each_protocol

@@ -125,6 +125,21 @@ def test_bad_43_value_that_is_no_point_is_refused(typed, points):
     assert refusal(typed, make_likert(points)).startswith("Choose a score for fluency")
 
 
+@pytest.mark.parametrize(
+    ("scale", "message"),
+    [
+        (make_likert(5), "Choose a score for fluency of summary B"),
+        (Decision(yes="Accept", no="Reject"), "Choose accept or reject for summary B"),
+    ],
+)
+def test_bad_44_what_is_missing_of_several_outputs_is_said_of_the_one(scale, message):
+    field = make_field(make_criterion(scale), "Summary B", is_one_of_several=True)
+
+    with pytest.raises(ValidationError) as caught:
+        field.clean("")
+    assert caught.value.messages == [message]
+
+
 def test_point_is_stored_as_its_number():
     assert make_field(make_criterion(make_likert(7)), "Response").clean("7") == 7
 

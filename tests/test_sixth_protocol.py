@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -119,14 +120,16 @@ def sixth(tmp_path):
     return folder
 
 
-def run_contract_suite(folder: Path, only: str = "") -> subprocess.CompletedProcess[str]:
+def run_contract_suite(
+    folder: Path, only: str = "", files: Sequence[str] = ("tests/test_contract.py",)
+) -> subprocess.CompletedProcess[str]:
     """The contract suite, or one test of it, in a process of its own for this protocol alone."""
     inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PYTEST_", "EVALSITE_"))
     }
-    command = [sys.executable, "-m", "pytest", "tests/test_contract.py", "-q"]
+    command = [sys.executable, "-m", "pytest", *files, "-q"]
     command += ["-k", f"{folder.name} and {only}" if only else folder.name]
     command += ["-p", "no:cacheprovider", "--color=no"]
     return subprocess.run(
@@ -149,6 +152,16 @@ def test_a_sixth_protocol_is_one_folder_and_one_line_of_settings(sixth):
     told = {what: int(number) for number, what in counts}
     assert told["passed"] >= 8
     assert set(told) <= {"passed", "deselected"}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+def test_bad_input_and_hostile_texts_are_tested_of_a_sixth_protocol_too(sixth):
+    files = ("bad_answers", "bad_batches", "hostile_text")
+
+    done = run_contract_suite(sixth, files=[f"tests/test_{name}.py" for name in files])
+
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert "failed" not in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")

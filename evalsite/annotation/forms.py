@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import QueryDict
 
 from evalsite.annotation.display import output_label, question_names
@@ -53,7 +54,7 @@ class RatingForm(forms.Form):
         self.criteria = config.criteria if criteria is None else criteria
         for name, criterion, number in question_names(config, outputs, criteria):
             label = output_label(config, number, outputs)
-            self.fields[name] = make_field(criterion, label)
+            self.fields[name] = make_field(criterion, label, is_one_of_several=outputs > 1)
         if config.has_note:
             self.fields["note"] = NoteField()
         if config.has_ignore:
@@ -79,8 +80,9 @@ class RatingForm(forms.Form):
 
     @property
     def first_errors(self) -> dict[str, str]:
-        """The message of each question at fault, in page order."""
-        return {name: str(self.errors[name][0]) for name in self.fields if name in self.errors}
+        """The message of each question at fault, in page order, and of all of them together."""
+        names = [*self.fields, NON_FIELD_ERRORS]
+        return {name: str(self.errors[name][0]) for name in names if name in self.errors}
 
     @property
     def entered(self) -> dict[str, str]:
