@@ -13,7 +13,10 @@ from urllib.request import urlopen
 import pytest
 from django.core.management import CommandError, call_command
 
-from tests.factories import make_user
+from evalsite.annotation.models import Annotation
+from evalsite.exchange.demo import import_example
+from evalsite.protocol import installed_protocols
+from tests.factories import launch, make_study, make_user
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -118,3 +121,33 @@ def test_with_several_researchers_a_name_is_asked_for(researcher):
 def test_a_password_for_nobody_is_refused():
     with pytest.raises(CommandError, match="Nobody can sign in yet"):
         call_command("password")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_demo_crowds_need_nothing_that_only_tests_have(database_url, tmp_path):
+    """In a process of its own, where pages carry no context and nothing watches templates."""
+    studies = [
+        make_study(protocol=protocol, items=0, k=1, is_demo=True)
+        for protocol in installed_protocols()
+    ]
+    for study in studies:
+        import_example(study, by=make_user())
+        launch(study)
+
+    for arguments in (["collectstatic", "--noinput", "-v0"], ["demo", "--crowd"]):
+        subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=os.environ
+            | {
+                "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+                "EVALSITE_DATA_DIR": str(tmp_path),
+                "EVALSITE_DATABASE": database_url,
+            },
+            check=True,
+        )
+
+    for study in studies:
+        given = Annotation.objects.filter(study=study)
+        assert given.counted().exists()
+        assert set(given.values_list("origin", flat=True)) == {"simulated"}

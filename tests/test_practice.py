@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 
+from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.exchange.importing import undo_batch
 from evalsite.protocol import get_protocol
@@ -243,3 +244,14 @@ def test_every_gold_counts_what_it_asks_and_has_values_that_meet_it(protocol):
             gold = example.gold[criterion.key]
             assert count_asked(criterion, gold, count, 100) >= 1
             assert all(value is not None for value in right_values(criterion, gold, names, 100))
+
+
+def test_practice_that_shares_its_inputs_takes_nobody_away_from_the_item():
+    study = launch(make_study(items=1, set_size=1, k=1, groups="once"))
+    item = study.items.main().get()
+    practice = study.items.practice().first()
+    study.items.filter(pk=practice.pk).update(group=item.group)
+    me = make_annotator(study)
+    answer_item(me, practice)
+
+    assert claim_set(me).item_ids == [item.pk]

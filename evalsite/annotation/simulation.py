@@ -45,13 +45,17 @@ SETS_A_PERSON = mean(_SETS)
 
 
 class _Form(HTMLParser):
-    """The forms of a page that post: where all of them lead, and the last one's hidden fields."""
+    """The forms of a page that post: where all of them lead, and the last one's hidden fields.
+
+    Beside them the links that have an id, by it.
+    """
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.fields: dict[str, str] = {}
         self.action = ""
         self.actions: list[str] = []
+        self.links: dict[str, str] = {}
         self.is_posting = False
         self.feed(html)
 
@@ -62,6 +66,8 @@ class _Form(HTMLParser):
             if self.is_posting:
                 self.fields, self.action = {}, given.get("action", "")
                 self.actions.append(self.action)
+        elif tag == "a" and "id" in given:
+            self.links[given["id"]] = given.get("href", "")
         elif tag == "input" and self.is_posting and given.get("type") == "hidden":
             self.fields[given.get("name", "")] = given.get("value", "")
 
@@ -145,7 +151,10 @@ class Visitor:
         with standing_at(self.moment):
             page = self.client.get(address, follow=True, secure=self.secure)
         chain = getattr(page, "redirect_chain", [])
-        return page, chain[-1][0] if chain else address
+        address = chain[-1][0] if chain else address
+        # a break asks nothing: the work goes on behind its link
+        following = _Form(page.content.decode()).links.get("continue")
+        return self._get(urljoin(address, following)) if following else (page, address)
 
     def _post(self, address: str, data: dict[str, str]) -> str:
         """The address that this post leads to."""
@@ -166,7 +175,7 @@ class Visitor:
         start = reverse("participant-start", args=[match.kwargs["token"]])
         self._spend(4, 20)
         if match.url_name == "rating-page" and form.fields.get("state") and self._ignores():
-            return self._ignore(page)
+            return self._ignore(urljoin(address, form.links["ignore"]))
         if form.fields.get("state"):
             return to, self._rate(form.fields)
         if match.url_name in ("participant-start", "rating-page"):
@@ -179,9 +188,9 @@ class Visitor:
     def _ignores(self) -> bool:
         return self.study.config.has_ignore and self.draw.random() < _SHARE_IGNORED
 
-    def _ignore(self, page: Any) -> tuple[str, dict[str, str]]:
-        """Where to post that the item of this rating page is ignored, and why."""
-        page, address = self._get(page.context["ignore_url"])
+    def _ignore(self, address: str) -> tuple[str, dict[str, str]]:
+        """Where to post that an item is ignored, and why, by way of the page that asks it."""
+        page, address = self._get(address)
         self._spend(6, 30)
         reason = self.draw.choice(self.study.config.ignore_reasons)
         return address, _Form(page.content.decode()).fields | {"ignore": reason.key}
