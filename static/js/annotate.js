@@ -389,7 +389,11 @@ still?.addEventListener("close", () => {
 const context = document.querySelector("#context");
 const peek = document.querySelector(".peek");
 if (context && peek) {
-  new IntersectionObserver(([entry]) => (peek.hidden = entry.isIntersecting)).observe(context);
+  // its room stays, so that nothing below moves under a finger
+  const seen = new IntersectionObserver(([entry]) => {
+    peek.classList.toggle("away", entry.isIntersecting);
+  });
+  seen.observe(context);
 }
 
 // A long dialogue scrolls in a box of its own, and begins at its end: what is judged follows there.
