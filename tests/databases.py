@@ -104,6 +104,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.import_plugin("tests.fixtures")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On PostgreSQL, of the tests in a browser only those run that say they tell of databases."""
+    if config.getoption("database") != "postgresql":
+        return
+    # what a page shows and how it is used is the same; on SQLite all of it is tested
+    only_pages = [
+        item
+        for item in items
+        if "browser" in getattr(item, "fixturenames", ())
+        and item.get_closest_marker("both_databases") is None
+    ]
+    config.hook.pytest_deselected(items=only_pages)
+    items[:] = [item for item in items if item not in only_pages]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Choose the database before Django reads its settings; xdist's workers inherit the choice."""

@@ -16,7 +16,7 @@ from tests.browsing import (
 )
 from tests.factories import launch, make_study
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 BOX = "#informativeness-{}"
 

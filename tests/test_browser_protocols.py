@@ -59,6 +59,7 @@ def ratings_of(config: ProtocolConfig) -> int:
     return sum(config.outputs[1] if one.per_output else 1 for one in config.criteria)
 
 
+@pytest.mark.both_databases
 def test_a_whole_set_is_rated_by_keyboard_alone(page, live_server, config, study):
     watch = Watch(page)
     page.goto(f"{live_server}{mint_link(make_annotator(study))}")

@@ -69,9 +69,9 @@ def test_ignoring_a_whole_review_makes_nobody_look_faster():
 
 
 def test_simulated_visitors_ignore_now_and_then_through_the_pages():
-    study = make_reviews(reviews=60, set_size=30, is_demo=True)
+    study = make_reviews(reviews=20, set_size=30, is_demo=True)
 
-    for _ in simulate_crowd(study, participants=12, seed="ignore"):
+    for _ in simulate_crowd(study, participants=5, seed="ignore"):
         pass
 
     ignored = Annotation.objects.filter(outcome="ignored")

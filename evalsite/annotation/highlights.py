@@ -7,8 +7,9 @@ a lone CR into LF. What is stored counts in the untouched text. The two differ o
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from evalsite.protocol import ProtocolConfig
@@ -130,13 +131,17 @@ def _read_lines(posted: str, shown: str, standing: Iterable[Span]) -> tuple[list
     lines = [words for line in re.split(r"[\r\n]+", posted) if (words := line.split())]
     error = TOO_MANY if len(lines) > MOST else ""
     taken, rest = _keep_standing(lines[:MOST], shown, list(standing))
+    # a line that comes again is looked for behind where it was found: a text is read through
+    # once for each line, however often the line comes
+    searches: dict[str, Iterator[Span]] = {}
     for words in rest:
         pattern = r"\s+".join(re.escape(word) for word in words)
-        found = [Span(*one.span()) for one in re.finditer(pattern, shown)]
-        free = [one for one in found if not any(one.meets(other) for other in taken)]
-        taken += free[:1]
-        if not found:
-            error = error or _say_missing(words)
+        if pattern not in searches:
+            searches[pattern] = (Span(*one.span()) for one in re.finditer(pattern, shown))
+            if not re.search(pattern, shown):
+                error = error or _say_missing(words)
+        free = (one for one in searches[pattern] if not any(one.meets(o) for o in taken))
+        taken += islice(free, 1)
     return taken, error
 
 
