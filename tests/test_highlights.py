@@ -194,6 +194,24 @@ def test_each_line_is_found_at_its_first_free_occurrence():
     assert read_lines("yes", "yes", "yes") == (["yes"], "")
 
 
+def test_an_occurrence_that_begins_inside_a_taken_one_hides_none_behind_it():
+    reading = read_marks({"passages": "xa\naa"}, FIELD, "xaaa")
+
+    # "aa" stands from 1 to 3 too, where it would meet the first line
+    assert reading.spans == (Span(0, 4),)
+
+
+def test_lines_as_long_as_a_page_can_post_are_answered_like_any_other():
+    text = "many words of a text, and many more words. " * 50
+    posted = "\n".join(["many words " * 20_000, *(f"w{n} " * 3_000 for n in range(199))])
+
+    marked, error = read_lines(text, posted, "more words")
+
+    assert marked == []
+    assert error == TOO_MANY
+    assert "doesn't stand in the text" in read_lines(text, *posted.split("\n"))[1]
+
+
 def test_white_space_of_a_copied_line_need_not_agree():
     assert read_lines("kind\u00a0words\nabout us", " kind words  about ") == (
         ["kind\u00a0words\nabout"],

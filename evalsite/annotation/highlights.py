@@ -7,9 +7,8 @@ a lone CR into LF. What is stored counts in the untouched text. The two differ o
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from evalsite.protocol import ProtocolConfig
@@ -128,41 +127,71 @@ def _read_lines(posted: str, shown: str, standing: Iterable[Span]) -> tuple[list
 
     White space counts as any other white space: copying a passage may change it.
     """
-    lines = [words for line in re.split(r"[\r\n]+", posted) if (words := line.split())]
+    lines = [line for one in re.split(r"[\r\n]+", posted) if (line := _even(one))]
     error = TOO_MANY if len(lines) > MOST else ""
-    taken, rest = _keep_standing(lines[:MOST], shown, list(standing))
-    # a line that comes again is looked for behind where it was found: a text is read through
-    # once for each line, however often the line comes
-    searches: dict[str, Iterator[Span]] = {}
-    for words in rest:
-        pattern = r"\s+".join(re.escape(word) for word in words)
-        if pattern not in searches:
-            searches[pattern] = (Span(*one.span()) for one in re.finditer(pattern, shown))
-            if not re.search(pattern, shown):
-                error = error or _say_missing(words)
-        free = (one for one in searches[pattern] if not any(one.meets(o) for o in taken))
-        taken += islice(free, 1)
+    taken, rest = _keep_standing(lines[:MOST], shown, standing)
+    # Plain search in the text with even spaces: patterns would be made of the lines, and somebody
+    # could post lines of which making one takes seconds.
+    even, places = _even_out(shown) if rest else ("", [])
+    # a line that comes again is looked for behind where it was found
+    behind: dict[str, int] = {}
+    for line in rest:
+        if line not in even:
+            error = error or _say_missing(line)
+            continue
+        span = _find_free(line, even, places, taken, behind)
+        taken += [span] if span else []
     return taken, error
 
 
+def _even(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _even_out(text: str) -> tuple[str, list[int]]:
+    """The text with one space for all white space that stands together, and where each sign was."""
+    pieces = list(re.finditer(r"\s+|\S", text))
+    even = "".join(" " if one[0].isspace() else one[0] for one in pieces)
+    return even, [one.start() for one in pieces]
+
+
+def _find_free(
+    line: str, even: str, places: Sequence[int], taken: Sequence[Span], behind: dict[str, int]
+) -> Span | None:
+    """The next occurrence of the line that meets no span that is taken."""
+    at = even.find(line, behind.get(line, 0))
+    while at >= 0:
+        end = at + len(line)
+        span = Span(places[at], places[end - 1] + 1)
+        met = next((one for one in taken if one.meets(span)), None)
+        if met is None:
+            behind[line] = end
+            return span
+        # whatever begins before the end of that one meets it as well
+        at = even.find(line, max(bisect_left(places, met.end), at + 1))
+    behind[line] = len(even)
+    return None
+
+
 def _keep_standing(
-    lines: list[list[str]], shown: str, standing: list[Span]
-) -> tuple[list[Span], list[list[str]]]:
+    lines: list[str], shown: str, standing: Iterable[Span]
+) -> tuple[list[Span], list[str]]:
     """The standing spans that lines repeat, and the lines that repeat none."""
+    said: dict[str, list[Span]] = {}
+    for span in standing:
+        said.setdefault(_even(shown[span.start : span.end]), []).append(span)
     kept: list[Span] = []
-    rest: list[list[str]] = []
-    for words in lines:
-        same = [one for one in standing if shown[one.start : one.end].split() == words]
-        if same:
-            standing.remove(same[0])
-            kept.append(same[0])
+    rest: list[str] = []
+    for line in lines:
+        if same := said.get(line):
+            kept.append(same.pop(0))
         else:
-            rest.append(words)
+            rest.append(line)
     return kept, rest
 
 
-def _say_missing(words: Sequence[str]) -> str:
-    line = " ".join(words).replace("\x00", "")
+def _say_missing(line: str) -> str:
+    line = line.replace("\x00", "")
     said = line if len(line) <= _LONGEST_LINE_SAID else f"{line[:_LONGEST_LINE_SAID]}…"
     return f"“{said}” doesn't stand in the text. Copy each passage exactly, one per line."
 
