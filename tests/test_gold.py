@@ -115,7 +115,9 @@ def test_order_that_names_no_output_is_refused_in_words(gold):
     assert "Use the numbers 1 to 3 and the word standard" in message
 
 
-@pytest.mark.parametrize("gold", ["70", "1", "standard", "1≤2", "12"])
+@pytest.mark.parametrize(
+    "gold", ["70", "1", "standard", "1≤2", "12", pytest.param(f"1{' ' * 20_000}2", id="spaces")]
+)
 def test_order_that_compares_nothing_is_refused(gold):
     assert "compares nothing" in refusal(MAGNITUDE, gold)
 
@@ -173,7 +175,9 @@ def test_several_outputs_have_one_part_each_and_an_empty_one_asks_nothing():
     ]
 
 
-@pytest.mark.parametrize("gold", ["five", "4-6", "4..", "3.0", "３", "4..6..7"])
+@pytest.mark.parametrize(
+    "gold", ["five", "4-6", "4..", "3.0", "３", "4..6..7", pytest.param("9" * 5000, id="digits")]
+)
 def test_point_that_is_no_point_is_refused(gold):
     assert "is not a point or a range of points" in refusal(LIKERT, gold, ["only"])
 

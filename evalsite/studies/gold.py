@@ -30,8 +30,9 @@ from evalsite.protocol import (
 STANDARD = "standard"
 TIE = "tie"
 
-_RANGE = re.compile(r"(-?[0-9]+)(?:\s*\.\.\s*(-?[0-9]+))?")
-_RELATION = re.compile(r"\s*([<>=])\s*")
+_RANGE = re.compile(r"(-?[0-9]{1,9})(?:\s*\.\.\s*(-?[0-9]{1,9}))?")
+# the space around it is taken off after: with it here, a cell full of spaces would take hours
+_RELATION = re.compile(r"([<>=])")
 _COMMON_NAME = re.compile(r"[A-Z][a-z]+( [a-z]+)*( [0-9]+)?")
 # longer labels of points would not fit into a sentence
 _SHORT_LABEL = 32
@@ -231,7 +232,7 @@ def _parse_relations(text: str, outputs: int) -> list[Relation]:
 
 
 def _parse_chain(part: str, outputs: int) -> list[Relation]:
-    steps = _RELATION.split(part)
+    steps = [step.strip() for step in _RELATION.split(part)]
     if len(steps) == 1:
         raise ValidationError(
             f"“{part}” compares nothing. Write which output is lower, or that two are equal, "
