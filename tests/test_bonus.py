@@ -244,6 +244,22 @@ def test_groups_that_are_met_once_do_not_count_as_left():
     assert is_due(me)
 
 
+def test_practice_on_the_inputs_of_an_item_leaves_that_item_open():
+    study = make_live(items=2, max_sets=5, set_size=1, groups=Study.Groups.ONCE)
+    me = make_annotator(study)
+    for practised, item in zip(study.items.practice(), study.items.main(), strict=False):
+        study.items.filter(pk=practised.pk).update(group=item.group)
+        answer_item(me, practised)
+
+    first = take_set(me)
+    is_promised_early = is_due(me)
+    second = take_set(me)
+
+    assert not is_promised_early
+    assert {*first.item_ids, *second.item_ids} == {one.pk for one in study.items.main()}
+    assert is_due(me)
+
+
 def test_item_that_waits_for_the_researcher_puts_the_bonus_off_until_the_end():
     study = make_live(items=3, max_sets=5)
     me = make_annotator(study)

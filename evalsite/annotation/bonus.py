@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.participants.models import ItemSet
 from evalsite.studies.bonus import promises_bonus
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 
 _NOT_DEALT = datetime.max.replace(tzinfo=UTC)
 
@@ -69,9 +69,11 @@ def _unit_of(study: Study) -> str:
 
 
 def _find_met(study: Study, participants: Iterable[int]) -> dict[int, set[object]]:
-    """The items, or groups, that each of these participants has answered."""
+    """The items, or groups, that each of these participants has answered in the work."""
     met: dict[int, set[object]] = {}
     answered = Annotation.objects.filter(study=study, participant__in=list(participants))
+    # as for those who deal: practice takes nobody away from an item that shares its inputs
+    answered = answered.exclude(item__kind=Item.Kind.PRACTICE)
     for participant, unit in answered.order_by().values_list("participant_id", _unit_of(study)):
         met.setdefault(participant, set()).add(unit)
     return met
