@@ -43,6 +43,8 @@ class Cluster:
         options = (
             f"-c listen_addresses='' -c unix_socket_directories='{self.folder}' "
             "-c max_connections=200"
+            # a table that is empty between two tests would pass for empty in the next
+            " -c autovacuum=off"
         )
         if not self.is_durable:
             options += " -c fsync=off -c full_page_writes=off"

@@ -36,7 +36,19 @@ def make_slots(
             _insert_layer(study, ids, no, base, first=chunk[0], last=chunk[-1])
             done += len(chunk)
             progress(done, total)
+    _refresh_statistics()
     return Slot.objects.filter(study=study, item__batch__in=ids).count()
+
+
+def _refresh_statistics() -> None:
+    """PostgreSQL plans by how many rows there are now, not by what it last counted.
+
+    It counts again within minutes by itself. Until then a table that was empty a moment ago
+    passes for empty, and a claim that reads it row by row for each row takes minutes.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE annotation_slot, studies_item")
 
 
 def _first_free_layer(study: Study, batch_ids: list[Any]) -> int:
