@@ -5,7 +5,9 @@ import io
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.annotation.bonus import find_earners
@@ -305,6 +307,23 @@ def test_people_and_their_file_say_to_whom_the_bonus_is_due(staff_client):
     facts = [(row["sets_finished"], row["answers"], row["bonus"]) for row in rows.values()]
     assert facts == [("2", "4", "yes"), ("1", "2", "no")]
     assert len(read_people(study, with_pilot=True)) == 3
+
+
+def test_last_page_of_a_set_looks_at_all_places_only_when_none_is_left():
+    study = make_live(items=4, max_sets=5)
+    me = make_annotator(study)
+    link = f"{mint_link(me)}finish/"
+
+    def looks_at_all() -> bool:
+        with CaptureQueriesContext(connection) as queries:
+            Client().get(link)
+        return any("MAX(COALESCE" in query["sql"] for query in queries)
+
+    take_set(me)
+    assert not looks_at_all()
+    take_set(me)
+    assert looks_at_all()
+    assert is_due(me)
 
 
 def test_lists_of_people_take_the_same_queries_however_many_came(

@@ -223,13 +223,15 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-finish") + "?feedback=saved")
     sets = list(me.item_sets.filter(finished_at__isnull=False))
     done = sum(len(answered_items(item_set)) for item_set in sets)
+    next_set = _next_set_label(me, len(sets))
     context = page_context(request, me) | {
         "done": done,
         "code": code,
         "completion_url": me.study.completion_url.replace("{code}", quote(code, safe="")),
         "hands_over": hands_over_code(me.study),
-        "next_set": _next_set_label(me, len(sets)),
-        "bonus": due_bonus(me),
+        "next_set": next_set,
+        # whoever may do more has not earned it yet, and asking looks at every place of the study
+        "bonus": "" if next_set else due_bonus(me),
         "start_url": address(request, "participant-start"),
         "feedback_saved": request.GET.get("feedback") == "saved",
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
