@@ -261,6 +261,22 @@ def test_names_that_make_no_pairs_are_refused_with_their_lines(
     assert checked.items == []
 
 
+def test_names_without_end_in_one_cell_are_counted_and_not_all_told(
+    check: Callable[[str], Checked],
+) -> None:
+    names = ",".join(f"n{number}" for number in range(1_000))
+    cells = [f'"{names}"', "x", "x"]
+    rows = [
+        f"d1,user: hi,{name},Hi {name}.,{cell}" for name, cell in zip("abc", cells, strict=True)
+    ]
+
+    messages = told(check("\n".join([f"{HEADER},pair", *rows])))
+
+    assert len(messages) == 11
+    assert "Pair “n9” of item “d1” has 1 output" in messages[9]
+    assert messages[10].startswith("line 2 (record 1), pair: 990 more names of pairs in this cell")
+
+
 # --- gold -----------------------------------------------------------------------
 
 

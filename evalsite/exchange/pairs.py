@@ -1,12 +1,13 @@
 """Items of more than two systems taken apart: into all pairs, or into those that are named."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Protocol
 
 WHY = "why"
+_MOST_TOLD = 10  # of the names in one cell that make no pair
 
 
 class Named(Protocol):
@@ -78,31 +79,48 @@ def describe_pairs(items: Iterable[Sequence[Named]]) -> list[str]:
 
 
 def find_problems(key: str, outputs: Sequence[Named]) -> list[Problem]:
-    """What is wrong with the names of this item's pairs; nothing where none is named."""
+    """What is wrong with the names of this item's pairs; nothing where none is named.
+
+    Of one output only the first few are told one by one: a single cell may hold very many names.
+    """
+    problems: list[Problem] = []
+    found: Counter[int] = Counter()
+    for problem in _find_all_problems(key, outputs):
+        found[problem.place] += 1
+        if found[problem.place] <= _MOST_TOLD:
+            problems.append(problem)
+    for place, count in found.items():
+        if count > _MOST_TOLD:
+            more = count - _MOST_TOLD
+            message = (
+                f"{more:,} more name{'' if more == 1 else 's'} of pairs in this cell of item "
+                f"“{key}” can’t be used either. A pair is named in the rows of two outputs, once."
+            )
+            problems.append(Problem(message, place))
+    return problems
+
+
+def _find_all_problems(key: str, outputs: Sequence[Named]) -> Iterator[Problem]:
     places = _find_places(outputs)
     if not places:
-        return []
-    problems = [
-        Problem(
-            f"This output of item “{key}” is in no pair, but others are. Name its pair, "
-            "or remove it.",
-            place,
-        )
-        for place, output in enumerate(outputs)
-        if not split_names(output.pair)
-    ]
+        return
+    for place, output in enumerate(outputs):
+        if not split_names(output.pair):
+            message = (
+                f"This output of item “{key}” is in no pair, but others are. Name its pair, "
+                "or remove it."
+            )
+            yield Problem(message, place)
     same: dict[tuple[int, ...], str] = {}
     for name, found in places.items():
         if len(found) != 2:
-            message = _say_number(key, name, [outputs[place] for place in found])
-            problems.append(Problem(message, found[0]))
+            yield Problem(_say_number(key, name, [outputs[place] for place in found]), found[0])
         elif (other := same.setdefault(tuple(found), name)) != name:
             message = (
                 f"Pairs “{other[:40]}” and “{name[:40]}” of item “{key}” are of the same two "
                 "outputs. Remove one of the names."
             )
-            problems.append(Problem(message, found[0]))
-    return problems
+            yield Problem(message, found[0])
 
 
 def pick_gold(gold: dict[str, str], systems: Sequence[str], pair: Pair) -> dict[str, str]:
