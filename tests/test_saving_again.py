@@ -224,6 +224,24 @@ def test_bad_56_the_page_behind_the_back_button_saves_the_same_answer():
     assert Annotation.objects.count() == 1
 
 
+def test_page_of_an_answer_that_was_taken_back_since_saves_in_the_order_that_it_shows():
+    tab = open_tab(items=1, k=1)
+    Slot.objects.update(arrangement=tab.me.pk + 1)
+    tab.open().save()
+    answered = Annotation.objects.get()
+    tab.open()
+
+    # as when ignoring is undone in another tab
+    answered.delete()
+    Slot.objects.update(state=Slot.State.LEASED, lease_until=now() + timedelta(hours=1))
+    tab.save()
+
+    again = Annotation.objects.get()
+    assert again.order_shown == answered.order_shown
+    scores = {one.output.position: one.value_typed for one in again.ratings.all()}
+    assert tuple(scores[position] for position in answered.order_shown) == SCORES
+
+
 def test_bad_56_reloading_after_a_save_sends_nothing_again():
     tab = open_tab()
     after = tab.save().headers["Location"]

@@ -231,15 +231,18 @@ def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
 
 
 def _load_without_slot(me: Participant, shown: Shown) -> Screen:
-    """The screen of an answer that stood already, in the order of that answer, or of a pilot."""
+    """The screen of an answer that stood already, in the order of that answer, or of a pilot.
+
+    An answer that has been taken back since leaves its place, and so its order, to this person.
+    """
     standing = Annotation.objects.select_related("item")
     annotation = only(standing.filter(participant=me, item_id=shown.item_id))
     if annotation is not None:
         return answered_screen(annotation, me.study)
-    item = only(Item.objects.filter(pk=shown.item_id))
-    if item is None:
-        raise Http404("This item is gone.")
-    return load_screen(me, item, None)
+    try:
+        return _screen_of(me, shown.item_id)
+    except Item.DoesNotExist:
+        raise Http404("This item is gone.") from None
 
 
 def _save(request: HttpRequest, me: Participant) -> HttpResponse:
