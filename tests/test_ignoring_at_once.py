@@ -4,7 +4,8 @@ from functools import partial
 
 import pytest
 
-from evalsite.annotation.models import Annotation, Rating, Revision, Slot
+from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
+from tests.annotators import read_fields
 from tests.ignoring import GROUP, ITEM, SCORES, make_reviews, open_reader
 from tests.invariants import check_invariants
 from tests.test_concurrency import at_once
@@ -75,3 +76,15 @@ def test_ignoring_scoring_and_undoing_of_several_people_at_once_keep_every_promi
 
     assert {answer.status_code for answer in answers} == {302}
     check_invariants(study)
+
+
+def test_a_draft_of_a_page_that_was_left_for_ignoring_changes_nothing_when_it_arrives_late():
+    reader = open_reader(reviews=1)
+    late = read_fields(reader.page.text) | SCORES
+    reader.ignore(1, ITEM)
+
+    response = reader.client.post(f"{reader.home}draft/", late)
+
+    assert response.status_code == 200
+    assert not Draft.objects.exists()
+    assert reader.open(1).page.context["ignored"]["is_here"]

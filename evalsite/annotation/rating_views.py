@@ -341,11 +341,12 @@ def _next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
 def draft(request: HttpRequest, me: Participant) -> HttpResponse:
     """What was entered so far is kept, and the place with it."""
     try:
-        _, screen = load_shown(request.POST.get("state"), me)
+        shown, screen = load_shown(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)
     entered = read_entered(me.study.config, len(screen.outputs), request.POST)
-    save_draft(participant=me, item=screen.item, values=entered)
+    if not _is_ignored_since(me, shown):
+        save_draft(participant=me, item=screen.item, values=entered)
     if me.is_pilot:
         return JsonResponse({"lease_until": None})
     if screen.slot is not None and screen.slot.participant_id != me.pk:
@@ -355,6 +356,19 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
         return JsonResponse({"lease_until": None})
     screen.slot.refresh_from_db(fields=["lease_until"])
     return JsonResponse({"lease_until": screen.slot.lease_until})
+
+
+def _is_ignored_since(me: Participant, shown: Shown) -> bool:
+    """Whether the item was ignored after this page was shown.
+
+    A draft that arrives late, from a page that was left for that, would undo it at Finish.
+    """
+    if not me.study.config.has_ignore:
+        return False
+    ignored = Annotation.objects.filter(
+        participant=me, item_id=shown.item_id, outcome=Annotation.Outcome.IGNORED
+    )
+    return ignored.filter(submitted_at__gt=shown.shown_at).exists()
 
 
 @participant_page
