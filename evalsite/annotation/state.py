@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core import signing
+from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
 
@@ -14,7 +15,11 @@ _SALT = "evalsite.annotation.shown"
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """One showing of one item to one participant. Holds numbers only, nothing to read from."""
+    """One showing of one item to one participant, as numbers.
+
+    Signed, it can be read by anybody, so what could tell systems apart is masked there: ids follow
+    the order of the file, in which systems often take turns.
+    """
 
     participant_id: int
     item_id: int
@@ -28,18 +33,18 @@ class Shown:
     shown_at: datetime
 
     def sign(self) -> str:
+        at = int(self.shown_at.timestamp() * 1000)
         return signing.dumps(
             [
                 self.participant_id,
-                self.item_id,
-                self.slot_id,
+                *_mask(self.participant_id, at, self.item_id, self.slot_id or 0),
                 self.set_id.hex if self.set_id else None,
                 self.set_number,
                 self.place,
                 self.total,
                 self.version_id,
                 int(self.is_aided),
-                int(self.shown_at.timestamp() * 1000),
+                at,
             ],
             salt=_SALT,
         )
@@ -51,11 +56,12 @@ def read_shown(text: Any) -> Shown | None:
         parts = signing.loads(str(text or ""), salt=_SALT)
     except signing.BadSignature:
         return None
-    participant, item, slot, set_hex, number, place, total, version, aided, at = parts
+    participant, *masked, set_hex, number, place, total, version, aided, at = parts
+    item, slot = _mask(participant, at, *masked)
     return Shown(
         participant_id=participant,
         item_id=item,
-        slot_id=slot,
+        slot_id=slot or None,
         set_id=UUID(hex=set_hex) if set_hex else None,
         set_number=number,
         place=place,
@@ -65,3 +71,15 @@ def read_shown(text: Any) -> Shown | None:
         # never later than now, whatever clock signed it
         shown_at=min(datetime.fromtimestamp(at / 1000, UTC), now()),
     )
+
+
+def _mask(participant_id: int, at: int, *ids: int) -> list[int]:
+    """These ids under a mask of this showing alone, or without it again: the mask is its own key.
+
+    The signature keeps them from being changed; this only keeps them from being read.
+    """
+    pad = salted_hmac(_SALT, f"{participant_id}/{at}", algorithm="sha256").digest()
+    # 6 bytes each: JSON holds whole numbers up to 2**53 without loss
+    return [
+        number ^ int.from_bytes(pad[6 * place : 6 * place + 6]) for place, number in enumerate(ids)
+    ]
