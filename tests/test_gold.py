@@ -260,3 +260,11 @@ def test_feedback_names_its_criterion():
     assert feedback(LIKERT, "5", [5], None, SHOWN[:1]) == [
         Feedback(criterion="Quality", is_met=True, sentence="You gave 5 (label 5), as we suggest.")
     ]
+
+
+def test_a_long_cell_is_told_by_its_beginning():
+    with pytest.raises(ValidationError) as told:
+        check_gold(LIKERT, "x" * 10_000, ["a"])
+
+    assert "“" + "x" * 60 + "…”" in told.value.messages[0]
+    assert len(told.value.messages[0]) < 300

@@ -29,6 +29,7 @@ from evalsite.protocol import (
 
 STANDARD = "standard"
 TIE = "tie"
+_LONGEST_SAID = 60
 
 _RANGE = re.compile(r"(-?[0-9]{1,9})(?:\s*\.\.\s*(-?[0-9]{1,9}))?")
 # the space around it is taken off after: with it here, a cell full of spaces would take hours
@@ -165,7 +166,7 @@ def _parse_parts(text: str, outputs: int, parse: Callable[[str], range]) -> Part
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != outputs:
         raise ValidationError(
-            f"“{text.strip()}” has {len(parts)} of {outputs} right answers. Give one for each "
+            f"{_quote(text)} has {len(parts)} of {outputs} right answers. Give one for each "
             "output in the order of the file, parted by commas; leave a place empty to ask nothing."
         )
     return [parse(part) if part else None for part in parts]
@@ -175,17 +176,17 @@ def _parse_points(part: str, scale: Likert) -> range:
     found = _RANGE.fullmatch(part)
     if not found:
         raise ValidationError(
-            f"“{part}” is not a point or a range of points. Write it like "
+            f"{_quote(part)} is not a point or a range of points. Write it like "
             f"{scale.maximum} or {scale.minimum}..{scale.maximum}."
         )
     low, high = int(found[1]), int(found[2] or found[1])
     known = {point.value for point in scale.points}
     if not {low, high} <= known:
         raise ValidationError(
-            f"“{part}” is outside the scale. Use points from {scale.minimum} to {scale.maximum}."
+            f"{_quote(part)} is outside the scale. Use points from {scale.minimum} to {scale.maximum}."
         )
     if low > high:
-        raise ValidationError(f"“{part}” runs backwards. Write the lower point first.")
+        raise ValidationError(f"{_quote(part)} runs backwards. Write the lower point first.")
     return range(low, high + 1)
 
 
@@ -193,7 +194,7 @@ def _parse_word(part: str, scale: Decision) -> range:
     words = {scale.yes.casefold(): 1, scale.no.casefold(): 0}
     if part.casefold() not in words:
         raise ValidationError(
-            f"“{part}” is not an answer. Write {scale.yes.lower()} or {scale.no.lower()}."
+            f"{_quote(part)} is not an answer. Write {scale.yes.lower()} or {scale.no.lower()}."
         )
     value = words[part.casefold()]
     return range(value, value + 1)
@@ -209,7 +210,7 @@ def _parse_preferred(text: str, outputs: Sequence[str]) -> int:
     numbers = {str(number): number for number in range(1, len(outputs) + 1)}
     if wanted not in numbers:
         raise ValidationError(
-            f"“{wanted}” is not a system of this item. Write the system's name as in the file, "
+            f"{_quote(wanted)} is not a system of this item. Write the system's name as in the file, "
             f"or tie. The systems are: {', '.join(outputs)}."
         )
     return numbers[wanted]
@@ -223,10 +224,10 @@ def _parse_relations(text: str, outputs: int) -> list[Relation]:
         for relation in _parse_chain(part.strip(), outputs)
     ]
     if not relations:
-        raise ValidationError(f"“{text.strip()}” compares nothing. Write it like 1<2, 2=3.")
+        raise ValidationError(f"{_quote(text)} compares nothing. Write it like 1<2, 2=3.")
     if not _find_levels(relations):
         raise ValidationError(
-            f"“{text.strip()}” contradicts itself: no scores can meet all of it. Take out a part."
+            f"{_quote(text)} contradicts itself: no scores can meet all of it. Take out a part."
         )
     return relations
 
@@ -235,14 +236,14 @@ def _parse_chain(part: str, outputs: int) -> list[Relation]:
     steps = [step.strip() for step in _RELATION.split(part)]
     if len(steps) == 1:
         raise ValidationError(
-            f"“{part}” compares nothing. Write which output is lower, or that two are equal, "
+            f"{_quote(part)} compares nothing. Write which output is lower, or that two are equal, "
             "like 1<2 or 2=3."
         )
     names = [_parse_side(name, part, outputs) for name in steps[::2]]
     relations = []
     for left, sign, right in zip(names, steps[1::2], names[1:], strict=False):
         if left == right:
-            raise ValidationError(f"“{part}” compares an output with itself.")
+            raise ValidationError(f"{_quote(part)} compares an output with itself.")
         low, high = (right, left) if sign == ">" else (left, right)
         relations.append(Relation(low, high, is_equal=sign == "="))
     return relations
@@ -254,7 +255,7 @@ def _parse_side(name: str, part: str, outputs: int) -> int:
     numbers = {str(number): number for number in range(1, outputs + 1)}
     if name not in numbers:
         raise ValidationError(
-            f"“{part}” names “{name}”, which is no output of this item. Use the numbers 1 to "
+            f"{_quote(part)} names {_quote(name)}, which is no output of this item. Use the numbers 1 to "
             f"{outputs} and the word {STANDARD}: a magnitude has a right order, but no right score."
         )
     return numbers[name]
@@ -286,6 +287,12 @@ def _scores_that_meet(
     middle = levels.get(0, 0)
     steps = [levels.get(number, middle) - middle for number in range(1, outputs + 1)]
     return [max(1, round(standard * 1.25**step)) for step in steps]
+
+
+def _quote(text: str) -> str:
+    """The words of a cell as a message says them, a long cell by its beginning."""
+    said = text.strip()
+    return f"“{said}”" if len(said) <= _LONGEST_SAID else f"“{said[:_LONGEST_SAID]}…”"
 
 
 # --- saying it ------------------------------------------------------------------
