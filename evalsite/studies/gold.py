@@ -183,7 +183,8 @@ def _parse_points(part: str, scale: Likert) -> range:
     known = {point.value for point in scale.points}
     if not {low, high} <= known:
         raise ValidationError(
-            f"{_quote(part)} is outside the scale. Use points from {scale.minimum} to {scale.maximum}."
+            f"{_quote(part)} is outside the scale. "
+            f"Use points from {scale.minimum} to {scale.maximum}."
         )
     if low > high:
         raise ValidationError(f"{_quote(part)} runs backwards. Write the lower point first.")
@@ -210,8 +211,8 @@ def _parse_preferred(text: str, outputs: Sequence[str]) -> int:
     numbers = {str(number): number for number in range(1, len(outputs) + 1)}
     if wanted not in numbers:
         raise ValidationError(
-            f"{_quote(wanted)} is not a system of this item. Write the system's name as in the file, "
-            f"or tie. The systems are: {', '.join(outputs)}."
+            f"{_quote(wanted)} is not a system of this item. Write the system's name as in the "
+            f"file, or tie. The systems are: {', '.join(outputs)}."
         )
     return numbers[wanted]
 
@@ -255,8 +256,8 @@ def _parse_side(name: str, part: str, outputs: int) -> int:
     numbers = {str(number): number for number in range(1, outputs + 1)}
     if name not in numbers:
         raise ValidationError(
-            f"{_quote(part)} names {_quote(name)}, which is no output of this item. Use the numbers 1 to "
-            f"{outputs} and the word {STANDARD}: a magnitude has a right order, but no right score."
+            f"{_quote(part)} names {_quote(name)}, which is no output of this item. Use the numbers "
+            f"1 to {outputs} and the word {STANDARD}: a magnitude has a right order, but no right score."
         )
     return numbers[name]
 
