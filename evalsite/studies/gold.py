@@ -256,8 +256,9 @@ def _parse_side(name: str, part: str, outputs: int) -> int:
     numbers = {str(number): number for number in range(1, outputs + 1)}
     if name not in numbers:
         raise ValidationError(
-            f"{_quote(part)} names {_quote(name)}, which is no output of this item. Use the numbers "
-            f"1 to {outputs} and the word {STANDARD}: a magnitude has a right order, but no right score."
+            f"{_quote(part)} names {_quote(name)}, which is no output of this item. Use the "
+            f"numbers 1 to {outputs} and the word {STANDARD}: a magnitude has a right order, "
+            "but no right score."
         )
     return numbers[name]
 
