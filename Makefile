@@ -32,8 +32,8 @@ var/secret:
 
 test: .venv/.installed-dev system-tools ## the test suite, on SQLite and on PostgreSQL
 	@sqlite=passed; postgresql=passed; \
-	$(BIN)/pytest -n 2 -rs || sqlite=FAILED; \
-	$(BIN)/pytest -n 2 -rs --database postgresql || postgresql=FAILED; \
+	$(BIN)/pytest -n 3 --dist worksteal -rs || sqlite=FAILED; \
+	$(BIN)/pytest -n 3 --dist worksteal -rs --database postgresql || postgresql=FAILED; \
 	echo "SQLite: $$sqlite. PostgreSQL: $$postgresql."; \
 	[ "$$sqlite$$postgresql" = passedpassed ]
 
