@@ -39,6 +39,8 @@ class Command(BaseCommand):
             site.start()
             site.wait_until_ready()
             self.stdout.write(f"Ready: http://{HOST}:{port}/admin/  (Ctrl-C stops the site)")
+            # into a pipe or a log, too, it is said now and not when the site stops
+            self.stdout.flush()
             if demo:
                 site.spawn("demo crowd", manage("demo", "--crowd"), may_end=True)
             site.wait()
