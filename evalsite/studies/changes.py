@@ -13,9 +13,10 @@ from evalsite.studies.versions import make_version
 
 # What rules the hand-out of work and the instrument itself: fixed from launch on.
 DESIGN = (
-    "options", "k", "set_size", "max_sets", "has_bonus", "bonus", "groups", "item_order",
-    "lease_minutes", "is_practice_on", "is_qualification_on", "pass_mark", "is_eligibility_on",
-    "is_aided", "expected_participants",
+    "options", "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups",
+    "item_order", "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
+    "is_practice_on", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+    "expected_participants",
 )  # fmt: skip
 # What participants read: after launch a change makes the next version.
 SHOWN = (

@@ -43,6 +43,7 @@ class Study(models.Model):
     class ItemOrder(models.TextChoices):
         RANDOM = "random", "random for each participant"
         UPLOADED = "uploaded", "as uploaded"
+        BLOCKED = "blocked", "blocked: what hangs together follows one another"
 
     class Groups(models.TextChoices):
         FREE = "free", "free: any items in a set"
@@ -78,12 +79,23 @@ class Study(models.Model):
     max_sets = models.PositiveSmallIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)]
     )
+    max_items = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
     groups = models.CharField(max_length=10, choices=Groups.choices, default=Groups.FREE)
     item_order = models.CharField(
         max_length=10, choices=ItemOrder.choices, default=ItemOrder.RANDOM
     )
     lease_minutes = models.PositiveSmallIntegerField(
         default=60, validators=[MinValueValidator(5), MaxValueValidator(10080)]
+    )
+    # controls: a gold or attention item after so many items; hidden repeats, in percent
+    check_every = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(2), MaxValueValidator(500)]
+    )
+    repeat_percent = models.PositiveSmallIntegerField(default=0, validators=[MaxValueValidator(50)])
+    repeat_distance = models.PositiveSmallIntegerField(
+        default=8, validators=[MinValueValidator(8), MaxValueValidator(500)]
     )
     expected_participants = models.PositiveIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)]
@@ -272,6 +284,8 @@ class Item(models.Model):
     shuffle_key = models.BigIntegerField()
     group_shuffle_key = models.BigIntegerField()
     held_at = models.DateTimeField(null=True)
+    # reports up to this moment have been looked at: they hold the item no more
+    released_at = models.DateTimeField(null=True)
 
     objects = ItemQuerySet.as_manager()
 

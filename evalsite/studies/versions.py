@@ -17,7 +17,8 @@ _TEXTS = (
     "language",
 )  # fmt: skip
 _SETTINGS = (
-    "k", "set_size", "max_sets", "has_bonus", "groups", "item_order", "lease_minutes",
+    "k", "set_size", "max_sets", "max_items", "has_bonus", "groups", "item_order", "lease_minutes",
+    "check_every", "repeat_percent", "repeat_distance",
     "is_practice_on", "is_qualification_on", "pass_mark",
     "is_eligibility_on", "is_aided", "minutes_per_set", "currency", "seed",
 )  # fmt: skip
