@@ -5,7 +5,7 @@ from dataclasses import replace
 from django.db import transaction
 from django.db.models import F
 
-from evalsite.annotation.dealing import lease_end
+from evalsite.annotation.leases import lease_end
 from evalsite.annotation.models import Annotation, Draft, Revision, Slot
 from evalsite.annotation.screens import load_screen
 from evalsite.annotation.services import (

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from evalsite.annotation.dealing import answered_items
+from evalsite.annotation.leases import answered_items
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.qualifying import has_begun, next_to_qualify
 from evalsite.annotation.sets import wanted_places

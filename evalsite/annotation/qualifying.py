@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from django.db import transaction
 
-from evalsite.annotation.dealing import lock_participant
 from evalsite.annotation.explaining import explain_answers
+from evalsite.annotation.leases import lock_participant
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.screens import Screen, answered_screen
 from evalsite.annotation.services import (

@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import IntegrityError, transaction
 
-from evalsite.annotation.dealing import (
+from evalsite.annotation.leases import (
     free_slot_of,
     lease_end,
     lock_participant,

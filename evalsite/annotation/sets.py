@@ -7,9 +7,9 @@ from string import ascii_uppercase
 from django.db import transaction
 from django.db.models import FilteredRelation, Q
 
-from evalsite.annotation.dealing import answered_items, lock_participant
 from evalsite.annotation.display import NO_GROUP, GroupPlace
 from evalsite.annotation.forms import RatingForm
+from evalsite.annotation.leases import answered_items, lock_participant
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.annotation.screens import Screen, answered_screen, entered_values
 from evalsite.annotation.services import Submission, submit_annotation

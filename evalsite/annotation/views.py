@@ -9,10 +9,11 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.annotation.bonus import find_earners
-from evalsite.annotation.dealing import answered_items, claim_set, deal_pilot_set, has_work
+from evalsite.annotation.dealing import claim_set, deal_pilot_set, has_work
 from evalsite.annotation.display import Progress, view_example
 from evalsite.annotation.ignoring import ignored_items
 from evalsite.annotation.journey import Step, entry_step, next_step
+from evalsite.annotation.leases import answered_items
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.menu import menu_headings
 from evalsite.annotation.models import Annotation

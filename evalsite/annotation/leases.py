@@ -1,0 +1,124 @@
+"""Leases: who holds which places, for how long, and how they come back (reliability.md 2).
+
+Whoever writes for a participant locks that participant's row first, so two tabs of one person
+never cross.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.models import Study
+
+_REAP = 5
+
+
+def lock_participant(participant: Participant) -> Participant:
+    """The participant's row, locked and fresh; every write for a person begins here.
+
+    no_key: rows that refer to this one may still be written by somebody else.
+    """
+    return Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
+
+
+def lease_end(study: Study) -> Any:
+    return now() + timedelta(minutes=study.lease_minutes)
+
+
+def lapsed_slots(study: Study) -> QuerySet[Slot]:
+    return Slot.objects.leased().filter(study=study, lease_until__lt=now())
+
+
+def release_lapsed(study: Study, *, but: Participant) -> int:
+    """A few slots whose lease has ended are free again, each with all that share its place.
+
+    Returns how many are.
+    """
+    # By heads, as they are dealt: two claims that each lock a part of one group would wait for
+    # one another.
+    lower = Slot.objects.leased().filter(
+        participant=OuterRef("participant"), pos=OuterRef("pos"), id__lt=OuterRef("id")
+    )
+    heads = (
+        lapsed_slots(study)
+        .filter(~Exists(lower))
+        .exclude(participant=but)
+        .select_for_update(skip_locked=True)
+        .order_by("lease_until")
+        .values("participant", "pos")[:_REAP]
+    )
+    released = 0
+    for place in heads:
+        shared = Slot.objects.leased().filter(study=study, **place)
+        locked = list(shared.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        # fewer: their holder is back at this very moment, and keeps them
+        if len(locked) == shared.count():
+            released += Slot.objects.filter(pk__in=locked).update(
+                state=Slot.State.FREE, participant=None, lease_until=None
+            )
+    return released
+
+
+def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
+    """Renew what I hold of my open set, retake what is free; False when nothing of it is left.
+
+    What went to others is marked as lost. It keeps its place in the set, for good.
+    """
+    until = lease_end(study)
+    answered = answered_items(open_set)
+    held = renew_leases(me, study) & set(open_set.item_ids)
+    lost = [
+        item_id
+        for item_id in open_set.item_ids
+        if item_id not in answered
+        and item_id not in held
+        and not (study.is_open and _take_slot(item_id, me, until))
+    ]
+    if lost != open_set.lost_ids:
+        open_set.lost_ids = lost
+        open_set.save(update_fields=["lost_ids"])
+    return open_set.total > 0
+
+
+def answered_items(item_set: ItemSet) -> set[int]:
+    """Items of this set that its participant has answered, in whichever set that was."""
+    return set(
+        Annotation.objects.filter(
+            participant_id=item_set.participant_id, item_id__in=item_set.item_ids
+        ).values_list("item_id", flat=True)
+    )
+
+
+def _take_slot(item_id: int, me: Participant, until: Any) -> bool:
+    slot = free_slot_of(item_id)
+    if slot is None:
+        return False
+    return bool(
+        Slot.objects.free()
+        .filter(pk=slot.pk, item__held_at__isnull=True)
+        .update(state=Slot.State.LEASED, participant=me, lease_until=until)
+    )
+
+
+def free_slot_of(item_id: int) -> Slot | None:
+    """A free slot of this item, locked where the database locks rows."""
+    return (
+        Slot.objects.free()
+        .filter(item_id=item_id)
+        .select_for_update(skip_locked=True)
+        .order_by("no")
+        .first()
+    )
+
+
+def renew_leases(me: Participant, study: Study) -> set[int]:
+    """Every slot I hold in this study is mine for another full lease; returns their items."""
+    mine = Slot.objects.leased().filter(participant=me, study=study)
+    # locked in the order of the places, as by those who wait for one
+    held = dict(mine.select_for_update().order_by("pos", "id").values_list("item_id", "pk"))
+    Slot.objects.filter(pk__in=held.values()).update(lease_until=lease_end(study))
+    return set(held)
