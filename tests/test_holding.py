@@ -6,7 +6,9 @@ from django.urls import reverse
 
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.holding import release_item
+from evalsite.annotation.leaving import withdraw
 from evalsite.audit.models import AuditEntry
+from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Membership, Study
 from tests.factories import answer_item, launch, make_annotator, make_study, make_user
 
@@ -77,10 +79,41 @@ def test_released_item_is_handed_out_again_and_the_log_says_so(
     )
 
 
-def test_one_more_report_holds_a_released_item_again(researcher, study, held):
+def report(study: Study, item: Item) -> Participant:
+    """Somebody who has been dealt the item and has reported it."""
+    me = make_annotator(study)
+    said = {"outcome": "reported", "reason": "missing", "values": ()}
+    answer_item(me, item, item_set=claim_set(me), **said)
+    item.refresh_from_db()
+    return me
+
+
+def test_two_further_reports_hold_a_released_item_again(researcher, study, held):
     release_item(item=held, by=researcher)
 
+    report(study, held)
+
+    assert held.held_at is None
     make_held(study, held, people=1)
+
+
+def test_report_taken_back_never_holds_a_released_item(researcher, study, held):
+    first = Participant.objects.filter(study=study).first()
+    item_set = first.item_sets.get()
+    release_item(item=held, by=researcher)
+    report(study, held)
+
+    answer_item(first, held, item_set=item_set)
+
+    held.refresh_from_db()
+    assert held.held_at is None
+
+
+def test_item_is_not_held_by_the_report_of_somebody_who_left_with_their_answers(study, held):
+    withdraw(participant=Participant.objects.filter(study=study).first(), is_kept=False)
+
+    held.refresh_from_db()
+    assert held.held_at is None
 
 
 def test_item_released_twice_is_released_once(staff_client, researcher, study, held):

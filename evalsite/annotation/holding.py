@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from evalsite.annotation.forms import ReportForm
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
 from evalsite.studies.models import Item, Study
 
 _REASONS = dict(ReportForm.REASONS)
@@ -42,8 +43,8 @@ def reason_in_words(report: Annotation) -> str:
 
 @transaction.atomic
 def release_item(*, item: Item, by: Any) -> None:
-    """The item is handed out again; its reports stay, and one more holds it again."""
+    """The item is handed out again; its reports stay, and only two further ones hold it again."""
     held = Item.objects.filter(pk=item.pk, held_at__isnull=False)
-    if not held.update(held_at=None):
+    if not held.update(held_at=None, released_at=now()):
         raise ValidationError(f"The item {item.key} is not held any more. Nothing was changed.")
     AuditEntry.objects.record("item released", by=by, study_id=item.study_id, item=item.key)

@@ -3,9 +3,11 @@
 from django.db import transaction
 
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
+from evalsite.annotation.services import hold_or_release
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Participant
+from evalsite.studies.models import Item
 
 
 @transaction.atomic
@@ -32,6 +34,8 @@ def withdraw(*, participant: Participant, is_kept: bool) -> Participant:
 
 def _delete_answers(me: Participant) -> None:
     annotations = Annotation.objects.filter(participant=me)
+    reports = annotations.filter(outcome=Annotation.Outcome.REPORTED)
+    reported = list(reports.values_list("item", flat=True))
     Rating.objects.filter(annotation__participant=me).delete()
     Highlight.objects.filter(annotation__participant=me).delete()
     Revision.objects.filter(annotation__participant=me).delete()
@@ -40,3 +44,6 @@ def _delete_answers(me: Participant) -> None:
         state=Slot.State.FREE, participant=None, lease_until=None
     )
     Answer.objects.filter(participant=me).delete()
+    # a report that is gone holds nothing; by item, so that two who leave never cross
+    for item in Item.objects.filter(pk__in=reported).order_by("pk"):
+        hold_or_release(item)

@@ -26,7 +26,7 @@ from evalsite.studies.models import Item, Study
 logger = logging.getLogger(__name__)
 
 # two reports of an item, and it waits for the researcher
-_REPORTS_TO_HOLD = 2
+REPORTS_TO_HOLD = 2
 # how often a save that lost a race to another tab is tried again
 _TRIES = 3
 # a lease younger than this is not written again with every answer
@@ -214,17 +214,22 @@ def _after_report(participant: Participant, item: Item) -> None:
     Slot.objects.leased().filter(participant=participant, item=item).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    _hold_or_release(item)
+    hold_or_release(item)
 
 
-def _hold_or_release(item: Item) -> None:
-    """The item is held if it stands reported twice, and not held if it does not any more."""
+def hold_or_release(item: Item) -> None:
+    """The item is held if it stands reported twice, and not held if it does not any more.
+
+    Reports that were looked at before the item was released don't count towards the two.
+    """
     # two reports at once would each count only their own
     locked = Item.objects.select_for_update(no_key=True).get(pk=item.pk)
     reports = Annotation.objects.filter(
         item=item, outcome=Annotation.Outcome.REPORTED, status=Annotation.Status.SURPLUS
     )
-    is_held = reports.count() >= _REPORTS_TO_HOLD
+    if locked.released_at is not None:
+        reports = reports.filter(submitted_at__gt=locked.released_at)
+    is_held = reports.count() >= REPORTS_TO_HOLD
     if is_held != (locked.held_at is not None):
         locked.held_at = now() if is_held else None
         locked.save(update_fields=["held_at"])
@@ -299,7 +304,7 @@ def replace_annotation(
     if is_reported and not was_reported:
         _after_report(participant, submission.item)
     if was_reported and not is_reported:
-        _hold_or_release(submission.item)
+        hold_or_release(submission.item)
 
 
 def _move_place(standing: Annotation, participant: Participant, submission: Submission) -> None:
