@@ -28,7 +28,7 @@ from evalsite.annotation.services import (
     save_draft,
     submit_annotation,
 )
-from evalsite.annotation.sets import group_place, look_over
+from evalsite.annotation.sets import group_place, kept_until, look_over
 from evalsite.annotation.state import Shown, read_shown
 from evalsite.lib.clock import now
 from evalsite.lib.rows import only
@@ -66,7 +66,8 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
     if item_id in item_set.lost_ids and item_id not in times:
         return redirect(address(request, "participant-home"))
     screen, values = _fill(me, item_id, is_answered=item_id in times)
-    if item_id not in times and screen.is_lapsed and not me.is_pilot:
+    until = kept_until(me, screen, item_set, times)
+    if item_id not in times and not me.is_pilot and (until is None or until < now()):
         lapsed = page_context(request, me) | {
             "start_url": address(request, "participant-start"),
             "status": Saved.words_of(request.GET.get("was", "")),
@@ -82,7 +83,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "menu": build_menu(me, item_set, place, times),
         "progress": Progress(len(times), item_set.total),
         "minutes_left": _minutes_left(me, list(times.values()), item_set.total),
-        "lease_until": screen.slot.lease_until if screen.slot else None,
+        "lease_until": until,
     }
     return render(request, me.study.config.item_template, context)
 
@@ -259,7 +260,7 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     if target is not None and (go == "back" or not form.is_valid()):
         entered = read_entered(config, len(screen.outputs), request.POST)
         save_draft(participant=me, item=screen.item, values=entered)
-        return redirect(f"{_place_address(request, shown, target)}#main")
+        return _go_on(request, f"{_place_address(request, shown, target)}#main")
     if not form.is_valid():
         return _show_again(request, me, shown, screen, form)
     saved = submit_annotation(participant=me, submission=_submission(request, shown, screen, form))
@@ -269,7 +270,14 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     # next keystrokes in a box of the next item
     following = _place_address(request, shown, target) if target else None
     following = following or _next_address(request, me, shown)
-    return redirect(f"{following}?was={saved.name.lower()}#main")
+    return _go_on(request, f"{following}?was={saved.name.lower()}#main")
+
+
+def _go_on(request: HttpRequest, address: str) -> HttpResponse:
+    """The way on: a redirect, or the address alone for the script that holds the page meanwhile."""
+    if request.headers.get("Accept") == "application/json":
+        return JsonResponse({"next": address})
+    return redirect(address)
 
 
 def _submission(request: HttpRequest, shown: Shown, screen: Screen, form: RatingForm) -> Submission:
@@ -317,7 +325,7 @@ def _show_again(
         "menu": build_menu(me, item_set, shown.place, times) if item_set else None,
         "progress": Progress(len(times), total),
         "minutes_left": _minutes_left(me, list(times.values()), total),
-        "lease_until": screen.slot.lease_until if screen.slot else None,
+        "lease_until": kept_until(me, screen, item_set, times),
     }
     return render(request, me.study.config.item_template, context, status=422)
 
@@ -353,7 +361,7 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
         return JsonResponse({"lease_until": None}, status=409)
     keep_lease(me, me.study, screen.slot)
     if screen.slot is None:
-        return JsonResponse({"lease_until": None})
+        return JsonResponse({"lease_until": kept_until(me, screen, None)})
     screen.slot.refresh_from_db(fields=["lease_until"])
     return JsonResponse({"lease_until": screen.slot.lease_until})
 

@@ -165,26 +165,41 @@ let timer = null;
 let tries = 0;
 let underway = null;
 let isChanged = false;
-let isSure = false;
+let seen = null;
+// a save on its way, the button of one that has not arrived yet, and whether to send plainly
+let isSaving = false;
+let pending = null;
+let isPlain = false;
 
 const isHidden = (name) =>
   form.querySelector(`[name="${name}"]`).matches("[type=hidden]:not([data-kept])");
 const answers = () => [...new FormData(form)].filter(([name]) => !isHidden(name));
 
 function onChange() {
-  if (!words.draft) return;
+  const entered = JSON.stringify(answers());
+  // a box that loses the focus tells once more what is known
+  if (!words.draft || entered === seen) return;
+  seen = entered;
   isChanged = true;
-  isSure = false;
-  remember(local, key, JSON.stringify(answers()));
-  wait(600);
+  // what is being changed is not sent before the button is pressed again
+  pending = null;
+  unsaved.hidden = true;
+  remember(local, key, entered);
+  if (!isSaving) wait(600);
 }
 
-function wait(pause) {
+function wait(pause, then = sendDraft) {
   clearTimeout(timer);
-  timer = setTimeout(sendDraft, pause);
+  timer = setTimeout(then, pause);
 }
 
-// Resolves to whether the server could be reached; one at a time, so that none overtakes another.
+function tryAgainLater(then = sendDraft) {
+  isChanged = true;
+  say(words.unsaved);
+  wait(PAUSES[Math.min(tries++, PAUSES.length - 1)], then);
+}
+
+// One at a time, so that none overtakes another.
 function sendDraft() {
   clearTimeout(timer);
   underway ??= postDraft().finally(() => (underway = null));
@@ -193,28 +208,19 @@ function sendDraft() {
 
 async function postDraft() {
   isChanged = false;
-  const slow = setTimeout(() => say(words.saving), 300);
-  const response = await post(15_000);
-  clearTimeout(slow);
-  if (response === null || response.status >= 500 || [408, 429].includes(response.status)) {
-    isChanged = true;
-    say(words.unsaved);
-    wait(PAUSES[Math.min(tries++, PAUSES.length - 1)]);
-    return false;
+  const response = await post(words.draft, 15_000);
+  if (isAway(response)) {
+    tryAgainLater();
+    return;
   }
   tries = 0;
   if (response.ok || response.status === 409) await noteSaved(response);
   else say(words.refused);
   if (isChanged) wait(600);
-  return true;
 }
 
 async function noteSaved(response) {
   if (!isChanged) remember(local, key, null);
-  if (!unsaved.hidden) {
-    unsaved.hidden = true;
-    main.focus();
-  }
   if (!response.ok) {
     say(words.lapsed);
     return;
@@ -229,11 +235,15 @@ async function noteSaved(response) {
   if (until) keepUntil(until, response.headers.get("Date"));
 }
 
-async function post(patience) {
+async function post(address, patience, button = null) {
+  const body = new URLSearchParams(new FormData(form));
+  if (button?.name) body.set(button.name, button.value);
+  const slow = setTimeout(() => say(words.saving), 300);
   try {
-    return await fetch(words.draft, {
+    return await fetch(address, {
       method: "POST",
-      body: new URLSearchParams(new FormData(form)),
+      body,
+      headers: { Accept: "application/json" },
       credentials: "omit",
       redirect: "manual",
       signal: AbortSignal.timeout(patience),
@@ -241,8 +251,19 @@ async function post(patience) {
   } catch (error) {
     if (error instanceof TypeError || error instanceof DOMException) return null;
     throw error;
+  } finally {
+    clearTimeout(slow);
   }
 }
+
+const isJson = (response) => response.headers.get("Content-Type")?.includes("json");
+
+// a success in other words than ours is some network's own page
+const isAway = (response) =>
+  response === null ||
+  response.status >= 500 ||
+  [408, 429].includes(response.status) ||
+  (response.ok && !isJson(response));
 
 // What never reached the server comes back, unless the server shows what it was sent last.
 function restore() {
@@ -275,28 +296,63 @@ form.addEventListener("change", onChange);
 
 // --- sending ---------------------------------------------------------------------
 
-// Plain sending stays the rule. Only while a draft is on its way, or could not be saved, is the
-// server asked first, for else the browser's own error page would take the place of the answers.
+// The page stays until the server has the answer: else the browser's own error page would take the
+// place of the answers. What is tried again is the same form, so it is stored once.
 form.addEventListener("submit", (event) => {
   fillIn();
-  if (isSure || !words.draft || (!underway && tries === 0)) {
+  if (isPlain || !words.draft) {
     clearTimeout(timer);
     isChanged = false;
     remember(tab, "evalsite:sent", key);
     return;
   }
   event.preventDefault();
-  settle(event.submitter);
+  send(event.submitter ?? main);
 });
 
-async function settle(button) {
-  isSure = await sendDraft();
-  unsaved.hidden = isSure;
-  if (isSure) form.requestSubmit(button);
-  else unsaved.focus();
+async function send(button) {
+  pending = button;
+  if (isSaving) return;
+  isSaving = true;
+  clearTimeout(timer);
+  await underway;
+  clearTimeout(timer);
+  isChanged = false;
+  const response = await post(form.action, 30_000, button);
+  if (isAway(response)) {
+    isSaving = false;
+    keepTrying();
+    return;
+  }
+  if (response.ok) await goOn(response);
+  else sendPlainly(button);
 }
 
-unsaved.querySelector("button").addEventListener("click", () => settle(main));
+function keepTrying() {
+  // none is pending if something was changed meanwhile
+  tryAgainLater(pending ? () => send(pending) : sendDraft);
+  if (!pending || !unsaved.hidden) return;
+  unsaved.hidden = false;
+  unsaved.focus();
+}
+
+async function goOn(response) {
+  const { next } = await response.json();
+  if (!isChanged) remember(local, key, null);
+  const { pathname, search } = new URL(next, location.href);
+  // an address that differs in its fragment alone would load nothing
+  if (pathname + search === location.pathname + location.search) location.reload();
+  else location.assign(next);
+}
+
+// Whatever else the server says is for the person to read; nothing was stored.
+function sendPlainly(button) {
+  isSaving = false;
+  isPlain = true;
+  form.requestSubmit(button);
+}
+
+unsaved.querySelector("button").addEventListener("click", () => send(pending ?? main));
 
 // An ignored item leaves no copy behind; the page of an item that is not ignored after all has it.
 document.querySelector("#ignore")?.addEventListener("click", () => {
@@ -304,6 +360,8 @@ document.querySelector("#ignore")?.addEventListener("click", () => {
 });
 
 addEventListener("pagehide", () => {
+  // a browser may show this very page again
+  isSaving = isPlain = false;
   if (!words.draft || !isChanged) return;
   const body = new URLSearchParams(new FormData(form));
   // nobody is left to tell whether it arrived; if it did not, the copy in local storage stays
@@ -381,7 +439,9 @@ function checkLease() {
 }
 
 still?.addEventListener("close", () => {
-  if (Date.now() < lapsesAt) sendDraft();
+  if (Date.now() >= lapsesAt) return;
+  if (pending) send(pending);
+  else sendDraft();
 });
 
 // --- what is in view ----------------------------------------------------------------
