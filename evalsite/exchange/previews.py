@@ -6,7 +6,7 @@ from django.template.loader import render_to_string
 
 from evalsite.annotation.display import view_item
 from evalsite.exchange.values import CheckedItem
-from evalsite.lib.seeds import arrange
+from evalsite.lib.seeds import arrange, derive_number
 from evalsite.studies.models import Study
 
 SHOWN = 5
@@ -30,7 +30,8 @@ def preview_items(study: Study, items: list[CheckedItem]) -> list[Preview]:
 def _render(study: Study, item: CheckedItem) -> str:
     config = study.config
     texts = [output.text for output in item.outputs]
-    order = arrange(len(texts), 0, study.seed, item.key)
+    arrangement = derive_number(study.seed, "preview", item.key)
+    order = arrange(len(texts), arrangement, study.seed, item.key)
     view = view_item(
         config,
         inputs=item.inputs,

@@ -1,7 +1,11 @@
 """Randomness that can be replayed: every choice is a function of a seed and of what it is for."""
 
 import random
+from collections.abc import Sequence
+from functools import cache
 from hashlib import sha256
+from itertools import permutations
+from math import factorial
 
 # The largest prime below 2^40. Keys below it can be re-shuffled by multiplication modulo it
 # inside a 64-bit database integer, without two of them ever falling together.
@@ -19,13 +23,39 @@ def make_random(*parts: object) -> random.Random:
     return random.Random("\x1f".join(str(part) for part in parts))  # noqa: S311
 
 
+# up to so many outputs every order has a number of its own: 5! = 120 of them
+_MOST_ORDERED = 5
+
+
+def count_orders(size: int) -> int:
+    """How many arrangements `size` outputs have: all orders of up to five, else the rotations."""
+    return factorial(size) if size <= _MOST_ORDERED else size
+
+
 def arrange(size: int, arrangement: int, *parts: object) -> list[int]:
     """The order in which `size` outputs are shown, as their positions from 0.
 
-    Arrangements 0 to size-1 are the rotations of one seeded shuffle, so over any `size`
-    consecutive arrangements every output stands exactly once in every place.
+    Arrangements 0 to size-1 are rotations of one order: the order of the file, or of more than
+    five outputs a shuffle that depends on the parts. So over any `size` of them in a row every
+    output stands exactly once in every place. Up to five, further numbers are the other orders.
     """
-    base = list(range(size))
-    make_random("arrange", *parts).shuffle(base)
-    turn = arrangement % size if size else 0
+    number, turn = divmod(arrangement % count_orders(size), size) if size else (0, 0)
+    if size <= _MOST_ORDERED:
+        base = list(_cycles(size)[number])
+    else:
+        base = list(range(size))
+        make_random("arrange", *parts).shuffle(base)
     return base[turn:] + base[:turn]
+
+
+def find_arrangement(order: Sequence[int]) -> int:
+    """The number of this order of up to five outputs: what `arrange` takes to give it."""
+    start = order.index(0)
+    cycle = (*order[start:], *order[:start])
+    return _cycles(len(order)).index(cycle) * len(order) + (len(order) - start) % len(order)
+
+
+@cache
+def _cycles(size: int) -> tuple[tuple[int, ...], ...]:
+    """The orders of so many outputs that are no rotation of one another."""
+    return tuple((*range(min(size, 1)), *rest) for rest in permutations(range(1, size)))
