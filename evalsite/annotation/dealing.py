@@ -7,7 +7,9 @@ participant locks that participant's row first, so two tabs of one person never 
 from django.db import IntegrityError, transaction
 from django.db.models import Max, Q
 
+from evalsite.annotation.controls import deal_in_controls
 from evalsite.annotation.leases import (
+    answered_items,
     hold_again,
     lapsed_slots,
     lease_end,
@@ -95,8 +97,14 @@ def _deal(slots: list[Slot], me: Participant, study: Study, emptied: ItemSet | N
     me.cursor = max(slot.pos for slot in slots)
     me.save(update_fields=["cursor"])
     mine = emptied or ItemSet(study=study, participant=me, number=_next_number(me))
-    dealt = order_items([slot.item for slot in slots], me, study, mine.number)
-    mine.lost_ids = [item_id for item_id in mine.lost_ids if item_id not in dealt]
+    items = [slot.item for slot in slots]
+    dealt = order_items(items, me, study, mine.number)
+    if emptied is None:
+        dealt = deal_in_controls(dealt, items, me, study, mine.number)
+    else:
+        # no controls then: nobody could say what stands how far from what
+        wanted = {*dealt, *answered_items(mine)}
+        mine.lost_ids = [item_id for item_id in mine.lost_ids if item_id not in wanted]
     mine.item_ids += [item_id for item_id in dealt if item_id not in mine.item_ids]
     mine.save()
     return mine
@@ -132,9 +140,10 @@ def deal_pilot_set(participant: Participant) -> ItemSet | None:
         if not items:
             return None
         number = _next_number(me)
+        dealt = order_items(items, me, study, number)
         return ItemSet.objects.create(
             study=study,
             participant=me,
             number=number,
-            item_ids=order_items(items, me, study, number),
+            item_ids=deal_in_controls(dealt, items, me, study, number),
         )

@@ -73,8 +73,13 @@ def _ignore_one(participant: Participant, submission: Submission) -> Saved:
 
 
 def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) -> list[Submission]:
-    """The same for each other item of the group that is this person's in this set."""
-    mates = Item.objects.filter(pk__in=item_set.item_ids, group=submission.item.group)
+    """The same for each other item of the group that is this person's in this set.
+
+    A control is a group of its own there, whatever inputs it shares.
+    """
+    if submission.item.kind != Item.Kind.MAIN:
+        return []
+    mates = Item.objects.main().filter(pk__in=item_set.item_ids, group=submission.item.group)
     mates = mates.exclude(pk=submission.item.pk)
     slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=mates)}
     answers = Annotation.objects.filter(participant=me, item__in=mates)
@@ -129,9 +134,11 @@ def _ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> list[
     first = mine.select_related("item").filter(item_id=item_id).first()
     if first is None:
         return []
-    if reason_of(me.study.config, first.reason).covers == "item":
+    covers = reason_of(me.study.config, first.reason).covers
+    if covers == "item" or first.item.kind != Item.Kind.MAIN:
         return [first]
-    mates = mine.filter(item__group=first.item.group, reason=first.reason)
+    mates = mine.filter(item__group=first.item.group, item__kind=Item.Kind.MAIN)
+    mates = mates.filter(reason=first.reason)
     return list(mates.select_related("item").order_by("item_id"))
 
 

@@ -1,5 +1,6 @@
 """Where a participant is: which page comes next, decided from rows alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalsite.annotation.leases import answered_items
@@ -85,7 +86,7 @@ def next_step(me: Participant) -> Step:
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
     if open_set is not None and open_set.total:
         places = wanted_places(me, open_set)
-        if places and not may_go_on(me):
+        if places and not may_go_on(me, [open_set.item_ids[place - 1] for place in places]):
             return Step("participant-shut")
         if places:
             return Step("rating-page", (open_set.number, places[0]))
@@ -97,9 +98,14 @@ def next_step(me: Participant) -> Step:
     return _unless_shut(me, Step("participant-start"))
 
 
-def may_go_on(me: Participant) -> bool:
-    """Whether this person may rate now: the study is open, or they hold a place in it."""
-    return me.is_pilot or me.study.is_open or me.slots.leased().exists()
+def may_go_on(me: Participant, missing: Sequence[int]) -> bool:
+    """Whether this person may rate these items now: the study is open, or they hold a place in it.
+
+    Where only controls are missing, all that they held is answered: that set may be finished.
+    """
+    if me.is_pilot or me.study.is_open or me.slots.leased().exists():
+        return True
+    return not Item.objects.main().filter(pk__in=missing).exists()
 
 
 def _unless_shut(me: Participant, step: Step) -> Step:

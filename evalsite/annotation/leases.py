@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
+from evalsite.annotation.controls import find_controls, lost_controls
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
@@ -71,13 +72,20 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     until = lease_end(study)
     answered = answered_items(open_set)
     held = renew_leases(me, study) & set(open_set.item_ids)
-    lost = [
+    controls = find_controls(open_set, study)
+    gone = {
         item_id
         for item_id in open_set.item_ids
         if item_id not in answered
         and item_id not in held
+        and item_id not in controls
         and not (study.is_open and _take_slot(item_id, me, until))
-    ]
+    }
+    if controls:
+        gone |= lost_controls(
+            open_set, controls, lost=gone, answered=answered, held=held, study=study
+        )
+    lost = [item_id for item_id in open_set.item_ids if item_id in gone]
     if lost != open_set.lost_ids:
         open_set.lost_ids = lost
         open_set.save(update_fields=["lost_ids"])

@@ -54,8 +54,8 @@ def new_to(me: Participant, study: Study) -> Q:
     dealt = Slot.objects.filter(participant=me, **same)
     answered = Annotation.objects.filter(participant=me, **same)
     if study.groups == Study.Groups.ONCE:
-        # practice that shares its inputs with an item takes nobody away from that item
-        answered = answered.exclude(item__kind=Item.Kind.PRACTICE)
+        # a control that shares its inputs with an item takes nobody away from that item
+        answered = answered.filter(item__kind=Item.Kind.MAIN)
     return ~Q(Exists(dealt)) & ~Q(Exists(answered)) & Q(item__held_at__isnull=True)
 
 

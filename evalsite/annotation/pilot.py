@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.audit.models import AuditEntry
@@ -28,9 +28,9 @@ def start_pilot(*, study: Study, by: Any) -> str:
 
 def pilot_answers(study: Study) -> QuerySet[Annotation]:
     """Answers of pilots to the items of batches; the protocol's own practice left out."""
-    return Annotation.objects.filter(
-        study=study, participant__is_pilot=True, item__batch__isnull=False
-    )
+    # a repeat comes in no batch of its own
+    is_of_batch = Q(item__batch__isnull=False) | Q(item__kind=Item.Kind.REPEAT)
+    return Annotation.objects.filter(is_of_batch, study=study, participant__is_pilot=True)
 
 
 def discard_pilots(study: Study) -> int:

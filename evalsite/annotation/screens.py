@@ -15,7 +15,7 @@ from evalsite.annotation.display import (
 )
 from evalsite.annotation.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.lib.clock import now
+from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion, Preference
 from evalsite.studies.gold import asked_criteria
@@ -38,13 +38,6 @@ class Screen:
     @property
     def output_ids(self) -> list[int]:
         return [output.pk for output in self.outputs]
-
-    @property
-    def is_lapsed(self) -> bool:
-        """Whether the place is not this participant's any more."""
-        if self.slot is None or self.slot.state == Slot.State.FREE:
-            return True
-        return self.slot.lease_until is not None and self.slot.lease_until < now()
 
     @property
     def criteria(self) -> tuple[Criterion, ...]:
@@ -85,12 +78,16 @@ class Screen:
 
 
 def load_screen(me: Participant, item: Item, slot: Slot | None) -> Screen:
-    """The screen of an item; its order is the slot's, or for pilots and practice a seeded one."""
+    """The screen of an item; its order is the slot's, and without a slot a seeded one.
+
+    Outputs of practice and of repeats stand in the order in which they are kept.
+    """
     outputs = list(Output.objects.filter(item=item).order_by("position"))
-    if item.kind == Item.Kind.PRACTICE:
+    if item.kind in (Item.Kind.PRACTICE, Item.Kind.REPEAT):
         order = list(range(len(outputs)))
     else:
-        arrangement = slot.arrangement if slot else me.pk
+        own = derive_number(me.study.seed, "order", me.pseudonym, item.key)
+        arrangement = slot.arrangement if slot else own
         order = order_of(me.study.seed, item, len(outputs), arrangement)
     return in_order(me.study, item, outputs, order, slot)
 

@@ -2,14 +2,16 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from string import ascii_uppercase
 
 from django.db import transaction
-from django.db.models import FilteredRelation, Q
+from django.db.models import FilteredRelation, Max, Q
 
+from evalsite.annotation.controls import CONTROLS
 from evalsite.annotation.display import NO_GROUP, GroupPlace
 from evalsite.annotation.forms import RatingForm
-from evalsite.annotation.leases import answered_items, lock_participant
+from evalsite.annotation.leases import answered_items, lease_end, lock_participant
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.annotation.screens import Screen, answered_screen, entered_values
 from evalsite.annotation.services import Submission, submit_annotation
@@ -49,13 +51,18 @@ def look_over(me: Participant, item_set: ItemSet) -> tuple[dict[int, float], dic
     mine = FilteredRelation("annotations", condition=Q(annotations__participant=me))
     items = Item.objects.filter(pk__in=item_set.item_ids).annotate(mine=mine).order_by()
     times, groups = {}, {}
-    for pk, group, started, submitted in items.values_list(
-        "pk", "group", "mine__started_at", "mine__submitted_at"
+    for pk, group, kind, started, submitted in items.values_list(
+        "pk", "group", "kind", "mine__started_at", "mine__submitted_at"
     ):
-        groups[pk] = group
+        groups[pk] = _group_in_set(pk, group, kind)
         if submitted is not None:
             times[pk] = (submitted - started).total_seconds()
     return times, groups
+
+
+def _group_in_set(item_id: int, group: str, kind: str) -> str:
+    """The group as it is met in a set: a control is one of its own, whatever it shares."""
+    return group if kind == Item.Kind.MAIN else f"control {item_id}"
 
 
 def group_place(
@@ -73,7 +80,9 @@ def group_place(
     if me.study.groups != Study.Groups.TOGETHER:
         return NO_GROUP
     if groups is None:
-        groups = dict(Item.objects.filter(pk__in=item_set.item_ids).values_list("pk", "group"))
+        items = Item.objects.filter(pk__in=item_set.item_ids).order_by()
+        rows = items.values_list("pk", "group", "kind")
+        groups = {pk: _group_in_set(pk, group, kind) for pk, group, kind in rows}
     letters = list(dict.fromkeys(groups[pk] for pk in item_set.item_ids))
     lost = set(item_set.lost_ids) - set(answered) - {item_id}
     mates = [pk for pk in item_set.item_ids if groups[pk] == groups[item_id] and pk not in lost]
@@ -88,6 +97,23 @@ def _letter_of(number: int) -> str:
     """A, B, ... Z, AA, AB, ... for 0, 1, ... 25, 26, 27, ..."""
     more, last = divmod(number, len(ascii_uppercase))
     return (_letter_of(more - 1) if more else "") + ascii_uppercase[last]
+
+
+def kept_until(
+    me: Participant, screen: Screen, item_set: ItemSet | None, answered: Collection[int] = ()
+) -> datetime | None:
+    """Until when the place of this screen is kept for this person; None: it is not, or no more.
+
+    A control is kept as long as the rest of its set, and told as any other item is.
+    """
+    if screen.slot is not None or screen.item.kind not in CONTROLS or me.is_pilot or screen.answer:
+        return screen.slot.lease_until if screen.slot else None
+    held = me.slots.leased().aggregate(until=Max("lease_until"))["until"]
+    if held is None and item_set is not None:
+        missing = {*item_set.item_ids} - {*item_set.lost_ids} - {*answered}
+        if Item.objects.main().filter(pk__in=missing).exists():
+            return None
+    return held or lease_end(me.study)
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,9 @@ class Crowd:
     def worth_of(self, output: Output, item: Item) -> float:
         """How good this output is, around 0: the system's part, and the output's own."""
         system = make_random(self.seed, "system", output.system_id).gauss(0, 0.5)
-        own = make_random(self.seed, "text", item.pk, output.text).gauss(0, 0.5)
+        # the same text is worth the same when it is shown again
+        first = item.repeat_of_id or item.pk
+        own = make_random(self.seed, "text", first, output.text).gauss(0, 0.5)
         return system + own
 
 

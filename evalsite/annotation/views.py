@@ -38,7 +38,7 @@ from evalsite.participants.services import (
 )
 from evalsite.participants.views import shut_sentence
 from evalsite.studies.bonus import say_cap, say_due, say_open
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import shown_content
 
 
@@ -130,7 +130,8 @@ def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
     """Everything is taken just now: what was done, the code, and that it is worth coming back."""
     if not me.is_pilot and not me.study.is_open:
         return redirect(address(request, "participant-shut"))
-    finished = me.annotations.exclude(status=Annotation.Status.CONTROL).count()
+    # checks and repeats are told as what they look like
+    finished = me.annotations.exclude(item__kind=Item.Kind.PRACTICE).count()
     context = page_context(request, me) | {
         "finished": finished,
         "code": last_code(me),
