@@ -14,6 +14,7 @@ from evalsite.annotation import (
 from evalsite.participants import views as entry_views
 
 handler404 = "evalsite.participants.access.page_not_found"
+handler500 = "evalsite.lib.outage.server_error"
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
