@@ -99,7 +99,7 @@ def test_fewest_people_who_can_finish_a_design(db, fields, needed):
 def test_launch_says_how_many_people_would_do(db):
     study = make_study(items=10, set_size=2, max_sets=1, expected_participants=14)
 
-    assert "15 would do" in problems(study)
+    assert "Expect at least 15 people." in problems(study)
 
     study.expected_participants = 15
     assert not problems(study)

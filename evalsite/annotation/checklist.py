@@ -1,10 +1,18 @@
 """What a study must have before people can be let in."""
 
-from dataclasses import dataclass
-from math import ceil
+from dataclasses import dataclass, replace
 
 from django.db.models import Count
 
+from evalsite.annotation import feasible
+from evalsite.annotation.feasible import (
+    Offer,
+    Workload,
+    can_be_finished,
+    fewest_people,
+    find_offers,
+    most_each,
+)
 from evalsite.lib.clock import now
 from evalsite.studies.changes import WITH_PLACEHOLDERS
 from evalsite.studies.models import Item, Study
@@ -13,19 +21,22 @@ from evalsite.studies.starters import find_placeholders
 from evalsite.studies.summaries import count_of, list_of
 
 _NAMES = {"consent": "consent text"}
+_NO_END = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
     """One point of the launch checklist: met, or with the problem and the page that mends it.
 
-    A remark is for the researcher to weigh: it keeps nobody from launching.
+    A remark is for the researcher to weigh: it keeps nobody from launching. Each of the offers
+    mends the problem.
     """
 
     label: str
     problem: str = ""
     remark: str = ""
     url_name: str = "study-settings"
+    offers: tuple[Offer, ...] = ()
 
     @property
     def is_met(self) -> bool:
@@ -158,47 +169,65 @@ def _check_completion_url(study: Study) -> Check:
 
 
 def _check_people(study: Study) -> Check:
-    needed, why = people_needed(study)
-    label = f"The design can be finished: it takes {count_of(needed, 'person', 'people')} or more"
-    expected = study.expected_participants
+    work, expected = measure_work(study), study.expected_participants
+    if not can_be_finished(work):
+        return Check(
+            label="The design can be finished",
+            problem=(
+                f"Nobody may be given more than {count_of(work.max_items or 0, 'item')}, but a "
+                f"group has {work.largest:,} and stays together. Set a higher limit, or none."
+            ),
+            offers=tuple(find_offers(work, expected or _NO_END)),
+        )
+    needed, why = people_needed(study, work)
     if expected is None or expected >= needed:
-        return Check(label=label)
+        return Check(
+            label=f"The design can be finished: it takes {count_of(needed, 'person', 'people')} "
+            "or more"
+        )
+    you = f"You expect {count_of(expected, 'person', 'people')}"
+    if expected >= fewest_people(work):
+        you += ". They can finish only if they come in a lucky order"
+        why = f"the last answers may be left to people who have met those {_met(work)} already"
+        problem = f"{you}: {why}. With {needed:,} the order does not matter."
+    else:
+        problem = f"{you}, but {why}. Expect at least {count_of(needed, 'person', 'people')}."
     return Check(
         label="The design can be finished by the people you expect",
-        problem=(
-            f"You expect {count_of(expected, 'person', 'people')}, but {why}: {needed:,} would do. "
-            "Expect more people, ask for fewer answers per item, or allow more sets each."
-        ),
+        problem=problem,
+        offers=tuple(find_offers(work, expected, has_bonus=study.has_bonus)),
     )
 
 
-def people_needed(study: Study) -> tuple[int, str]:
-    """The fewest people who can finish this design, and what makes it so many."""
-    needed, why = study.k, f"each item is answered by {study.k} different people"
-    items = Item.objects.main().filter(study=study)
-    answers = items.count() * study.k
-    if study.groups == Study.Groups.ONCE:
-        needed = max(needed, study.k * _largest_group(study))
+def _met(work: Workload) -> str:
+    return "items" if work.groups == Study.Groups.FREE else "groups"
+
+
+def people_needed(study: Study, work: Workload | None = None) -> tuple[int, str]:
+    """How many people finish this design in whatever order they come; what makes it so many."""
+    work = measure_work(study) if work is None else work
+    needed, most = feasible.people_needed(work), most_each(work)
+    if most is not None and needed > feasible.people_needed(replace(work, max_sets=None, max_items=None)):
+        why = f"there are {work.answers:,} answers to give, and nobody may give more than {most:,}"
+    elif work.groups == Study.Groups.ONCE and work.largest > 1:
         why = "a person meets a group once, and all items of it want their answers"
-    most = _most_items_each(study)
-    if most and ceil(answers / most) > needed:
-        needed = ceil(answers / most)
-        why = f"there are {answers:,} answers to give, and nobody may give more than {most:,}"
+    else:
+        why = f"each item is answered by {study.k} different people"
     return needed, why
 
 
-def _most_items_each(study: Study) -> int | None:
-    """How many items one person may answer at most, where there is a limit."""
-    if study.max_sets is None:
-        return None
-    if study.groups != Study.Groups.TOGETHER:
-        return study.max_sets * study.set_size
-    # whole groups only: sets of 10 with groups of 3 hold 9 items
-    group = _largest_group(study)
-    return study.max_sets * max(group, study.set_size // group * group)
-
-
-def _largest_group(study: Study) -> int:
+def measure_work(study: Study) -> Workload:
+    """How much there is to answer, and how much of it each may do, in three queries."""
     items = Item.objects.main().filter(study=study).order_by()
-    sizes = items.values("group").annotate(size=Count("pk")).order_by("-size")
-    return sizes.values_list("size", flat=True).first() or 1
+    counts = items.aggregate(items=Count("pk"), groups=Count("group", distinct=True))
+    sizes = items.values("group").annotate(size=Count("pk")).values_list("size", flat=True)
+    return Workload(
+        items=counts["items"],
+        group_count=counts["groups"],
+        sizes=tuple(sorted(sizes.distinct())),
+        k=study.k,
+        set_size=study.set_size,
+        max_sets=study.max_sets,
+        max_items=study.max_items,
+        groups=study.groups,
+    )

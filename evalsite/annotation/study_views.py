@@ -30,6 +30,7 @@ from evalsite.annotation.launch import (
     resume_study,
 )
 from evalsite.annotation.pilot import start_pilot
+from evalsite.studies.changes import change_settings
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.pages import StudyView, has_role, study_url
 
@@ -93,6 +94,26 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
         # works without scripts; the job runs on whether or not somebody watches
         response["Refresh"] = "2"
     return response
+
+
+@require_POST
+def take_offer(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """A setting of which the checklist says that the expected people can finish with it."""
+    revision = request.POST.get("revision", "")
+    offers = {offer.key: offer for check in check_launch(study) for offer in check.offers}
+    offer = offers.get(request.POST.get("offer", ""))
+    if offer is None or revision != str(study.revision):
+        messages.error(request, "The settings were changed meanwhile. Look at the list again.")
+        return redirect("admin:study-launch", study.pk)
+    try:
+        change_settings(
+            study=study, values=dict(offer.changes), revision=int(revision), by=request.user
+        )
+    except ValidationError as error:
+        _tell(request, error)
+    else:
+        messages.success(request, f"Changed: {offer.words[:1].lower()}{offer.words[1:]}.")
+    return redirect("admin:study-launch", study.pk)
 
 
 @require_safe
@@ -199,6 +220,7 @@ study_views = [
         view=_steer(launch_study),
         role=_OWNER,
     ),
+    StudyView(path="launch/offer/", name="study-launch-offer", view=take_offer, role=_EDITOR),
     StudyView(
         path="launch/again/",
         name="study-launch-again",
