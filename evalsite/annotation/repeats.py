@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
 
-from evalsite.annotation.display import order_of
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.screens import load_screen
 from evalsite.participants.models import Participant
@@ -19,6 +18,7 @@ from evalsite.studies.services import item_keys
 # below so many items a person nobody is asked twice: each pair of answers would be a large part
 FEWEST = 24
 _LONGEST_KEY = 128
+_MOST_TOLD = 5
 
 # what is met in one go: a group that stays together, else an item
 Units = list[list[int]]
@@ -127,27 +127,27 @@ def _first_place(units: Units, past: Past, repeatable: Sequence[int]) -> int | N
 def find_repeats(me: Participant, study: Study, originals: Sequence[int]) -> dict[int, int]:
     """The item that shows each of these again to this person, made if nobody needed it before.
 
-    With two or more outputs each stands in another place than where this person met it.
+    Of two or more outputs each stands in another place than where this person met it.
     """
     items = {item.pk: item for item in Item.objects.filter(pk__in=originals)}
     first = _first_shown(me, items)
     keys: dict[str, tuple[Item, list[int]]] = {}
     for original in originals:
         item, order = items[original], first[original]
-        standard = order_of(study.seed, item, len(order), 0)
-        turn = (standard.index(order[0]) + 1) % len(order)
-        turned = order_of(study.seed, item, len(order), turn)
-        keys[key_of_repeat(item.key, turn)] = (item, turned)
+        turned = order[1:] + order[:1]
+        keys[key_of_repeat(item.key, turned)] = (item, turned)
     _make_missing(study, keys)
     made = Item.objects.filter(study=study, key__in=list(keys)).order_by()
     return {keys[key][0].pk: pk for key, pk in made.values_list("key", "pk")}
 
 
-def key_of_repeat(key: str, turn: int) -> str:
-    """The id of a repeat: no file may hold such a one, so it never clashes."""
-    end = f" (repeat {turn + 1})"
+def key_of_repeat(key: str, order: Sequence[int]) -> str:
+    """The id of a repeat that shows the outputs in this order: no file may hold such an id."""
+    # more outputs are shown in turns of one order, which its first tells
+    told = order if len(order) <= _MOST_TOLD else order[:1]
+    end = f" (repeat {'-'.join(str(position + 1) for position in told)})"
     if len(key) + len(end) > _LONGEST_KEY:
-        key = f"{key[:80]} {sha256(key.encode()).hexdigest()[:20]}"
+        key = f"{key[:80]} {sha256(key.encode()).hexdigest()[:16]}"
     return key + end
 
 
