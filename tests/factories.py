@@ -89,6 +89,7 @@ def launch(study: Study) -> Study:
     """The study is live, without the checklist: its version stands, every item has its slots."""
     version = make_version(study, by=None)
     make_slots(study, study.batches.all())
+    study.batches.update(opened_at=now())
     Study.objects.filter(pk=study.pk).update(state="live", version=version, launched_at=now())
     study.refresh_from_db()
     return study

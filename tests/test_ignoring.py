@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from evalsite.annotation.dealing import claim_set
+from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant
@@ -279,7 +280,7 @@ def test_who_has_withdrawn_ignores_nothing_and_undoes_nothing():
     reader = open_reader()
     reader.ignore(1, ITEM)
     reader.open(2).go_to_ignore()
-    Participant.objects.update(withdrawn_at=now(), stopped_at=now())
+    withdraw(participant=Participant.objects.get(), is_kept=True)
     before = snapshot()
 
     answers = [reader.send_ignoring(2, ITEM), reader.undo(1)]

@@ -7,9 +7,10 @@ from django.test import Client
 
 from evalsite.annotation.checklist import check_launch, people_needed
 from evalsite.annotation.dealing import claim_set
+from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.lib.clock import now, standing_at
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.models import ItemSet
 from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Item, Study
 from tests.factories import answer_item, launch, make_annotator, make_study
@@ -113,7 +114,7 @@ def test_what_is_answered_in_a_closed_study_earns_its_code():
     tab = open_tab(study)
     tab.save()
     Slot.objects.leased().update(state=0, participant=None, lease_until=None)
-    Study.objects.update(state="closed")
+    Study.objects.update(state="closed", closed_at=now())
 
     review = tab.client.get(tab.home, follow=True)
     tab.client.post(f"{tab.home}sets/1/review/")
@@ -129,7 +130,7 @@ def test_who_has_left_in_another_tab_stores_nothing_more():
     me = make_annotator(study)
     item = Item.objects.main().get()
     claim_set(me)
-    Participant.objects.filter(pk=me.pk).update(withdrawn_at=now())
+    withdraw(participant=me, is_kept=True)
 
     with pytest.raises(Withdrawn):
         answer_item(me, item)
@@ -169,7 +170,7 @@ def test_lapsed_places_of_items_one_has_answered_do_not_hide_the_others():
     first = claim_set(me)
     for item in Item.objects.filter(pk__in=first.item_ids):
         answer_item(me, item, item_set=first)
-    ItemSet.objects.update(finished_at=now())
+    ItemSet.objects.update(finished_at=now(), code="K7QF-3M2X")
     claim_set(make_annotator(study))  # the other six, which then lapse
 
     with after_the_lease(study):

@@ -7,6 +7,9 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 
+# A top-up's number; those below are of the design, which has k of them for each item (k <= 1000).
+TOP_UP_FROM = 1000
+
 
 class SlotQuerySet(models.QuerySet["Slot"]):
     # Literals, not parameters of a join: both planners must see the partial indexes.

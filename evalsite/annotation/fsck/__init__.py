@@ -1,0 +1,39 @@
+"""What must hold of every study's rows at every moment, and how a breach is found and told."""
+
+from evalsite.annotation.fsck import answers, places, records, sets, values
+from evalsite.annotation.fsck.findings import Breach, Check, examine, is_in_progress
+from evalsite.studies.models import Study
+
+__all__ = [
+    "CHECKS",
+    "SITE_CHECKS",
+    "Breach",
+    "Check",
+    "examine",
+    "find_breaches",
+    "find_breaches_between_studies",
+    "is_in_progress",
+]
+
+CHECKS: tuple[Check, ...] = (
+    *records.CHECKS,
+    *places.CHECKS,
+    *answers.CHECKS,
+    *sets.CHECKS,
+    *values.CHECKS,
+)
+# in one go for all studies where none is named
+SITE_CHECKS: tuple[Check, ...] = records.SITE_CHECKS
+
+
+def find_breaches(study: Study, *, is_alone: bool = True) -> list[Breach]:
+    """Every promise about its rows that this study breaks; none is the only good answer.
+
+    `is_alone`: what its rows share with other studies is looked at too.
+    """
+    return examine((*CHECKS, *SITE_CHECKS) if is_alone else CHECKS, study)
+
+
+def find_breaches_between_studies() -> list[Breach]:
+    """Rows of any study that belong to another one as well."""
+    return examine(SITE_CHECKS, None)

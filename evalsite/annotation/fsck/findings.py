@@ -1,0 +1,94 @@
+"""Looking for rows that break a promise, and saying so in words."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from evalsite.jobs.models import Job
+from evalsite.studies.models import Study
+
+MOST_EXAMPLES = 20
+# the jobs that make and remove places
+PLACE_JOBS = ("launch", "places")
+
+Finder = Callable[[Any], Iterable[str]]
+
+RESTORE = (
+    "Something other than Evalsite has changed the database, or Evalsite has a fault. Stop the "
+    "web server and the job worker, keep a copy of the database as it is now, and restore the "
+    "newest backup in which fsck finds nothing. If the fault comes back, report it with these "
+    "lines."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One promise: what rows that break it are called, how they are found, and what to do then."""
+
+    wrong: str
+    todo: str
+    find: Finder
+
+    @property
+    def key(self) -> str:
+        return self.find.__name__
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breach:
+    """Rows that break one promise: how many, and the first of them in words."""
+
+    check: Check
+    count: int
+    examples: tuple[str, ...]
+
+    @property
+    def more(self) -> int:
+        return self.count - len(self.examples)
+
+    def __str__(self) -> str:
+        rest = f", and {self.more:,} more" if self.more else ""
+        return f"{self.check.wrong} ({self.count:,}): {'; '.join(self.examples)}{rest}"
+
+
+def checks_in(*finders: tuple[str, Finder], todo: str = RESTORE) -> tuple[Check, ...]:
+    return tuple(Check(wrong=wrong, find=find, todo=todo) for wrong, find in finders)
+
+
+def examine(checks: Sequence[Check], scope: Study | None) -> list[Breach]:
+    """What these checks find, twice: work that is being done meanwhile is no breach.
+
+    Each question to the database sees one moment. Where a check asks several, people may save
+    between them; what is found is looked for again, and told only if it is found both times.
+    """
+    found = []
+    for check in checks:
+        first = _look(check, scope)
+        second = _look(check, scope) if first else None
+        if first and second and (_is_long(first) or set(first.examples) & set(second.examples)):
+            found.append(second)
+    return found
+
+
+def _is_long(breach: Breach) -> bool:
+    return breach.count > MOST_EXAMPLES
+
+
+def _look(check: Check, scope: Study | None) -> Breach | None:
+    rows = iter(check.find(scope))
+    examples = tuple(islice(rows, MOST_EXAMPLES))
+    if not examples:
+        return None
+    return Breach(check=check, count=len(examples) + sum(1 for _ in rows), examples=examples)
+
+
+def is_in_progress(study: Study) -> bool:
+    """Whether places are being made or removed, or that has stopped and is to go on."""
+    newest = {}
+    for job in Job.objects.filter(study_id=study.pk, kind__in=PLACE_JOBS).order_by("created_at"):
+        newest[job.kind] = job
+    if not study.is_launched:
+        return "launch" in newest
+    changing = newest.get("places")
+    return changing is not None and changing.state != Job.State.DONE

@@ -1,0 +1,123 @@
+"""Places: k for each item, each free, held by one person, or filled by one answer."""
+
+from collections.abc import Iterable
+
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+
+from evalsite.annotation.fsck.findings import checks_in, is_in_progress
+from evalsite.annotation.fsck.naming import name_answers, name_places
+from evalsite.annotation.models import TOP_UP_FROM, Annotation, Slot
+from evalsite.audit.models import AuditEntry
+from evalsite.studies.models import Item, Study
+
+TOP_UP_ACTION = "items topped up"
+
+
+def _slots(study: Study) -> QuerySet[Slot]:
+    # by way of the items, which have an index by study
+    return Slot.objects.filter(item__study=study)
+
+
+def done_without_answer(study: Study) -> Iterable[str]:
+    holder = Annotation.objects.filter(slot=OuterRef("pk"))
+    return name_places(_slots(study).done().filter(~Exists(holder)))
+
+
+def answer_in_a_place_not_done(study: Study) -> Iterable[str]:
+    holding = Annotation.objects.filter(study=study, slot__isnull=False)
+    return name_answers(holding.exclude(slot__state=2))
+
+
+def place_with_several_answers(study: Study) -> Iterable[str]:
+    holding = Annotation.objects.filter(study=study, slot__isnull=False).order_by()
+    several = holding.values("slot").annotate(n=Count("pk")).filter(n__gt=1).order_by("slot")
+    for row in several.iterator():
+        yield f"place {row['slot']} has {row['n']} answers"
+
+
+def answer_in_anothers_place(study: Study) -> Iterable[str]:
+    holding = Annotation.objects.filter(study=study, slot__isnull=False)
+    return name_answers(holding.exclude(slot__participant=F("participant")))
+
+
+def answer_in_a_place_of_another_item(study: Study) -> Iterable[str]:
+    holding = Annotation.objects.filter(study=study, slot__isnull=False)
+    return name_answers(holding.exclude(slot__item=F("item")))
+
+
+def place_in_an_impossible_state(study: Study) -> Iterable[str]:
+    is_free = Q(state=0, participant__isnull=True, lease_until__isnull=True)
+    is_leased = Q(state=1, participant__isnull=False, lease_until__isnull=False)
+    is_done = Q(state=2, participant__isnull=False, lease_until__isnull=True)
+    return name_places(_slots(study).exclude(is_free | is_leased | is_done))
+
+
+def two_places_of_an_item_for_one_person(study: Study) -> Iterable[str]:
+    taken = _slots(study).filter(participant__isnull=False).order_by()
+    pairs = taken.values("participant__pseudonym", "item__key").annotate(n=Count("pk"))
+    for row in pairs.filter(n__gt=1).order_by("participant__pseudonym", "item__key").iterator():
+        yield f"{row['participant__pseudonym']} has {row['n']} places of item {row['item__key']}"
+
+
+def place_number_twice(study: Study) -> Iterable[str]:
+    numbers = _slots(study).order_by().values("item__key", "no").annotate(n=Count("pk"))
+    for row in numbers.filter(n__gt=1).order_by("item__key", "no").iterator():
+        yield f"item {row['item__key']} has {row['n']} places of number {row['no']}"
+
+
+def item_without_its_k_places(study: Study) -> Iterable[str]:
+    """Main items of opened batches; top-ups come on top."""
+    if not study.is_launched or is_in_progress(study):
+        return
+    items = Item.objects.main().filter(study=study, batch__opened_at__isnull=False)
+    designed = Slot.objects.filter(item=OuterRef("pk"), no__lt=TOP_UP_FROM)
+    bare = items.filter(~Exists(designed)).order_by("pk").values_list("key", flat=True)
+    for key in bare.iterator():
+        yield f"item {key} has 0 places of {study.k}"
+    slots = _slots(study).filter(no__lt=TOP_UP_FROM, item__batch__opened_at__isnull=False)
+    counts = (
+        slots.filter(item__kind=Item.Kind.MAIN).order_by().values("item").annotate(n=Count("pk"))
+    )
+    wrong = counts.exclude(n=study.k).order_by("item").values_list("item__key", "n")
+    for key, found in wrong.iterator():
+        yield f"item {key} has {found} places of {study.k}"
+
+
+def place_before_its_batch_is_open(study: Study) -> Iterable[str]:
+    if is_in_progress(study):
+        return ()
+    return name_places(_slots(study).filter(item__batch__opened_at__isnull=True))
+
+
+def place_of_a_control(study: Study) -> Iterable[str]:
+    return name_places(_slots(study).exclude(item__kind=Item.Kind.MAIN))
+
+
+def top_up_that_nobody_recorded(study: Study) -> Iterable[str]:
+    added = _slots(study).filter(no__gte=TOP_UP_FROM).count()
+    entries = AuditEntry.objects.filter(study_id=study.pk, action=TOP_UP_ACTION)
+    recorded = sum(entry.detail.get("slots", 0) for entry in entries)
+    if added > recorded:
+        yield f"{added:,} places are top-ups, but the log tells of {recorded:,}"
+
+
+def place_held_by_somebody_absent(study: Study) -> Iterable[str]:
+    absent = Q(participant__withdrawn_at__isnull=False) | Q(participant__is_pilot=True)
+    return name_places(_slots(study).leased().filter(absent))
+
+
+CHECKS = checks_in(
+    ("Places are done, but no answer fills them", done_without_answer),
+    ("Answers fill places that are not done", answer_in_a_place_not_done),
+    ("Places are filled by more than one answer", place_with_several_answers),
+    ("Answers fill a place of another person", answer_in_anothers_place),
+    ("Answers fill a place of another item", answer_in_a_place_of_another_item),
+    ("Places are in a state that does not exist", place_in_an_impossible_state),
+    ("People have more than one place of an item", two_places_of_an_item_for_one_person),
+    ("Places of an item share a number", place_number_twice),
+    ("Items don't have the places that the study asks for", item_without_its_k_places),
+    ("Items have places though their batch is not open", place_before_its_batch_is_open),
+    ("Items outside the k answers have places", place_of_a_control),
+    ("Places were added that no entry of the log tells of", top_up_that_nobody_recorded),
+    ("Places are held by people who left or only try the study", place_held_by_somebody_absent),
+)

@@ -1,0 +1,122 @@
+"""Studies and what stands around them: versions, batches, outputs, jobs, rows of two studies."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.apps import apps
+from django.db.models import Count, F, ForeignKey, Max, Model, Q
+
+from evalsite.annotation.fsck.findings import PLACE_JOBS, RESTORE, Check, checks_in
+from evalsite.jobs.models import Job
+from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.versions import hash_content
+
+_NOT_LAUNCHED = (Study.State.DRAFT, Study.State.PILOT)
+
+
+def state_against_the_launch(study: Study) -> Iterable[str]:
+    """A study is launched once: from then on it has a version, and the state says so."""
+    is_draft = study.state in _NOT_LAUNCHED
+    if study.is_launched and is_draft:
+        yield f"the state is {study.state}, but it was launched"
+    if not study.is_launched and not is_draft:
+        yield f"the state is {study.state}, but it was never launched"
+    if not is_draft and study.version_id is None:
+        yield f"the state is {study.state}, but there is no version"
+    if study.version is not None and study.version.study_id != study.pk:
+        yield "its version belongs to another study"
+    if study.state == Study.State.CLOSED and study.closed_at is None:
+        yield "it is closed, but nobody knows since when"
+
+
+def version_that_was_changed(study: Study) -> Iterable[str]:
+    for version in study.versions.iterator():
+        if hash_content(version.content) != version.sha256:
+            yield str(version)
+
+
+def batch_open_at_the_wrong_time(study: Study) -> Iterable[str]:
+    """Open batches are those of launched studies, which have at least one."""
+    opened = study.batches.filter(opened_at__isnull=False)
+    if not study.is_launched:
+        yield from (f"{batch.file_name} is open before the launch" for batch in opened)
+    elif not opened.exists():
+        yield "no batch is open though the study is launched"
+
+
+def outputs_that_are_not_numbered(study: Study) -> Iterable[str]:
+    """The outputs of an item stand in the positions 0, 1, 2 and so on."""
+    outputs = Output.objects.filter(item__study=study).order_by().values("item__key")
+    counts = outputs.annotate(n=Count("pk"), last=Max("position")).exclude(n=F("last") + 1)
+    for key in counts.order_by("item__key").values_list("item__key", flat=True).iterator():
+        yield f"item {key}"
+
+
+def repeat_of_a_wrong_item(study: Study) -> Iterable[str]:
+    wrong = ~Q(repeat_of__kind=Item.Kind.MAIN) | ~Q(repeat_of__study=study)
+    repeats = Item.objects.filter(study=study, repeat_of__isnull=False).filter(wrong)
+    yield from (f"item {key}" for key in repeats.order_by("pk").values_list("key", flat=True))
+
+
+def job_that_has_stopped(study: Study) -> Iterable[str]:
+    newest = {}
+    for job in Job.objects.filter(study_id=study.pk).order_by("created_at"):
+        newest[job.kind] = job
+    for job in newest.values():
+        if job.is_stale:
+            yield f"the job “{job.kind}”, which nobody has heard of for two minutes"
+        elif job.state == Job.State.FAILED and job.kind in PLACE_JOBS:
+            yield f"the job “{job.kind}”: {job.message}"
+
+
+def row_of_two_studies(study: Study | None) -> Iterable[str]:
+    """What a row refers to is of the study that the row is of."""
+    for model in _models_of_studies():
+        for field in _references(model):
+            rows = model._default_manager.filter(**{f"{field}__isnull": False})
+            if study is not None:
+                rows = rows.filter(study=study)
+            wrong = rows.exclude(study_id=F(f"{field}__study_id")).order_by("pk")
+            for pk in wrong.values_list("pk", flat=True).iterator():
+                yield f"{model._meta.verbose_name} {pk} and its {field.replace('_', ' ')}"
+
+
+def _models_of_studies() -> Iterator[Any]:
+    return (model for model in apps.get_models() if _is_of_a_study(model))
+
+
+def _is_of_a_study(model: type[Model]) -> bool:
+    return any(
+        isinstance(field, ForeignKey) and field.name == "study" and field.related_model is Study
+        for field in model._meta.get_fields()
+    )
+
+
+def _references(model: type[Model]) -> list[str]:
+    return [
+        field.name
+        for field in model._meta.get_fields()
+        if isinstance(field, ForeignKey) and _is_of_a_study(field.related_model)
+    ]
+
+
+CHECKS: tuple[Check, ...] = (
+    *checks_in(
+        ("The state of the study can't be", state_against_the_launch),
+        ("Batches are open, or not, against the state of the study", batch_open_at_the_wrong_time),
+        ("Items have outputs that are not numbered one by one", outputs_that_are_not_numbered),
+        ("Repeats are of an item that can't be repeated", repeat_of_a_wrong_item),
+    ),
+    *checks_in(
+        ("Versions are not what participants were shown", version_that_was_changed),
+        todo=f"A version never changes. {RESTORE}",
+    ),
+    *checks_in(
+        ("Work in the background has stopped", job_that_has_stopped),
+        todo=(
+            "See that the job worker (manage.py db_worker) is running. Then open the study, and "
+            "press [Start again] where it says that the work has stopped."
+        ),
+    ),
+)
+SITE_CHECKS = checks_in(("Rows belong to two studies at once", row_of_two_studies))

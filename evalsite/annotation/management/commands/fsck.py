@@ -1,0 +1,82 @@
+"""manage.py fsck [STUDY]"""
+
+import sys
+from argparse import ArgumentParser
+from textwrap import fill
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.db.models import QuerySet
+
+from evalsite.annotation.fsck import (
+    Breach,
+    find_breaches,
+    find_breaches_between_studies,
+    is_in_progress,
+)
+from evalsite.studies.models import Study
+from evalsite.studies.summaries import count_of
+
+_WIDTH = 100
+
+
+class Command(BaseCommand):
+    help = (
+        "Check that the database keeps what Evalsite promises: k answers per item, each saved once "
+        "and whole. Reads only; people may go on working. Ends with 1 if something is broken."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", nargs="?", help="the id in a study's address; all if left out")
+
+    def handle(self, *, study: str | None = None, **options: Any) -> None:
+        studies = find_studies(study)
+        broken = sum(self._tell(one, self._examine(one, study)) for one in studies)
+        if study is None:
+            between = find_breaches_between_studies()
+            broken += len(between)
+            self._list("All studies", between)
+        checked = count_of(len(studies), "study", "studies")
+        if broken:
+            self.stdout.write(f"{checked}, {count_of(broken, 'breach', 'breaches')}.")
+            sys.exit(1)
+        self.stdout.write(f"{checked}, no breach.")
+
+    def _examine(self, study: Study, named: str | None) -> list[Breach]:
+        try:
+            return find_breaches(study, is_alone=named is not None)
+        except LookupError as error:
+            raise CommandError(f"{study}: {error} Install it, and check again.") from None
+
+    def _tell(self, study: Study, breaches: list[Breach]) -> int:
+        self._list(f"{study.title} ({study.pk})", breaches)
+        if is_in_progress(study):
+            self.stdout.write(
+                f"{study.title} ({study.pk}): places are being made or removed just now, so the "
+                "number of places was not checked. Check again when that is done."
+            )
+        return len(breaches)
+
+    def _list(self, title: str, breaches: list[Breach]) -> None:
+        for breach in breaches:
+            self.stdout.write(f"{title}: {breach.check.wrong}: {breach.count:,}")
+            for example in breach.examples:
+                self.stdout.write(f"    {example}")
+            if breach.more:
+                self.stdout.write(f"    and {breach.more:,} more")
+            todo = f"What to do: {breach.check.todo}"
+            self.stdout.write(fill(todo, _WIDTH, initial_indent="  ", subsequent_indent="  "))
+
+
+def find_studies(named: str | None) -> QuerySet[Study]:
+    studies = Study.objects.select_related("version").order_by("created_at")
+    if named is None:
+        return studies
+    try:
+        found = studies.filter(pk=named)
+        if found.exists():
+            return found
+    except ValidationError:
+        pass  # no id at all: said like an id that is none of ours
+    raise CommandError(f"There is no study {named}. Its id stands in its address.")
