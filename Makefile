@@ -6,7 +6,7 @@ BIN := .venv/bin
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help run password test lint types contracts check bench lock clean system-tools
+.PHONY: help run password test torture lint types contracts check bench lock clean system-tools
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,11 @@ test: .venv/.installed-dev system-tools ## the test suite, on SQLite and on Post
 	$(BIN)/pytest -n 3 --dist worksteal -rs --database postgresql || postgresql=FAILED; \
 	echo "SQLite: $$sqlite. PostgreSQL: $$postgresql."; \
 	[ "$$sqlite$$postgresql" = passedpassed ]
+
+torture: .venv/.installed-dev system-tools ## what is too long for the suite: large crowds, random steps, kill -9
+	$(BIN)/pytest -m torture -q -rs
+	$(BIN)/pytest -m torture -q -rs --database postgresql
+	$(BIN)/python -m tests.torture --runs 10
 
 check: lint types contracts ## all that CI runs: lint, types, contracts, migrations, deploy check, tests
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \

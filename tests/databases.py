@@ -20,10 +20,12 @@ NO_SERVER = "PostgreSQL tests skipped: no server binaries (initdb, pg_ctl) are i
 class Cluster:
     """A PostgreSQL server of our own, reached by a socket in its own folder."""
 
-    def __init__(self, binaries: Path, *, is_durable: bool = False) -> None:
+    def __init__(
+        self, binaries: Path, *, is_durable: bool = False, folder: Path | None = None
+    ) -> None:
         self.binaries = binaries
         self.is_durable = is_durable
-        self.folder = Path(tempfile.mkdtemp(prefix="evalsite-pg-"))
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="evalsite-pg-"))
         # PostgreSQL refuses to run as root; its own user comes with its package.
         self.user = "postgres" if os.geteuid() == 0 else None
         if self.user:
@@ -38,6 +40,10 @@ class Cluster:
         data = str(self.folder / "data")
         self._run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
                   "--no-locale", "--no-sync")  # fmt: skip
+        self.serve()
+
+    def serve(self) -> None:
+        """The server answers, with the data that stand in its folder."""
         # Without fsync a power cut would lose data; this data lives for minutes.
         # synchronous_commit stays on: the product's promise is tested.
         options = (
@@ -48,14 +54,17 @@ class Cluster:
         )
         if not self.is_durable:
             options += " -c fsync=off -c full_page_writes=off"
-        self._run("pg_ctl", "-D", data, "-o", options, "-l", str(self.folder / "log"),
-                  "-w", "-t", "60", "start")  # fmt: skip
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-o", options,
+                  "-l", str(self.folder / "log"), "-w", "-t", "60", "start")  # fmt: skip
+
+    def crash(self) -> None:
+        """The server is gone at once, as after a crash: nothing was written back in good order."""
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "-w", "stop")
 
     def stop(self) -> None:
         """The server and its folder are gone."""
-        data = self.folder / "data"
-        if (data / "postmaster.pid").exists():
-            self._run("pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop")
+        if (self.folder / "data" / "postmaster.pid").exists():
+            self.crash()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, command: str, *arguments: str) -> None:
