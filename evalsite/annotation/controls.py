@@ -66,7 +66,8 @@ def _put_repeats(
     repeatable = [*past.repeatable, *new]
     places = place_repeats(units, past, repeatable, count, study.repeat_distance, draw)
     found = find_repeats(me, study, [original for _, original in places])
-    inserted = {number: [found[original]] for number, original in places}
+    # one that people reported waits for the researcher, and is left out
+    inserted = {number: [found[one]] for number, one in places if one in found}
     line: Units = []
     for number, unit in enumerate([*units, []]):
         line += [inserted[number], unit] if number in inserted else [unit]

@@ -26,11 +26,7 @@ def held_items(study: Study) -> QuerySet[Item]:
 def reports_by_item(items: Iterable[Item]) -> dict[int, list[Annotation]]:
     """The reports that stand, for each item's id, the earliest first."""
     found: dict[int, list[Annotation]] = defaultdict(list)
-    reports = Annotation.objects.filter(
-        item__in=list(items),
-        outcome=Annotation.Outcome.REPORTED,
-        status=Annotation.Status.SURPLUS,
-    )
+    reports = Annotation.objects.reports().filter(item__in=list(items))
     for report in reports.select_related("participant"):
         found[report.item_id].append(report)
     return found

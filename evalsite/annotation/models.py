@@ -99,6 +99,11 @@ class AnnotationQuerySet(models.QuerySet["Annotation"]):
     def counted(self) -> "AnnotationQuerySet":
         return self.filter(status=Annotation.Status.COUNTED)
 
+    def reports(self) -> "AnnotationQuerySet":
+        """Problem reports that stand, of whatever kind of item; those of pilots never do."""
+        standing = (Annotation.Status.SURPLUS, Annotation.Status.CONTROL)
+        return self.filter(outcome=Annotation.Outcome.REPORTED, status__in=standing)
+
 
 class Annotation(models.Model):
     """All that one participant submitted for one item."""

@@ -137,7 +137,7 @@ def find_repeats(me: Participant, study: Study, originals: Sequence[int]) -> dic
         turned = order[1:] + order[:1]
         keys[key_of_repeat(item.key, turned)] = (item, turned)
     _make_missing(study, keys)
-    made = Item.objects.filter(study=study, key__in=list(keys)).order_by()
+    made = Item.objects.filter(study=study, key__in=list(keys), held_at__isnull=True).order_by()
     return {keys[key][0].pk: pk for key, pk in made.values_list("key", "pk")}
 
 
