@@ -56,7 +56,7 @@ def check_launch(study: Study) -> list[Check]:
         _check_bonus(study),
         _check_closing_date(study),
         _check_completion_url(study),
-        _check_people(study),
+        check_people(study),
     ]
 
 
@@ -168,7 +168,8 @@ def _check_completion_url(study: Study) -> Check:
     return Check(label="The completion link is safe, or there is none", problem=problem)
 
 
-def _check_people(study: Study) -> Check:
+def check_people(study: Study) -> Check:
+    """Whether the people who are expected can finish the design; if not, with what they could."""
     work, expected = measure_work(study), study.expected_participants
     if not can_be_finished(work):
         return Check(
@@ -207,7 +208,9 @@ def people_needed(study: Study, work: Workload | None = None) -> tuple[int, str]
     """How many people finish this design in whatever order they come; what makes it so many."""
     work = measure_work(study) if work is None else work
     needed, most = feasible.people_needed(work), most_each(work)
-    if most is not None and needed > feasible.people_needed(replace(work, max_sets=None, max_items=None)):
+    if most is not None and needed > feasible.people_needed(
+        replace(work, max_sets=None, max_items=None)
+    ):
         why = f"there are {work.answers:,} answers to give, and nobody may give more than {most:,}"
     elif work.groups == Study.Groups.ONCE and work.largest > 1:
         why = "a person meets a group once, and all items of it want their answers"

@@ -1,0 +1,356 @@
+"""The design of a study as a report: what was chosen, and how even it is, planned and achieved."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from evalsite.annotation.models import Slot
+from evalsite.results.balance import (
+    Places,
+    count_group_places,
+    count_meetings,
+    count_per_item,
+    count_places,
+    difference_of,
+    difference_over_places,
+    find_sizes,
+    plan_places,
+    row_of,
+    spread_over_people,
+)
+from evalsite.studies.models import Item, Study, System
+from evalsite.studies.summaries import count_of, format_moment, list_of, name_of_protocol
+
+_SIDES = ("left", "right")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of a table: counts as planned and as achieved; none where there is no plan."""
+
+    name: str
+    achieved: list[int]
+    planned: list[int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Counts under a caption, with what they amount to in one sentence."""
+
+    caption: str
+    head: str
+    columns: list[str]
+    rows: list[Row]
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """The largest difference of one kind, planned and achieved; none: nothing to compare."""
+
+    name: str
+    planned: int | None
+    achieved: int | None
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What `manage.py design` prints and the page of the design shows."""
+
+    study: str
+    title: str
+    facts: list[tuple[str, str]]
+    has_places: bool
+    replay: str = ""
+    answers: int = 0
+    measures: list[Measure] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def report_design(study: Study) -> Report:
+    """The design with its balance; before there are places, only what was chosen."""
+    has_places = Slot.objects.filter(study=study).exists()
+    report = Report(
+        study=str(study.pk),
+        title=study.title,
+        facts=describe_design(study),
+        has_places=has_places,
+    )
+    if has_places:
+        systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
+        sizes = find_sizes(study)
+        _add_items(report, study)
+        _add_people(report, study)
+        for size in sizes:
+            _add_places(report, study, systems, size, sizes)
+        _add_group_places(report, study, systems, sizes)
+        _add_meetings(report, study, systems, sizes)
+    return report
+
+
+# --- what was chosen ----------------------------------------------------------------------------
+
+
+def describe_design(study: Study) -> list[tuple[str, str]]:
+    """The settings that rule the hand-out of work, each as a name and words."""
+    items = Item.objects.main().filter(study=study).order_by()
+    count, groups = items.count(), items.values("group").distinct().count()
+    launched = f"launched {format_moment(study.launched_at)}" if study.launched_at else ""
+    return [
+        ("Protocol", name_of_protocol(study.protocol)),
+        ("State", ", ".join(filter(None, (study.get_state_display(), launched)))),
+        (
+            "Items",
+            f"{count_of(count, 'item')} in {count_of(groups, 'group')}, "
+            f"{count_of(study.systems.count(), 'system')}",
+        ),
+        ("Answers per item", f"{study.k}, each by a different person"),
+        ("Set size", count_of(study.set_size, "item")),
+        ("A participant gives", _say_caps(study)),
+        ("Items of a group", study.get_groups_display()),
+        ("Item order", study.get_item_order_display()),
+        ("Checks", _say_checks(study)),
+        ("Hidden repeats", _say_repeats(study)),
+        ("Seed", study.seed),
+    ]
+
+
+def _say_caps(study: Study) -> str:
+    caps = []
+    if study.max_sets is not None:
+        caps.append(count_of(study.max_sets, "set"))
+    if study.max_items is not None:
+        caps.append(count_of(study.max_items, "item"))
+    return f"at most {list_of(caps)}" if caps else "as much as there is"
+
+
+def _say_checks(study: Study) -> str:
+    if study.check_every is None:
+        return "none"
+    return f"a gold or attention item after every {count_of(study.check_every, 'item')}"
+
+
+def _say_repeats(study: Study) -> str:
+    if not study.repeat_percent:
+        return "none"
+    return f"{study.repeat_percent} % of the items, at least {study.repeat_distance} items later"
+
+
+_GROUPS = {
+    Study.Groups.FREE: "A participant may meet any items of a group, each item once.",
+    Study.Groups.TOGETHER: (
+        "The items of a group follow one another in one set, in an order that changes from one "
+        "participant to the next."
+    ),
+    Study.Groups.ONCE: (
+        "A participant meets each group once, with one of its systems: a Latin square of groups "
+        "and systems."
+    ),
+}
+
+
+def promise_design(study: Study) -> list[str]:
+    """What the launch will plan, in sentences: there is nothing to count before it."""
+    sizes = [size for size in find_sizes(study) if size > 1]
+    promises = [
+        f"Every item gets {count_of(study.k, 'place')}, each for a different person. Nobody meets "
+        "it a second time before everything has been handed out once.",
+        _GROUPS[Study.Groups(study.groups)],
+    ]
+    if sizes:
+        what = "on each side" if sizes == [2] else "in each place on the page"
+        promises.append(
+            f"Over the places of an item every output stands {what} equally often, give or take "
+            "one."
+        )
+    promises.append(
+        f"All of it is drawn from the seed {study.seed}: the same seed and the same items give "
+        "the same plan again."
+    )
+    return promises
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+def _add_items(report: Report, study: Study) -> None:
+    """Items by how many places and answers they have; equal numbers are a design kept exactly."""
+    planned = count_per_item(study, is_planned=True)
+    achieved = count_per_item(study, is_planned=False)
+    numbers = sorted({*planned, *achieved})
+    report.answers = sum(number * items for number, items in achieved.items())
+    report.tables.append(
+        Table(
+            caption="Answers per item",
+            head="Answers",
+            columns=[str(number) for number in numbers],
+            rows=[
+                Row(
+                    name="Items",
+                    planned=[planned.get(number, 0) for number in numbers],
+                    achieved=[achieved.get(number, 0) for number in numbers],
+                )
+            ],
+            words=f"Planned: {_say_range(planned)}. Achieved: {_say_range(achieved)}.",
+        )
+    )
+    report.measures.append(
+        Measure(
+            name="Answers, between two items",
+            planned=difference_of(planned),
+            achieved=difference_of(achieved),
+        )
+    )
+
+
+def _say_range(items: dict[int, int]) -> str:
+    if len(items) <= 1:
+        return f"every item has {count_of(next(iter(items), 0), 'answer')}"
+    return f"items have {min(items):,} to {count_of(max(items), 'answer')}"
+
+
+def _add_people(report: Report, study: Study) -> None:
+    spread = spread_over_people(study)
+    if not spread.of:
+        report.left_out.append("Answers per participant: nobody has answered yet.")
+        return
+    report.tables.append(
+        Table(
+            caption="Answers per participant",
+            head="Answers",
+            columns=["fewest", "median", "most"],
+            rows=[
+                Row(
+                    name=count_of(spread.of, "participant"),
+                    achieved=[spread.fewest, round(spread.median), spread.most],
+                )
+            ],
+            words="How much each gives is up to those who come; the cap is the only limit.",
+        )
+    )
+
+
+# --- systems over places ------------------------------------------------------------------------
+
+
+def _add_places(
+    report: Report, study: Study, systems: dict[int, str], size: int, sizes: list[int]
+) -> None:
+    """System by place on the page; left out where an item shows one output."""
+    of = f", of items with {count_of(size, 'output')}" if len(sizes) > 1 else ""
+    if size < 2:
+        report.left_out.append(f"System by place on the page{of}: one output is shown at a time.")
+        return
+    planned = plan_places(study, size, sizes)
+    achieved = count_places(study, size, sizes)
+    sides = _SIDES if size == 2 else [str(place) for place in range(1, size + 1)]
+    what = "side" if size == 2 else "place on the page"
+    _add_table(report, systems, planned, achieved.places, f"System by {what}{of}", list(sides))
+    report.measures += [
+        Measure(
+            name=f"One system, between two {'sides' if size == 2 else 'places'}{of}",
+            planned=difference_over_places(planned, size),
+            achieved=_if_any(report, difference_over_places(achieved.places, size)),
+        ),
+        Measure(name=f"The same within one set{of}", planned=None, achieved=achieved.in_a_set),
+    ]
+
+
+def _if_any(report: Report, difference: int) -> int | None:
+    return difference if report.answers else None
+
+
+def _add_table(
+    report: Report,
+    systems: dict[int, str],
+    planned: Places | None,
+    achieved: Places,
+    caption: str,
+    columns: list[str],
+) -> None:
+    size = len(columns)
+    shown = [pk for pk in systems if any(pk == system for system, _ in (planned or achieved))]
+    difference = difference_over_places(achieved, size)
+    words = f"Largest difference of one system: achieved {difference:,}."
+    if planned is not None:
+        even = difference_over_places(planned, size)
+        words = f"Largest difference of one system: planned {even:,}, achieved {difference:,}."
+    report.tables.append(
+        Table(
+            caption=caption,
+            head="System",
+            columns=columns,
+            rows=[
+                Row(
+                    name=systems[pk],
+                    planned=None if planned is None else row_of(planned, pk, size),
+                    achieved=row_of(achieved, pk, size),
+                )
+                for pk in shown
+            ],
+            words=words,
+        )
+    )
+
+
+def _add_group_places(
+    report: Report, study: Study, systems: dict[int, str], sizes: list[int]
+) -> None:
+    """System by place in the group, where groups stay together and an item shows one system."""
+    if study.groups != Study.Groups.TOGETHER or sizes != [1]:
+        return
+    achieved = count_group_places(study)
+    size = max((place for _, place in achieved), default=0)
+    if not size:
+        report.left_out.append("System by place in the group: nobody has answered yet.")
+        return
+    columns = [str(place) for place in range(1, size + 1)]
+    _add_table(report, systems, None, achieved, "System by place in the group", columns)
+    report.measures.append(
+        Measure(
+            name="One system, between two places in the group",
+            planned=None,
+            achieved=difference_over_places(achieved, size),
+        )
+    )
+
+
+def _add_meetings(report: Report, study: Study, systems: dict[int, str], sizes: list[int]) -> None:
+    """By how much systems differ in what one participant, and one set, was shown."""
+    if len(systems) < 2:
+        report.left_out.append("System by participant: the study has one system.")
+    elif sizes == [len(systems)]:
+        report.left_out.append(
+            "System by participant: every item shows every system, so all are met equally often."
+        )
+    else:
+        _add_met(report, study, systems)
+
+
+def _add_met(report: Report, study: Study, systems: dict[int, str]) -> None:
+    met = count_meetings(study, list(systems))
+    if not met.by_system:
+        report.left_out.append("System by participant: nobody has answered yet.")
+        return
+    report.tables.append(
+        Table(
+            caption="How often a participant met each system",
+            head="System",
+            columns=["fewest", "median", "most"],
+            rows=[
+                Row(name=systems[pk], achieved=[one.fewest, round(one.median), one.most])
+                for pk, one in met.by_system.items()
+            ],
+            words=(
+                f"Largest difference between two systems: {met.in_a_person:,} for one participant"
+                + ("." if met.in_a_set is None else f", {met.in_a_set:,} within one set.")
+            ),
+        )
+    )
+    report.measures += [
+        Measure(name="Two systems, for one participant", planned=None, achieved=met.in_a_person),
+        Measure(name="Two systems, within one set", planned=None, achieved=met.in_a_set),
+    ]
