@@ -32,7 +32,8 @@ def more_than_k_count(study: Study) -> Iterable[str]:
 
 
 def answered_twice(study: Study) -> Iterable[str]:
-    pairs = _answers(study).values("participant__pseudonym", "item__key").annotate(n=Count("pk"))
+    answers = Annotation.objects.filter(participant__study=study).order_by()
+    pairs = answers.values("participant__pseudonym", "item__key").annotate(n=Count("pk"))
     for row in pairs.filter(n__gt=1).order_by("participant__pseudonym", "item__key").iterator():
         yield f"{row['participant__pseudonym']} answered item {row['item__key']} {row['n']} times"
 
@@ -95,12 +96,8 @@ def _count_outputs() -> QuerySet[Output]:
 
 def held_against_its_reports(study: Study) -> Iterable[str]:
     """An item is held exactly when two reports stand that nobody has looked at yet."""
-    standing = Annotation.objects.filter(
-        Q(item__released_at__isnull=True) | Q(submitted_at__gt=F("item__released_at")),
-        study=study,
-        outcome=_OUTCOME.REPORTED,
-        status=_STATUS.SURPLUS,
-    ).order_by()
+    is_new = Q(item__released_at__isnull=True) | Q(submitted_at__gt=F("item__released_at"))
+    standing = Annotation.objects.reports().filter(is_new, study=study).order_by()
     enough = standing.values("item").annotate(n=Count("pk")).filter(n__gte=REPORTS_TO_HOLD)
     ids = set(enough.values_list("item", flat=True))
     held = Item.objects.filter(study=study, held_at__isnull=False).order_by("pk")

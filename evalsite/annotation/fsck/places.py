@@ -29,7 +29,7 @@ def answer_in_a_place_not_done(study: Study) -> Iterable[str]:
 
 
 def place_with_several_answers(study: Study) -> Iterable[str]:
-    holding = Annotation.objects.filter(study=study, slot__isnull=False).order_by()
+    holding = Annotation.objects.filter(slot__item__study=study).order_by()
     several = holding.values("slot").annotate(n=Count("pk")).filter(n__gt=1).order_by("slot")
     for row in several.iterator():
         yield f"place {row['slot']} has {row['n']} answers"

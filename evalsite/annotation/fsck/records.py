@@ -75,7 +75,7 @@ def row_of_two_studies(study: Study | None) -> Iterable[str]:
         for field in _references(model):
             rows = model._default_manager.filter(**{f"{field}__isnull": False})
             if study is not None:
-                rows = rows.filter(study=study)
+                rows = rows.filter(Q(study=study) | Q(**{f"{field}__study": study}))
             wrong = rows.exclude(study_id=F(f"{field}__study_id")).order_by("pk")
             for pk in wrong.values_list("pk", flat=True).iterator():
                 yield f"{model._meta.verbose_name} {pk} and its {field.replace('_', ' ')}"
