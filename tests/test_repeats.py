@@ -17,7 +17,7 @@ from evalsite.annotation.sets import finish_set
 from evalsite.exchange.importing import undo_batch
 from evalsite.exchange.names import check_id
 from evalsite.protocol import get_protocol
-from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.models import Item, Study
 from tests.answering import make_live as make_live_of
 from tests.checks import do_sets, kinds_of, make_checked_reviews, make_repeated
 from tests.factories import answer_item, make_annotator, make_study, make_user
@@ -48,7 +48,7 @@ def test_without_a_cap_repeats_begin_once_a_person_has_been_dealt_24_items():
 
     sets = do_sets(make_annotator(study))
 
-    assert [len(repeats_in(one.item_ids)) for one in sets] == [0, 0, 3, 1]
+    assert [len(repeats_in(one.item_ids)) for one in sets] == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,18 @@ def test_distance_holds_across_sets():
 
 
 def test_share_is_of_main_items_rounded():
-    study = Study(repeat_percent=10, set_size=10)
+    study = Study(repeat_percent=10)
 
-    assert [count_repeats(study, Past(mains=mains), 0) for mains in (23, 24, 25, 34, 35)] == [
-        0, 2, 3, 3, 4,
-    ]  # fmt: skip
+    assert [count_repeats(study, Past(), new) for new in (23, 24, 25, 34, 35)] == [0, 2, 3, 3, 4]
     assert count_repeats(study, Past(mains=30, repeats=3), 10) == 1
     assert count_repeats(study, Past(mains=30, repeats=9), 10) == 0
+
+
+def test_a_set_makes_up_for_no_more_than_its_own_share():
+    study = Study(repeat_percent=15)
+
+    assert count_repeats(study, Past(mains=20), 10) == 2
+    assert count_repeats(study, Past(mains=100, repeats=2), 10) == 2
 
 
 def test_no_repeat_comes_between_the_responses_to_one_review():

@@ -27,7 +27,7 @@ def entries(client, study: Study, **changes) -> dict[str, object]:
     for section in page.context["sections"]:
         for field in section.fields:
             value = field.value()
-            if field.field.disabled or value in (None, "", False):
+            if field.field.disabled or value in (None, "") or value is False:
                 continue
             values[field.html_name] = "on" if value is True else value
     values["revision"] = page.context["form"]["revision"].value()
@@ -163,6 +163,11 @@ def test_saving_without_a_change_changes_nothing(staff_client):
         ("minutes_per_set", "0", "Enter 1 or more."),
         ("k", "-1", "Enter 1 or more."),
         ("lease_minutes", "4", "Enter 5 or more."),
+        ("check_every", "1", "Enter 2 or more."),
+        ("repeat_percent", "51", "Enter 50 or less."),
+        ("repeat_percent", "-1", "Enter 0 or more."),
+        ("repeat_distance", "7", "Enter 8 or more."),
+        ("max_items", "0", "Enter 1 or more."),
         ("contact_email", "jane", "valid email"),
         ("closes_at", "2020-01-01T10:00", "in the future"),
         ("groups", "sideways", "sideways"),

@@ -42,6 +42,10 @@ def test_participants_and_researchers_are_told_the_same_time(db):
 )
 def test_a_part_of_a_minute_counts_as_a_minute(each, size, minutes):
     config = SimpleNamespace(minutes_per_item=each)
-    study = SimpleNamespace(minutes_per_set=None, set_size=size, config=config)
+    # a row of the model looks its protocol up by name
+    study = SimpleNamespace(
+        minutes_per_set=None, set_size=size, config=config,
+        check_every=None, repeat_percent=0, max_sets=None, max_items=None,
+    )  # fmt: skip
 
     assert minutes_per_set(study) == minutes

@@ -19,6 +19,7 @@ from evalsite.annotation.repeats import (
 )
 from evalsite.lib.seeds import derive_number, make_random
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.controls import checks_in
 from evalsite.studies.models import Item, Study
 
 CHECKS = (Item.Kind.GOLD, Item.Kind.ATTENTION)
@@ -35,7 +36,7 @@ def deal_in_controls(
     past = list(ItemSet.objects.filter(participant=me))
     units = _in_units(dealt, items, study)
     if study.check_every:
-        count = len(dealt) // study.check_every
+        count = checks_in(study, len(dealt))
         checks = pick_checks(me, study, count, past=past, items=items)
         units = put_checks(units, checks, study.check_every, draw)
     if study.repeat_percent:

@@ -36,6 +36,7 @@ from evalsite.participants.access import address, page_context, participant_page
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import has_agreed
 from evalsite.studies.bonus import say_bonus
+from evalsite.studies.controls import items_per_set
 from evalsite.studies.models import Item
 
 logger = logging.getLogger(__name__)
@@ -204,7 +205,7 @@ def _minutes_left(me: Participant, seconds: list[float], total: int) -> int:
     """From this person's own median when there are two answers, else from the protocol's guess."""
     study = me.study
     guess = (
-        study.minutes_per_set / study.set_size
+        study.minutes_per_set / items_per_set(study)
         if study.minutes_per_set
         else study.config.minutes_per_item
     )

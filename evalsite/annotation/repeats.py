@@ -12,11 +12,10 @@ from random import Random
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.screens import load_screen
 from evalsite.participants.models import Participant
+from evalsite.studies.controls import FEWEST, has_room_for_repeats, most_items, repeats_in
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.services import item_keys
 
-# below so many items a person nobody is asked twice: each pair of answers would be a large part
-FEWEST = 24
 _LONGEST_KEY = 128
 _MOST_TOLD = 5
 
@@ -62,29 +61,25 @@ def count_repeats(study: Study, past: Past, new: int) -> int:
     """How many repeats a set with so many new items holds, so that the share is reached.
 
     None while a person can't be asked 24 items: where there is a cap, it must leave room for so
-    many, and the study must have them; where there is none, they must have been dealt.
+    many, and the study must have them; where there is none, they must have been dealt. Never more
+    than the share of the set itself, rounded up.
     """
     mains = past.mains + new
     if not study.repeat_percent or not _may_reach_enough(study, mains):
         return 0
-    return max(0, (mains * study.repeat_percent + 50) // 100 - past.repeats)
+    missing = (mains * study.repeat_percent + 50) // 100 - past.repeats
+    # no set makes up for all the sets before it: it would be long, and repeats easy to notice
+    return max(0, min(missing, repeats_in(study, new)))
 
 
 def _may_reach_enough(study: Study, mains: int) -> bool:
-    most = most_items(study)
-    if mains >= FEWEST or most is None:
+    if mains >= FEWEST or most_items(study) is None:
         return mains >= FEWEST
-    if most < FEWEST:
+    if not has_room_for_repeats(study):
         return False
     unit = "group" if study.groups == Study.Groups.ONCE else "pk"
     items = Item.objects.main().filter(study=study).order_by()
     return items.values(unit).distinct()[:FEWEST].count() == FEWEST
-
-
-def most_items(study: Study) -> int | None:
-    """How many main items the caps leave to one person; None: there is no cap."""
-    caps = [study.max_sets and study.max_sets * study.set_size, study.max_items]
-    return min((cap for cap in caps if cap is not None), default=None)
 
 
 def place_repeats(

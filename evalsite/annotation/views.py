@@ -38,6 +38,7 @@ from evalsite.participants.services import (
 )
 from evalsite.participants.views import shut_sentence
 from evalsite.studies.bonus import say_cap, say_due, say_open
+from evalsite.studies.controls import items_per_set
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import shown_content
 
@@ -110,7 +111,7 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     if step.name != "participant-start":
         return go_to(request, step)
     context = page_context(request, me) | {
-        "set_size": me.study.set_size,
+        "set_size": items_per_set(me.study),
         "cap": say_cap(me.study),
     }
     return render(request, "annotation/start.html", context)

@@ -28,6 +28,7 @@ from evalsite.participants.services import (
     record_entry,
 )
 from evalsite.studies.bonus import say_cap
+from evalsite.studies.controls import items_per_set
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import TRIES, plan_qualification
 from evalsite.studies.summaries import count_of, format_money, hourly_pay, minutes_per_set
@@ -92,7 +93,7 @@ def study_facts(study: Study) -> list[tuple[str, str, str]]:
         facts.append(("Pay", told, f"{format_money(hourly, study.currency)} an hour"))
     return [
         *facts,
-        (study.config.item_names, f"up to {study.set_size}", "in one set"),
+        (study.config.item_names, f"up to {items_per_set(study)}", "in one set"),
         ("Works on a phone", "yes", ""),
     ]
 

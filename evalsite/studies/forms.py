@@ -12,6 +12,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from evalsite.lib.clock import now
 from evalsite.protocol import ProtocolConfig, installed_protocols
 from evalsite.studies.changes import DESIGN, name_new_version
+from evalsite.studies.controls import FEWEST
 from evalsite.studies.models import Study
 
 _MINUTES = "%Y-%m-%dT%H:%M"
@@ -133,9 +134,10 @@ class SettingsForm(forms.ModelForm):
         fields = (
             "title", "organisation", "contact_name", "contact_email", "headline", "summary",
             "language", "consent", "instructions",
-            "k", "set_size", "max_sets", "has_bonus", "bonus", "groups", "item_order",
-            "lease_minutes", "expected_participants", "is_practice_on", "is_qualification_on",
-            "pass_mark", "is_eligibility_on", "is_aided",
+            "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups", "item_order",
+            "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
+            "expected_participants", "is_practice_on", "is_qualification_on", "pass_mark",
+            "is_eligibility_on", "is_aided",
             "minutes_per_set", "pay_per_set", "currency", "completion_code", "completion_url",
             "closes_at",
         )  # fmt: skip
@@ -143,6 +145,10 @@ class SettingsForm(forms.ModelForm):
             "consent": "Consent text",
             "k": "Answers per item",
             "max_sets": "Most sets per participant",
+            "max_items": "Most items per participant",
+            "check_every": "A check after every … items",
+            "repeat_percent": "Hidden repeats in percent",
+            "repeat_distance": "Least distance of a repeat",
             "has_bonus": "Bonus for all sets",
             "bonus": "Amount of the bonus",
             "groups": "Items of a group",
@@ -167,8 +173,22 @@ class SettingsForm(forms.ModelForm):
             ),
             "instructions": "Markdown. Leave empty for the protocol's own instructions.",
             "k": "How many different people answer each item.",
-            "set_size": "How many items a person gets at one go.",
+            "set_size": "How many items a person gets at one go. Checks and repeats come on top.",
             "max_sets": "Leave empty for no limit.",
+            "max_items": (
+                "Leave empty for no limit. Checks and repeats come on top, and are not counted."
+            ),
+            "check_every": (
+                "A gold or attention item of your batches comes after every so many items of a "
+                "set, at places that nobody can foresee. Checks never count in results. Leave "
+                "empty for none."
+            ),
+            "repeat_percent": (
+                "So many of a person’s items are shown to them a second time, with the outputs in "
+                "another order, to see how steady they are. 10 is usual, 0 is off. Off as well "
+                f"for who can’t get {FEWEST} items. Repeats never count in results."
+            ),
+            "repeat_distance": "How many items a repeat comes after its first showing, at least.",
             "has_bonus": (
                 "Who completes as many sets as they may earns a bonus. Participants are told "
                 "before they start; you pay it, and the People page says to whom it is due."
@@ -306,9 +326,10 @@ _SECTIONS = (
     )),
     ("options", "Protocol options", "", ()),
     ("work", "Work", "", (
-        "k", "set_size", "max_sets", "has_bonus", "bonus", "groups", "item_order",
-        "lease_minutes", "is_practice_on", "is_qualification_on", "pass_mark",
-        "is_eligibility_on", "is_aided", "expected_participants",
+        "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups", "item_order",
+        "check_every", "repeat_percent", "repeat_distance", "lease_minutes", "is_practice_on",
+        "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+        "expected_participants",
     )),
     ("pay", "Time and pay", "", (
         "minutes_per_set", "pay_per_set", "currency", "completion_code", "completion_url",

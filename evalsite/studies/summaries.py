@@ -8,6 +8,7 @@ from math import ceil
 from django.utils.formats import date_format
 
 from evalsite.protocol import installed_protocols
+from evalsite.studies.controls import checks_in, items_per_set, repeats_in
 from evalsite.studies.models import Item, Study
 
 _SIGNS = {"GBP": "£", "EUR": "€", "USD": "$"}
@@ -71,7 +72,7 @@ class Estimate:
 
 def minutes_per_set(study: Study) -> int:
     """How long a set takes, in whole minutes: as the study says, or as its protocol expects."""
-    return study.minutes_per_set or _expected_minutes(study, study.set_size)
+    return study.minutes_per_set or _expected_minutes(study, items_per_set(study))
 
 
 def _expected_minutes(study: Study, items: int) -> int:
@@ -97,7 +98,7 @@ def estimate_work(study: Study, items: int) -> Estimate:
     sets = count_sets(study, items)
     pay = study.pay_per_set
     # a set holds no more items than there are
-    minutes = study.minutes_per_set or _expected_minutes(study, min(items, study.set_size))
+    minutes = study.minutes_per_set or _expected_minutes(study, items_per_set(study, items))
     return Estimate(
         items=items,
         answers=answers,
@@ -118,7 +119,20 @@ def describe_work(study: Study, items: int) -> str:
         f"{count_of(items, 'item')} × {study.k} = {count_of(sum_.answers, 'answer')} = "
         f"{count_of(sum_.sets, 'set')} ≈ {hours} {'hour' if hours == '1' else 'hours'}"
     )
-    if sum_.cost is None or sum_.hourly is None:
-        return line
-    cost = format_money(sum_.cost, study.currency)
-    return f"{line} ≈ {cost} at {format_money(sum_.hourly, study.currency)} an hour"
+    if sum_.cost is not None and sum_.hourly is not None:
+        cost = format_money(sum_.cost, study.currency)
+        line += f" ≈ {cost} at {format_money(sum_.hourly, study.currency)} an hour"
+    return line + _describe_set(study, items)
+
+
+def _describe_set(study: Study, items: int) -> str:
+    """What a set shows where that is more than its items: a sentence that follows the sum."""
+    mains = min(items, study.set_size)
+    checks, repeats = checks_in(study, mains), repeats_in(study, mains)
+    more = [count_of(checks, "check")] if checks else []
+    more += [count_of(repeats, "repeat")] if repeats else []
+    if not more:
+        return ""
+    return (
+        f". A set shows up to {items_per_set(study, items)} items: {list_of([str(mains), *more])}"
+    )
