@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from django.db.models import Count
 
 from evalsite.annotation import feasible
+from evalsite.annotation.controls import CHECKS
 from evalsite.annotation.feasible import (
     Offer,
     Workload,
@@ -15,6 +16,7 @@ from evalsite.annotation.feasible import (
 )
 from evalsite.lib.clock import now
 from evalsite.studies.changes import WITH_PLACEHOLDERS
+from evalsite.studies.controls import FEWEST, checks_in, most_items
 from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.starters import find_placeholders
@@ -53,6 +55,8 @@ def check_launch(study: Study) -> list[Check]:
         _check_options(study),
         _check_practice(study),
         _check_qualification(study),
+        _check_checks(study),
+        _check_repeats(study),
         _check_bonus(study),
         _check_closing_date(study),
         _check_completion_url(study),
@@ -123,6 +127,43 @@ def _check_qualification(study: Study) -> Check:
         )
     what = "answers to questions on the instructions" if plan.is_on_instructions else "points"
     return Check(label=f"The qualification is ready: {plan.needed} of {plan.asked} {what} pass")
+
+
+def _check_checks(study: Study) -> Check:
+    """Checks that are asked for are there; those that are there and not asked for, a remark."""
+    label = "Gold and attention items are ready, or there are none"
+    there = Item.objects.filter(study=study, kind__in=CHECKS).count()
+    if study.check_every is None:
+        remark = (
+            f"The batches hold {count_of(there, 'gold or attention item')}, but nobody gets one: "
+            "say in the settings after how many items a check comes."
+        )
+        return Check(label=label, remark=remark if there else "")
+    if not there:
+        problem = (
+            f"A check should come after every {study.check_every} items, but no batch has a gold "
+            "or attention item. Upload some, or leave that setting empty."
+        )
+        return Check(label=label, problem=problem)
+    wanted = (study.max_sets or 1) * checks_in(study, study.set_size)
+    remark = (
+        f"One person meets up to {count_of(wanted, 'check')}, but the batches hold {there}: the "
+        "last items then come without."
+    )
+    return Check(label=label, remark=remark if wanted > there else "")
+
+
+def _check_repeats(study: Study) -> Check:
+    """Repeats that are asked for can be dealt; otherwise a remark says that they stay off."""
+    label = "Hidden repeats can be dealt, or are off"
+    caps = most_items(study)
+    items = Item.objects.main().filter(study=study).count()
+    most = items if caps is None else min(items, caps)
+    remark = (
+        f"Nobody can get more than {count_of(most, 'item')}, and below {FEWEST} nothing is "
+        "repeated. Allow more sets or items per person, or set the repeats to 0."
+    )
+    return Check(label=label, remark=remark if study.repeat_percent and most < FEWEST else "")
 
 
 def _check_bonus(study: Study) -> Check:
