@@ -21,7 +21,7 @@ KIND = "launch"
 @transaction.atomic
 def launch_study(*, study: Study, by: Any) -> Job:
     """The texts stand as version 1, and a job makes the slots; it opens the study at its end."""
-    _insist_on_owner(study, by)
+    insist_on_owner(study, by)
     study = Study.objects.select_for_update().get(pk=study.pk)
     if study.is_launched:
         raise ValidationError("This study has been launched already.")
@@ -39,7 +39,7 @@ def launch_study(*, study: Study, by: Any) -> Job:
 
 def restart_launch(*, study: Study, by: Any) -> Job:
     """A launch that stopped in the middle goes on from where it was."""
-    _insist_on_owner(study, by)
+    insist_on_owner(study, by)
     job = newest_launch(study)
     if job is None or study.is_launched:
         raise ValidationError("There is no launch to start again.")
@@ -92,7 +92,7 @@ def close_study(*, study: Study, by: Any) -> None:
 
 def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None:
     """The study is in another state, if it was in one that leads there."""
-    _insist_on_owner(study, by)
+    insist_on_owner(study, by)
     if not Study.objects.filter(pk=study.pk, state__in=of).update(state=to):
         raise ValidationError(
             "The study is in another state by now. Look at it again before you decide."
@@ -100,7 +100,8 @@ def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None
     AuditEntry.objects.record(action, by=by, study_id=study.pk)
 
 
-def _insist_on_owner(study: Study, by: Any) -> None:
+def insist_on_owner(study: Study, by: Any) -> None:
+    """PermissionDenied for anybody but an owner of the study and a superuser."""
     owns = Membership.objects.filter(study=study, user=by, role=Membership.Role.OWNER)
     if not by.is_superuser and not owns.exists():
         raise PermissionDenied("Only an owner of the study may do this.")

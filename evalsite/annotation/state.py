@@ -31,13 +31,15 @@ class Shown:
     version_id: int | None
     is_aided: bool
     shown_at: datetime
+    # the slot's own: a slot may be taken away while its item is on somebody's page
+    arrangement: int = 0
 
     def sign(self) -> str:
         at = int(self.shown_at.timestamp() * 1000)
         return signing.dumps(
             [
                 self.participant_id,
-                *_mask(self.participant_id, at, self.item_id, self.slot_id or 0),
+                *_mask(self.participant_id, at, self.item_id, self.slot_id or 0, self.arrangement),
                 self.set_id.hex if self.set_id else None,
                 self.set_number,
                 self.place,
@@ -57,7 +59,8 @@ def read_shown(text: Any) -> Shown | None:
     except signing.BadSignature:
         return None
     participant, *masked, set_hex, number, place, total, version, aided, at = parts
-    item, slot = _mask(participant, at, *masked)
+    # a page of an earlier release tells no arrangement
+    item, slot, arrangement = [*_mask(participant, at, *masked), 0][:3]
     return Shown(
         participant_id=participant,
         item_id=item,
@@ -70,6 +73,7 @@ def read_shown(text: Any) -> Shown | None:
         is_aided=bool(aided),
         # never later than now, whatever clock signed it
         shown_at=min(datetime.fromtimestamp(at / 1000, UTC), now()),
+        arrangement=arrangement,
     )
 
 

@@ -26,6 +26,9 @@ SHOWN = (
 CONTACT = ("contact_name", "contact_email")
 WITH_PLACEHOLDERS = ("title", "headline", "summary", "consent", "instructions")
 
+# the log's word for another number of answers per item while the study runs
+CHANGED_K = "answers per item changed"
+
 
 def name_new_version(version: StudyVersion) -> str:
     """What the box says that makes changed texts the next version."""
@@ -48,7 +51,7 @@ def change_settings(
     """The study has these settings, and once launched a version that shows them."""
     current = Study.objects.select_for_update().get(pk=study.pk)
     if current.revision != revision:
-        raise ChangedMeanwhile(_say_who_changed(current))
+        raise ChangedMeanwhile(say_who_changed(current))
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if not changed:
         return current
@@ -83,9 +86,10 @@ def _refuse_after_launch(
             raise ValidationError(f"Replace {marks[0]} with your own words.")
 
 
-def _say_who_changed(study: Study) -> str:
+def say_who_changed(study: Study) -> str:
+    """Who changed the study last, and what to do about it."""
     entry = AuditEntry.objects.filter(
-        study_id=study.pk, action__in=["settings changed", "launch started"]
+        study_id=study.pk, action__in=["settings changed", "launch started", CHANGED_K]
     ).first()
     who = "Somebody" if entry is None else entry.actor_name or "Somebody"
     when = "" if entry is None else f" at {format_moment(entry.created_at)}"
