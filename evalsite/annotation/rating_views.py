@@ -162,6 +162,7 @@ def as_shown(
         version_id=me.study.version_id,
         is_aided=screen.content["settings"]["is_aided"],
         shown_at=now(),
+        arrangement=screen.slot.arrangement if screen.slot else 0,
     )
 
 
@@ -228,8 +229,18 @@ def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
         return shown, _load_without_slot(me, shown)
     slot = only(Slot.objects.select_related("item").filter(pk=shown.slot_id, item_id=shown.item_id))
     if slot is None:
-        raise Http404("This item is gone.")
+        return shown, _load_after_its_slot(me, shown)
     return shown, load_screen(me, slot.item, slot)
+
+
+def _load_after_its_slot(me: Participant, shown: Shown) -> Screen:
+    """The screen as it was shown, though the study asks for fewer answers since."""
+    item = only(Item.objects.filter(pk=shown.item_id, study=me.study))
+    if item is None:
+        raise Http404("This item is gone.")
+    screen = load_screen(me, item, Slot(arrangement=shown.arrangement))
+    screen.slot = None
+    return screen
 
 
 def _load_without_slot(me: Participant, shown: Shown) -> Screen:
