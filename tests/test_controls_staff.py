@@ -1,14 +1,23 @@
 """Checks and repeats as researchers meet them: settings, checklist, upload, files, people."""
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.annotation.checklist import check_launch
-from evalsite.studies.models import Study
+from evalsite.annotation.values import Value
+from evalsite.participants.models import Participant
+from evalsite.protocol import get_protocol
+from evalsite.quality.checks import count_checks
+from evalsite.results.progress import items_by_progress, progress_by_system, progress_of
+from evalsite.studies.agreement import agrees_with_gold
+from evalsite.studies.models import Item, Study
 from evalsite.studies.summaries import describe_work
-from tests.checks import add_checks, make_checked, make_repeated
-from tests.factories import make_annotator, make_study, mint_link
+from tests.checks import add_checks, do_sets, make_checked, make_repeated
+from tests.exports import export, read
+from tests.factories import answer_item, make_annotator, make_study, mint_link
 
 pytestmark = pytest.mark.django_db
 
@@ -113,3 +122,141 @@ def test_checks_and_repeats_are_set_with_the_work_and_fixed_at_launch(staff_clie
         form = page.context["form"]
         for name in ("check_every", "repeat_percent", "repeat_distance", "max_items"):
             assert form.fields[name].disabled is is_locked
+
+
+# --- what came of them --------------------------------------------------------------------
+
+
+def answer_gold(me: Participant, scores: tuple[int, ...], **said: str) -> None:
+    """A gold item that this person has not answered yet is answered with these scores."""
+    item = Item.objects.filter(kind="gold").exclude(annotations__participant=me).first()
+    values = tuple(
+        Value(criterion="informativeness", output_id=output.pk, value=score, typed=str(score))
+        for output, score in zip(item.outputs.all(), scores, strict=False)
+    )
+    answer_item(me, item, values=values, **said)
+
+
+def make_answered() -> tuple[Study, Participant]:
+    """Somebody whose answers to three gold items agree with it once, fail once, are none once."""
+    study = make_checked(items=10, checks=3)
+    me = make_annotator(study)
+    answer_item(me, study.items.main().first())
+    answer_gold(me, (50, 60, 70))
+    answer_gold(me, (60, 60, 70))
+    answer_gold(me, (), outcome="ignored")
+    return study, me
+
+
+def test_file_of_annotations_says_whether_an_answer_agrees_with_gold():
+    study, _ = make_answered()
+
+    rows = read(export(study, "annotations"))
+
+    assert [(row["kind"], row["status"], row["gold_agrees"]) for row in rows] == [
+        ("main", "counted", ""),
+        ("gold", "control", "yes"),
+        ("gold", "control", "no"),
+        ("gold", "control", ""),
+    ]
+
+
+def test_files_name_what_a_repeat_repeats_and_whose_output_it_shows():
+    study = make_repeated(items=30)
+    do_sets(make_annotator(study))
+
+    annotations = read(export(study, "annotations"))
+    ratings = [row for row in read(export(study, "ratings")) if row["kind"] == "repeat"]
+
+    repeats = [row for row in annotations if row["kind"] == "repeat"]
+    assert len(repeats) == 3
+    assert {row["status"] for row in repeats} == {"control"}
+    keys = set(study.items.main().values_list("key", flat=True))
+    assert {row["repeat_of"] for row in repeats} <= keys
+    assert {row["system"] for row in ratings} == {"baseline", "neural", "template"}
+    assert sum(row["status"] == "counted" for row in annotations) == 30
+
+
+def test_people_page_tells_how_many_checks_agree(staff_client):
+    study, me = make_answered()
+
+    page = staff_client.get(reverse("admin:study-people", args=[study.pk]))
+
+    (person,) = page.context["people"]
+    assert person.participant == me
+    assert (person.checks.met, person.checks.asked, person.answers) == (1, 2, 1)
+    assert '<td data-label="Checks">1 of 2</td>' in page.text
+
+
+def test_people_page_of_a_study_without_checks_has_no_such_column(staff_client):
+    study = make_repeated(items=3)
+    make_annotator(study)
+
+    page = staff_client.get(reverse("admin:study-people", args=[study.pk])).text
+
+    assert "Checks" not in page
+
+
+def test_checks_of_many_people_take_the_queries_of_a_few(django_assert_num_queries):
+    study, me = make_answered()
+    with CaptureQueriesContext(connection) as few:
+        count_checks(study, [me.pk])
+    people = [me.pk]
+    for _ in range(5):
+        other = make_annotator(study)
+        people.append(other.pk)
+        answer_gold(other, (1, 2, 3))
+        answer_gold(other, (1, 2, 3))
+
+    with django_assert_num_queries(len(few)):
+        found = count_checks(study, people)
+
+    assert [one.met for one in found.values()] == [1, 2, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "gold", "entered", "agrees"),
+    [
+        ("pairwise", "alpha", {"first": 0}, True),
+        ("pairwise", "alpha", {"first": 1}, False),
+        ("pairwise", "tie", {"first": None}, True),
+        ("rrgen", "4..6", {"first": 0, "value": 5}, True),
+        ("rrgen", "4..6", {"first": 0, "value": 3}, False),
+        ("rrgen", "", {"first": 0, "value": 3}, None),
+    ],
+)
+def test_gold_of_each_scale_is_compared(name, gold, entered, agrees):
+    config = get_protocol(name)
+    criterion = config.criteria[0]
+    outputs = [(7, "alpha"), (9, "beta")][: config.outputs[0]]
+    place = entered["first"]
+    given = {(criterion.key, None if place is None else outputs[place][0]): entered.get("value", 1)}
+
+    assert agrees_with_gold(config, {criterion.key: gold}, outputs, given, None) is agrees
+
+
+def test_gold_without_an_answer_agrees_with_nothing():
+    config = get_protocol("rrgen")
+
+    assert agrees_with_gold(config, {config.criteria[0].key: "5"}, [(7, "a")], {}, None) is None
+
+
+def test_the_held_page_tells_of_a_check_that_was_reported(staff_client):
+    study = make_checked(items=10, checks=1)
+    gold = study.items.get(kind="gold")
+    for _ in range(2):
+        answer_item(make_annotator(study), gold, values=(), outcome="reported", reason="missing")
+
+    page = staff_client.get(reverse("admin:study-held", args=[study.pk])).text
+
+    assert "gold-01" in page
+
+
+def test_monitor_and_overview_count_main_items_only(staff_client):
+    study = make_checked(items=10, k=1)
+    do_sets(make_annotator(study))
+
+    assert progress_of([study])[study.pk].done == 10 == progress_of([study])[study.pk].target
+    assert items_by_progress(study).count() == 10
+    assert sum(row["target"] for row in progress_by_system(study)) == 30
+    assert staff_client.get(reverse("admin:study-monitor", args=[study.pk])).status_code == 200

@@ -250,7 +250,7 @@ def test_groups_clusters_and_kinds_are_taken_and_checked(check: Check) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gold", "attention"])
-def test_items_that_nothing_hands_out_yet_are_remarked_on(check: Check, kind: str) -> None:
+def test_it_is_said_how_checks_are_handed_out(check: Check, study: Any, kind: str) -> None:
     header = "item,kind,mr,system,output,gold_informativeness"
     rows = [f"m{n},{kind},x,{name},{name} text,1<2" for n in "12" for name in ("a1", "b1", "c1")]
 
@@ -258,10 +258,16 @@ def test_items_that_nothing_hands_out_yet_are_remarked_on(check: Check, kind: st
     handed_out = check("\n".join([header, *rows]).replace(f",{kind},", ",practice,"))
 
     (remark,) = waiting.remarks
-    assert remark.message == f"Items of kind {kind}, which are kept but not handed out yet"
+    assert remark.message == (
+        f"Items of kind {kind}, which nobody gets while the settings ask for no checks"
+    )
     assert (remark.count, remark.places[0]) == (2, "line 2 (record 1), kind")
     assert not waiting.faults
     assert not handed_out.remarks
+
+    study.check_every = 5
+    (remark,) = check("\n".join([header, *rows])).remarks
+    assert "come as checks, one after every 5 items of a set" in remark.message
 
 
 def test_mapping_of_the_researcher_wins_over_the_guess(check: Check) -> None:

@@ -30,7 +30,7 @@ _ITEM = (
         meaning="The uploaded file that the item came in.",
         type=ID,
         allowed="a UUID",
-        missing="the item came with the protocol, as practice items do",
+        missing="the item came with the protocol, as practice items do, or is a repeat",
     ),
     Column(
         name="item",
@@ -38,7 +38,8 @@ _ITEM = (
         type=ID,
         allowed="1 to 128 of A-Z a-z 0-9 . _ : / -",
         derived="row-0001 and on where the file had no ids; id/1, id/2 and on where one id had "
-        "several outputs that are shown one by one",
+        "several outputs that are shown one by one; a repeat has the id of its item and in "
+        "brackets the order of the outputs, as in “id (repeat 2-1)”",
     ),
     Column(
         name="group",
@@ -330,6 +331,14 @@ ANNOTATIONS = (
         meaning="How many rows of ratings.csv belong to this annotation.",
         type=WHOLE,
         allowed="0 and more",
+    ),
+    Column(
+        name="gold_agrees",
+        meaning="Whether all that the gold of a practice, gold or attention item asks is met.",
+        type=YES_NO,
+        allowed="yes, no",
+        missing="an item of another kind, a gold that asks nothing, or not rated",
+        derived="as practice tells it to participants",
     ),
     *_CIRCUMSTANCES,
     *EXCLUDED,

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from evalsite.exchange.faults import Fault, name_place
-from evalsite.exchange.making import WAITING, DraftItem, DraftOutput, ItemMaker
+from evalsite.exchange.making import CHECKS, DraftItem, DraftOutput, ItemMaker
 from evalsite.exchange.mapping import Plan
 from evalsite.exchange.names import (
     Names,
@@ -33,6 +33,11 @@ class ItemChecker:
         self.config = study.config
         self.header = header
         self.plan = plan
+        self._checks = (
+            f"come as checks, one after every {study.check_every} items of a set, and never count"
+            if study.check_every
+            else "nobody gets while the settings ask for no checks"
+        )
         self.faults: list[Fault] = []
         self.remarks = Remarks()
         self.rows = 0
@@ -272,8 +277,8 @@ class ItemChecker:
             if any(systems.stand_in(text) for text in (*texts, *item.inputs.values())):
                 message = "Items whose texts name a system, which tells participants what they rate"
                 self.remarks.add(message, item.line, item.record)
-            if item.kind in WAITING:
-                message = f"Items of kind {item.kind}, which are kept but not handed out yet"
+            if item.kind in CHECKS:
+                message = f"Items of kind {item.kind}, which {self._checks}"
                 self.remarks.add(message, item.line, item.record, self._column("kind"))
         if self.is_single:
             self.remarks.extend(

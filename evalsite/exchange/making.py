@@ -14,8 +14,8 @@ from evalsite.protocol import ProtocolConfig
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item
 
-# their answers are known, but nothing hands them out so far
-WAITING = (Item.Kind.GOLD, Item.Kind.ATTENTION)
+# dealt between the others, if the study asks for that; without a right answer they tell nothing
+CHECKS = (Item.Kind.GOLD, Item.Kind.ATTENTION)
 
 Tell = Callable[[Fault], None]
 
@@ -215,7 +215,7 @@ class ItemMaker:
             except ValidationError as error:
                 message = " ".join(error.messages).removeprefix(f"{field_name}: ")
                 self._fault(message, first, field_name)
-        if kind in WAITING and not gold:
+        if kind in CHECKS and not gold:
             message = f"An item of kind {kind} needs a right answer in a gold column."
             self._fault(message, first, "kind")
         if why := first.shared.get("gold_why", ""):

@@ -24,7 +24,7 @@ def read_participants(
     earners = find_earners(study)
     excluded = find_exclusions(study)
     finished = _count_by_person(ItemSet.objects.filter(study=study, finished_at__isnull=False))
-    given = Annotation.objects.filter(study=study).exclude(item__kind=Item.Kind.PRACTICE)
+    given = Annotation.objects.filter(study=study, item__kind=Item.Kind.MAIN)
     answers = _count_by_person(given)
     people = Participant.objects.filter(study=study).order_by("id")
     if not with_pilot:

@@ -69,10 +69,10 @@ PARTICIPANTS = (
     ),
     Column(
         name="answers",
-        meaning="How many items the participant answered, practice left out.",
+        meaning="How many items the participant answered: practice, checks and repeats left out.",
         type=WHOLE,
         allowed="0 and more",
-        derived="rows of annotations.csv with this participant, but for kind practice",
+        derived="rows of annotations.csv with this participant and kind main",
     ),
     Column(
         name="bonus",

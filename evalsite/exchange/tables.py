@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import islice
 from math import log
 from typing import Any
@@ -17,9 +18,11 @@ from django.db.models import Count
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
 from evalsite.protocol import Criterion, Magnitude, Preference
 from evalsite.quality.models import Exclusion
+from evalsite.studies.agreement import agrees_with_gold
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 PAGE = 1_000
+_WITH_GOLD = (Item.Kind.PRACTICE, Item.Kind.GOLD, Item.Kind.ATTENTION)
 
 _FIELDS = (
     "id", "item_id", "participant_id", "participant__pseudonym", "participant__is_pilot",
@@ -103,8 +106,30 @@ class Tables:
                 "note": annotation.note,
                 "order_shown": " ".join(str(pk) for pk in shown),
                 "ratings": len(page.ratings.get(annotation.id, ())),
+                "gold_agrees": self._judge(annotation, page),
             }
             yield shared, [{}]
+
+    def _judge(self, annotation: Any, page: _Page) -> str | None:
+        """Whether the answer agrees with the gold of its item, where there is one."""
+        gold, ratings = self._gold.get(annotation.item_id), page.ratings.get(annotation.id)
+        if gold is None or not ratings:
+            return None
+        outputs = page.by_item[annotation.item_id]
+        named = [
+            (outputs[place].id, self._systems[outputs[place].system_id])
+            for place in sorted(outputs)
+        ]
+        given = {(one.criterion, one.output_id): one.value for one in ratings}
+        standard = self._find_standard(annotation)
+        agrees = agrees_with_gold(self.config, gold, named, given, standard)
+        return None if agrees is None else say(agrees)
+
+    @cached_property
+    def _gold(self) -> dict[int, dict[str, str]]:
+        """The gold of each item that is asked for it: few, beside those that are rated."""
+        asked = Item.objects.filter(study=self.study, kind__in=_WITH_GOLD).order_by()
+        return dict(asked.values_list("id", "gold"))
 
     def read_highlights(self) -> Iterator[tuple[Cells, list[Cells]]]:
         """Rows of highlights.csv: by annotation, then output as uploaded, then place in it."""

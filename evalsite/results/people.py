@@ -8,6 +8,7 @@ from django.db.models import Count, Q, QuerySet
 from evalsite.annotation.bonus import find_earners
 from evalsite.annotation.models import Annotation
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.quality.checks import ChecksMet, count_checks
 from evalsite.quality.scale_use import ReservedUse, count_reserved
 from evalsite.studies.models import Item, Study
 
@@ -24,6 +25,7 @@ class Person:
     finished: list[tuple[ItemSet, str]]  # with the code that was shown for it
     has_bonus: bool = False  # whether the bonus is due
     reserved: ReservedUse | None = None  # where the protocol reserves points of a scale
+    checks: ChecksMet | None = None  # where the study deals checks
 
 
 def clean_search(text: str) -> str:
@@ -60,6 +62,7 @@ def describe_people(study: Study, participants: list[Participant]) -> list[Perso
     answers = dict(_answers(study, ids))
     earners = find_earners(study, ids)
     reserved = count_reserved(study, ids)
+    checks = count_checks(study, ids) if study.check_every else {}
     return [
         Person(
             participant=one,
@@ -72,16 +75,17 @@ def describe_people(study: Study, participants: list[Participant]) -> list[Perso
             ],
             has_bonus=one.pk in earners,
             reserved=reserved.get(one.pk),
+            checks=checks.get(one.pk),
         )
         for one in participants
     ]
 
 
 def _answers(study: Study, ids: list[int]) -> Any:
-    # practice is no answer: it is there to be learned from
+    # practice is there to be learned from, and controls tell of people, not of systems
     given = Annotation.objects.filter(study=study, participant__in=ids)
     return (
-        given.exclude(item__kind=Item.Kind.PRACTICE)
+        given.filter(item__kind=Item.Kind.MAIN)
         .order_by()
         .values_list("participant")
         .annotate(given=Count("pk"))
