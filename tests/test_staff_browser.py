@@ -17,8 +17,15 @@ DRAFT = (
     "study-launch",
     "study-monitor",
     "study-people",
+    "study-design",
 )
-LIVE = ("study-overview", "study-settings", "study-sharing", "study-close-confirm")
+LIVE = (
+    "study-overview",
+    "study-settings",
+    "study-sharing",
+    "study-close-confirm",
+    "study-design",
+)
 
 
 def sign_in(page, live_server, user: User) -> None:

@@ -16,6 +16,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from evalsite.annotation.display import order_of
+from evalsite.annotation.layers import place_in_group
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.seeds import count_orders
 from evalsite.studies.models import Item, Output, Study
@@ -182,10 +183,37 @@ def count_meetings(study: Study, systems: Sequence[int]) -> Meetings:
 # --- places in a group ---------------------------------------------------------------------------
 
 
-def count_group_places(study: Study) -> Places:
+def find_group_sizes(study: Study) -> list[int]:
+    """How many items the groups of this study hold, the fewest first."""
+    return sorted(_group_counts(study).values_list("size", flat=True).distinct())
+
+
+def _group_counts(study: Study) -> QuerySet[Any]:
+    items = Item.objects.main().filter(study=study).order_by()
+    return items.values("group").annotate(size=Count("pk"))
+
+
+def _groups_of_size(rows: QuerySet[Any], study: Study, size: int) -> QuerySet[Any]:
+    return rows.filter(item__group__in=_group_counts(study).filter(size=size).values("group"))
+
+
+def plan_group_places(study: Study, size: int) -> Places:
+    """How often each system stands in which place of its group of this size, over all slots."""
+    slots = _groups_of_size(Slot.objects.filter(study=study), study, size).order_by()
+    rows = slots.values_list("arrangement", "item__outputs__system").annotate(n=Count("pk"))
+    found: Places = Counter()
+    for arrangement, system, n in rows.iterator():
+        found[system, place_in_group(1, arrangement) + 1] += n
+    return found
+
+
+def count_group_places(study: Study, size: int) -> Places:
     """How often each system was met in which place of its group, over the answers that count."""
+    given = Annotation.objects.filter(
+        study=study, item__kind=Item.Kind.MAIN, item_set__isnull=False
+    )
     answers = (
-        Annotation.objects.filter(study=study, item__kind=Item.Kind.MAIN, item_set__isnull=False)
+        _groups_of_size(given, study, size)
         .order_by("item_set", "place")
         .values_list("item_set", "item__group", "status", "item__outputs__system")
     )

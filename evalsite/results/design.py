@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evalsite.annotation.models import Slot
+from evalsite.annotation.slots import count_strays
 from evalsite.results.balance import (
     Places,
     count_group_places,
@@ -12,7 +13,9 @@ from evalsite.results.balance import (
     count_places,
     difference_of,
     difference_over_places,
+    find_group_sizes,
     find_sizes,
+    plan_group_places,
     plan_places,
     row_of,
     spread_over_people,
@@ -21,6 +24,8 @@ from evalsite.studies.models import Item, Study, System
 from evalsite.studies.summaries import count_of, format_moment, list_of, name_of_protocol
 
 _SIDES = ("left", "right")
+# groups of more sizes than this are not told apart: the largest are shown
+_MOST_SIZES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,16 +75,21 @@ class Report:
         return asdict(self)
 
 
-def report_design(study: Study) -> Report:
-    """The design with its balance; before there are places, only what was chosen."""
-    has_places = Slot.objects.filter(study=study).exists()
+def report_design(study: Study, *, most_replayed: int | None = None) -> Report:
+    """The design with its balance; before there are places, only what was chosen.
+
+    The plan is made again from the seed, to compare, unless there are more places than this.
+    """
+    places = Slot.objects.filter(study=study).count()
     report = Report(
         study=str(study.pk),
         title=study.title,
         facts=describe_design(study),
-        has_places=has_places,
+        has_places=places > 0,
     )
-    if has_places:
+    if places:
+        if most_replayed is None or places <= most_replayed:
+            report.replay = _say_replay(study)
         systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
         sizes = find_sizes(study)
         _add_items(report, study)
@@ -89,6 +99,17 @@ def report_design(study: Study) -> Report:
         _add_group_places(report, study, systems, sizes)
         _add_meetings(report, study, systems, sizes)
     return report
+
+
+def _say_replay(study: Study) -> str:
+    strays = count_strays(study)
+    if not strays:
+        return "The places are exactly those that the seed gives."
+    return (
+        f"{count_of(strays, 'place stands', 'places stand')} otherwise than the seed gives "
+        f"{'it' if strays == 1 else 'them'}: made by an earlier version, or changed since. "
+        "manage.py fsck says whether anything is wrong."
+    )
 
 
 # --- what was chosen ----------------------------------------------------------------------------
@@ -184,7 +205,7 @@ def _add_items(report: Report, study: Study) -> None:
     report.answers = sum(number * items for number, items in achieved.items())
     report.tables.append(
         Table(
-            caption="Answers per item",
+            caption="Items by their answers",
             head="Answers",
             columns=[str(number) for number in numbers],
             rows=[
@@ -199,7 +220,7 @@ def _add_items(report: Report, study: Study) -> None:
     )
     report.measures.append(
         Measure(
-            name="Answers, between two items",
+            name="the answers of two items",
             planned=difference_of(planned),
             achieved=difference_of(achieved),
         )
@@ -220,15 +241,10 @@ def _add_people(report: Report, study: Study) -> None:
     report.tables.append(
         Table(
             caption="Answers per participant",
-            head="Answers",
+            head="Number",
             columns=["fewest", "median", "most"],
-            rows=[
-                Row(
-                    name=count_of(spread.of, "participant"),
-                    achieved=[spread.fewest, round(spread.median), spread.most],
-                )
-            ],
-            words="How much each gives is up to those who come; the cap is the only limit.",
+            rows=[Row(name="Answers", achieved=[spread.fewest, round(spread.median), spread.most])],
+            words=f"Of {count_of(spread.of, 'participant')}. How much each gives is not planned.",
         )
     )
 
@@ -251,12 +267,20 @@ def _add_places(
     _add_table(report, systems, planned, achieved.places, f"System by {what}{of}", list(sides))
     report.measures += [
         Measure(
-            name=f"One system, between two {'sides' if size == 2 else 'places'}{of}",
+            name=f"{_two(size)}, for one system{of}",
             planned=difference_over_places(planned, size),
             achieved=_if_any(report, difference_over_places(achieved.places, size)),
         ),
-        Measure(name=f"The same within one set{of}", planned=None, achieved=achieved.in_a_set),
+        Measure(
+            name=f"{_two(size)}, for one system in one set{of}",
+            planned=None,
+            achieved=achieved.in_a_set,
+        ),
     ]
+
+
+def _two(size: int) -> str:
+    return "the two sides" if size == 2 else "two places on the page"
 
 
 def _if_any(report: Report, difference: int) -> int | None:
@@ -266,18 +290,13 @@ def _if_any(report: Report, difference: int) -> int | None:
 def _add_table(
     report: Report,
     systems: dict[int, str],
-    planned: Places | None,
+    planned: Places,
     achieved: Places,
     caption: str,
     columns: list[str],
 ) -> None:
     size = len(columns)
-    shown = [pk for pk in systems if any(pk == system for system, _ in (planned or achieved))]
-    difference = difference_over_places(achieved, size)
-    words = f"Largest difference of one system: achieved {difference:,}."
-    if planned is not None:
-        even = difference_over_places(planned, size)
-        words = f"Largest difference of one system: planned {even:,}, achieved {difference:,}."
+    shown = {system for system, _ in {**planned, **achieved}}
     report.tables.append(
         Table(
             caption=caption,
@@ -286,12 +305,17 @@ def _add_table(
             rows=[
                 Row(
                     name=systems[pk],
-                    planned=None if planned is None else row_of(planned, pk, size),
+                    planned=row_of(planned, pk, size),
                     achieved=row_of(achieved, pk, size),
                 )
-                for pk in shown
+                for pk in systems
+                if pk in shown
             ],
-            words=words,
+            words=(
+                "Largest difference of one system: "
+                f"planned {difference_over_places(planned, size):,}, "
+                f"achieved {difference_over_places(achieved, size):,}."
+            ),
         )
     )
 
@@ -302,20 +326,20 @@ def _add_group_places(
     """System by place in the group, where groups stay together and an item shows one system."""
     if study.groups != Study.Groups.TOGETHER or sizes != [1]:
         return
-    achieved = count_group_places(study)
-    size = max((place for _, place in achieved), default=0)
-    if not size:
-        report.left_out.append("System by place in the group: nobody has answered yet.")
-        return
-    columns = [str(place) for place in range(1, size + 1)]
-    _add_table(report, systems, None, achieved, "System by place in the group", columns)
-    report.measures.append(
-        Measure(
-            name="One system, between two places in the group",
-            planned=None,
-            achieved=difference_over_places(achieved, size),
+    group_sizes = find_group_sizes(study)
+    for size in [size for size in group_sizes if size > 1][-_MOST_SIZES:]:
+        of = f", of groups of {size}" if len(group_sizes) > 1 else ""
+        planned, achieved = plan_group_places(study, size), count_group_places(study, size)
+        columns = [str(place) for place in range(1, size + 1)]
+        caption = f"System by place in the group{of}"
+        _add_table(report, systems, planned, achieved, caption, columns)
+        report.measures.append(
+            Measure(
+                name=f"two places in the group, for one system{of}",
+                planned=difference_over_places(planned, size),
+                achieved=_if_any(report, difference_over_places(achieved, size)),
+            )
         )
-    )
 
 
 def _add_meetings(report: Report, study: Study, systems: dict[int, str], sizes: list[int]) -> None:
@@ -346,11 +370,11 @@ def _add_met(report: Report, study: Study, systems: dict[int, str]) -> None:
             ],
             words=(
                 f"Largest difference between two systems: {met.in_a_person:,} for one participant"
-                + ("." if met.in_a_set is None else f", {met.in_a_set:,} within one set.")
+                + ("." if met.in_a_set is None else f", {met.in_a_set:,} in one set.")
             ),
         )
     )
     report.measures += [
-        Measure(name="Two systems, for one participant", planned=None, achieved=met.in_a_person),
-        Measure(name="Two systems, within one set", planned=None, achieved=met.in_a_set),
+        Measure(name="two systems, for one participant", planned=None, achieved=met.in_a_person),
+        Measure(name="two systems, in one set", planned=None, achieved=met.in_a_set),
     ]

@@ -9,7 +9,9 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from evalsite.annotation.checklist import check_people
+from evalsite.annotation.places_views import describe_places
 from evalsite.quality.scale_use import reserved_points
+from evalsite.quality.topping import find_shortage
 from evalsite.results.design import promise_design, report_design
 from evalsite.results.next_steps import next_steps
 from evalsite.results.people import clean_search, describe_people, find_people
@@ -22,11 +24,13 @@ from evalsite.results.progress import (
     progress_of,
 )
 from evalsite.studies.bonus import promises_bonus
-from evalsite.studies.models import Membership, Study
+from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.pages import StudyView, has_role, study_url
 from evalsite.studies.summaries import count_of, format_money
 
 PAGE = 50
+# the plan of a larger study is made again by the command, not by a page
+MOST_REPLAYED = 20_000
 
 
 @require_safe
@@ -77,12 +81,16 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
     progress = progress_of([study])[study.pk]
     activity = activity_of(study, progress)
     may_decide = activity.held and has_role(request, study, Membership.Role.EDITOR)
-    return TemplateResponse(
+    places = describe_places(study)
+    response = TemplateResponse(
         request,
         "results/monitor.html",
         {
             "progress": progress,
             "activity": activity,
+            "is_owner": has_role(request, study, Membership.Role.OWNER),
+            "shortage": find_shortage(study),
+            **places,
             "held_url": study_url("study-held", study) if may_decide else "",
             "systems": progress_by_system(study),
             "batches": batches,
@@ -90,18 +98,23 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
             "items": Paginator(items, PAGE).get_page(request.GET.get("page")),
         },
     )
+    if places and not places["has_stopped"]:
+        # works without scripts; the job runs on whether or not somebody watches
+        response["Refresh"] = "3"
+    return response
 
 
 @require_safe
 def show_design(request: HttpRequest, study: Study) -> HttpResponseBase:
     """How work is handed out, and how even that is; before the launch, how it will be."""
-    report = report_design(study)
+    report = report_design(study, most_replayed=MOST_REPLAYED)
     may_launch = has_role(request, study, Membership.Role.EDITOR)
     return TemplateResponse(
         request,
         "results/design.html",
         {
             "report": report,
+            "has_items": Item.objects.main().filter(study=study).exists(),
             "promises": [] if report.has_places else promise_design(study),
             "people": None if report.has_places else check_people(study),
             "launch_url": study_url("study-launch", study) if may_launch else "",

@@ -81,7 +81,7 @@ def write_table(table: Table) -> list[str]:
 
 
 def write_measures(measures: list[Measure]) -> list[str]:
-    rows = [["Largest difference", "planned", "achieved"]]
+    rows = [["Largest difference between", "planned", "achieved"]]
     rows += [[one.name, _say(one.planned), _say(one.achieved)] for one in measures]
     return align(rows, words=1)
 
