@@ -98,6 +98,16 @@ TEMPLATES = [
     }
 ]
 
+# Parts of pages that are the same for everybody, kept in each process (the tag `cache` uses these).
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "template_fragments": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "template-fragments",
+        "OPTIONS": {"MAX_ENTRIES": 5_000},
+    },
+}
+
 # --- database -------------------------------------------------------------------
 
 DATABASES = {

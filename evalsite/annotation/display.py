@@ -78,6 +78,11 @@ class QuestionView:
         return self.criterion.scale.kind
 
     @property
+    def fingerprint(self) -> int:
+        """The same number for the same words and points, in one process."""
+        return hash(self.criterion)
+
+    @property
     def points(self) -> tuple[Point, ...]:
         return getattr(self.criterion.scale, "points", ())
 
@@ -151,6 +156,11 @@ class ItemView:
     aids: tuple[str, ...] = ()
     group: GroupPlace = NO_GROUP
     ignore_note: str = ""
+
+    @property
+    def extra_key(self) -> str:
+        """One text for each content of `extra`, for parts of pages that are kept."""
+        return repr(self.extra)
 
     @property
     def group_letter(self) -> str:

@@ -12,10 +12,14 @@ from django.db.models import Exists, OuterRef, QuerySet
 from evalsite.annotation.controls import find_controls, lost_controls
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Study
 
 _REAP = 5
+_locked = Prepared(
+    lambda pk: Participant.objects.select_for_update(no_key=True).filter(pk=pk).order_by()
+)
 
 
 def lock_participant(participant: Participant) -> Participant:
@@ -23,7 +27,10 @@ def lock_participant(participant: Participant) -> Participant:
 
     no_key: rows that refer to this one may still be written by somebody else.
     """
-    return Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
+    locked = _locked.one(participant.pk)
+    if locked is None:
+        raise Participant.DoesNotExist
+    return locked
 
 
 def lease_end(study: Study) -> Any:

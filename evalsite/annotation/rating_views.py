@@ -31,6 +31,7 @@ from evalsite.annotation.services import (
 from evalsite.annotation.sets import group_place, kept_until, look_over
 from evalsite.annotation.state import Shown, read_shown
 from evalsite.lib.clock import now
+from evalsite.lib.prepared import Prepared
 from evalsite.lib.rows import only
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import ItemSet, Participant
@@ -43,6 +44,23 @@ logger = logging.getLogger(__name__)
 
 _LONGEST_MINUTES = 10
 
+_set_of = Prepared(
+    lambda participant, number: ItemSet.objects.filter(
+        participant=participant, number=number
+    ).order_by()
+)
+_draft_of = Prepared(
+    lambda participant, item: Draft.objects.filter(participant=participant, item=item)
+)
+_held_by = Prepared(
+    lambda participant, item: Slot.objects.select_related("item").filter(
+        participant=participant, item=item
+    )
+)
+_slot_shown = Prepared(
+    lambda slot, item: Slot.objects.select_related("item").filter(pk=slot, item=item)
+)
+
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -52,7 +70,7 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
         return _save(request, me)
     if not has_agreed(me):
         return redirect(address(request, "participant-home"))
-    item_set = only(ItemSet.objects.filter(participant=me, number=number))
+    item_set = _set_of.one(me.pk, number)
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
     if item_set.finished_at is not None:
@@ -123,7 +141,7 @@ def ignored_before(
 
 def _fill(me: Participant, item_id: int, *, is_answered: bool) -> tuple[Screen, dict[str, str]]:
     """The screen of an item, and what stands in its boxes: the newest of answer and draft."""
-    draft = only(Draft.objects.filter(participant=me, item_id=item_id))
+    draft = _draft_of.one(me.pk, item_id)
     if not is_answered:
         return _screen_of(me, item_id), dict(draft.values) if draft else {}
     annotation = (
@@ -138,11 +156,7 @@ def _fill(me: Participant, item_id: int, *, is_answered: bool) -> tuple[Screen, 
 
 
 def _screen_of(me: Participant, item_id: int) -> Screen:
-    slot = (
-        only(Slot.objects.select_related("item").filter(participant=me, item_id=item_id))
-        if not me.is_pilot
-        else None
-    )
+    slot = _held_by.one(me.pk, item_id) if not me.is_pilot else None
     item = slot.item if slot else Item.objects.get(pk=item_id)
     return load_screen(me, item, slot)
 
@@ -227,7 +241,7 @@ def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
         raise Http404("Nothing to save here.")
     if shown.slot_id is None:
         return shown, _load_without_slot(me, shown)
-    slot = only(Slot.objects.select_related("item").filter(pk=shown.slot_id, item_id=shown.item_id))
+    slot = _slot_shown.one(shown.slot_id, shown.item_id)
     if slot is None:
         return shown, _load_after_its_slot(me, shown)
     return shown, load_screen(me, slot.item, slot)

@@ -15,12 +15,15 @@ from evalsite.annotation.display import (
 )
 from evalsite.annotation.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.models import Annotation, Slot
+from evalsite.lib.prepared import Prepared
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion, Preference
 from evalsite.studies.gold import asked_criteria
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
+
+_outputs_of = Prepared(lambda item: Output.objects.filter(item=item).order_by("position"))
 
 
 @dataclass
@@ -82,7 +85,7 @@ def load_screen(me: Participant, item: Item, slot: Slot | None) -> Screen:
 
     Outputs of practice and of repeats stand in the order in which they are kept.
     """
-    outputs = list(Output.objects.filter(item=item).order_by("position"))
+    outputs = _outputs_of.all(item.pk)
     if item.kind in (Item.Kind.PRACTICE, Item.Kind.REPEAT):
         order = list(range(len(outputs)))
     else:

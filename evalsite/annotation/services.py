@@ -19,6 +19,7 @@ from evalsite.annotation.leases import (
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
 from evalsite.annotation.values import Passage, Value
 from evalsite.lib.clock import now
+from evalsite.lib.prepared import PreparedInsert, PreparedUpdate
 from evalsite.participants.models import Participant
 from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Item, Study
@@ -31,6 +32,18 @@ REPORTS_TO_HOLD = 2
 _TRIES = 3
 # a lease younger than this is not written again with every answer
 _RENEW_AFTER_SECONDS = 60
+
+
+_finish_mine = PreparedUpdate(
+    lambda slot, participant, item: Slot.objects.leased().filter(
+        pk=slot, participant=participant, item=item
+    ),
+    state=Slot.State.DONE,
+    lease_until=None,
+)
+
+_insert_annotation = PreparedInsert(Annotation)
+_insert_ratings = PreparedInsert(Rating)
 
 
 class Saved(Enum):
@@ -111,7 +124,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
         standing = find_standing(participant, submission.item)
         if standing is not None:
             return _settle(standing, participant, submission)
-    annotation = Annotation.objects.create(
+    annotation = Annotation(
         study_id=participant.study_id,
         item=submission.item,
         participant=participant,
@@ -132,6 +145,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
         active_ms=submission.active_ms,
         **_what_was_said(submission),
     )
+    _insert_annotation.run([annotation])
     _write_answers(annotation, submission)
     if submission.outcome == Annotation.Outcome.REPORTED:
         _after_report(participant, submission.item)
@@ -166,11 +180,13 @@ def _place(participant: Participant, submission: Submission) -> tuple[str, int |
 
 def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     """The slot that is done by this submission: the one I hold, else a free one of the item."""
-    mine = Slot.objects.leased().filter(participant=participant, item=submission.item)
-    if submission.slot_id and _finish(mine.filter(pk=submission.slot_id), participant):
+    if submission.slot_id and _finish_mine.run(
+        submission.slot_id, participant.pk, submission.item.pk
+    ):
         return submission.slot_id
     if Annotation.objects.filter(participant=participant, item=submission.item).exists():
         return None
+    mine = Slot.objects.leased().filter(participant=participant, item=submission.item)
     if _finish(mine, participant):
         return Slot.objects.done().get(participant=participant, item=submission.item).pk
     slot = free_slot_of(submission.item.pk)
@@ -185,16 +201,18 @@ def _finish(slots: Any, participant: Participant) -> bool:
 
 def _write_answers(annotation: Annotation, submission: Submission) -> None:
     """The ratings and highlights of the submission are those of the annotation."""
-    Rating.objects.bulk_create(
-        Rating(
-            study_id=annotation.study_id,
-            annotation=annotation,
-            criterion=value.criterion,
-            output_id=value.output_id,
-            value=value.value,
-            value_typed=value.typed,
-        )
-        for value in submission.values
+    _insert_ratings.run(
+        [
+            Rating(
+                study_id=annotation.study_id,
+                annotation=annotation,
+                criterion=value.criterion,
+                output_id=value.output_id,
+                value=value.value,
+                value_typed=value.typed,
+            )
+            for value in submission.values
+        ]
     )
     Highlight.objects.bulk_create(
         Highlight(

@@ -16,8 +16,20 @@ from evalsite.annotation.models import Annotation, Draft
 from evalsite.annotation.screens import Screen, answered_screen, entered_values
 from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.lib.clock import now
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant, make_completion_code
 from evalsite.studies.models import Item, Study
+
+_answers_to = Prepared(
+    lambda participant, *items: (
+        Item.objects.filter(pk__in=items)
+        .annotate(
+            mine=FilteredRelation("annotations", condition=Q(annotations__participant=participant))
+        )
+        .order_by()
+        .values_list("pk", "group", "kind", "mine__started_at", "mine__submitted_at")
+    )
+)
 
 
 def unanswered_places(item_set: ItemSet, answered: Collection[int] | None = None) -> list[int]:
@@ -48,12 +60,9 @@ def open_places(item_set: ItemSet) -> list[int]:
 
 def look_over(me: Participant, item_set: ItemSet) -> tuple[dict[int, float], dict[int, str]]:
     """How many seconds each answered item of the set took this person; the group of every item."""
-    mine = FilteredRelation("annotations", condition=Q(annotations__participant=me))
-    items = Item.objects.filter(pk__in=item_set.item_ids).annotate(mine=mine).order_by()
     times, groups = {}, {}
-    for pk, group, kind, started, submitted in items.values_list(
-        "pk", "group", "kind", "mine__started_at", "mine__submitted_at"
-    ):
+    rows = _answers_to.all(me.pk, *item_set.item_ids)
+    for pk, group, kind, started, submitted in rows:
         groups[pk] = _group_in_set(pk, group, kind)
         if submitted is not None:
             times[pk] = (submitted - started).total_seconds()

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +12,7 @@ from django.views import defaults
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
-from evalsite.lib.rows import only
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Origin, Participant, hash_token
 from evalsite.participants.services import Withdrawn
 from evalsite.studies.versions import shown_content
@@ -20,6 +20,14 @@ from evalsite.studies.versions import shown_content
 logger = logging.getLogger(__name__)
 
 ParticipantView = Callable[..., HttpResponse]
+# stands for the token in an address that is put together once; no token holds a full stop
+_ANYBODY = "any.body"
+
+_owner_of = Prepared(
+    lambda token_hash: (
+        Participant.objects.filter(links__token_hash=token_hash).select_related("study").order_by()
+    )
+)
 
 
 def unknown_link(request: HttpRequest) -> HttpResponse:
@@ -44,8 +52,7 @@ def participant_page(view: ParticipantView) -> ParticipantView:
     @never_cache
     @wraps(view)
     def wrapped(request: HttpRequest, token: str, **captured: Any) -> HttpResponse:
-        owner = Participant.objects.filter(links__token_hash=hash_token(token))
-        me = only(owner.select_related("study").order_by())
+        me = _owner_of.one(hash_token(token))
         if me is None:
             return unknown_link(request)
         request.token = token  # type: ignore[attr-defined]
@@ -67,7 +74,13 @@ def _is_farewell(request: HttpRequest) -> bool:
 
 def address(request: HttpRequest, name: str, *args: object) -> str:
     """The address of a page of the person who is asking."""
-    return reverse(name, args=[request.token, *args])  # type: ignore[attr-defined]
+    pattern = _address_of_anybody(name, *args)
+    return pattern.replace(_ANYBODY, request.token)  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=4096)
+def _address_of_anybody(name: str, *args: object) -> str:
+    return reverse(name, args=[_ANYBODY, *args])
 
 
 def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
