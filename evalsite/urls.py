@@ -9,6 +9,7 @@ from evalsite.annotation import (
     practice_views,
     qualification_views,
     rating_views,
+    report_views,
     views,
 )
 from evalsite.participants import views as entry_views
@@ -58,7 +59,7 @@ urlpatterns = [
     ),
     path(
         "p/<token>/sets/<int:number>/items/<int:place>/report/",
-        rating_views.report,
+        report_views.report,
         name="rating-report",
     ),
     path(

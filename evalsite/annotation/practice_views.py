@@ -11,9 +11,9 @@ from evalsite.annotation.explaining import explain_answers
 from evalsite.annotation.forms import RatingForm, read_circumstances
 from evalsite.annotation.journey import entry_step, next_practice
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.rating_views import as_shown
 from evalsite.annotation.screens import Screen, answered_screen, entered_values, load_screen
 from evalsite.annotation.services import Submission, submit_annotation
+from evalsite.annotation.showing import as_shown
 from evalsite.annotation.state import Shown, read_shown
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link

@@ -24,8 +24,8 @@ from evalsite.annotation.qualifying import (
     next_to_qualify,
     score_of,
 )
-from evalsite.annotation.rating_views import as_shown
 from evalsite.annotation.screens import Screen, entered_values, load_screen
+from evalsite.annotation.showing import as_shown
 from evalsite.annotation.state import read_shown
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link

@@ -1,4 +1,4 @@
-"""The rating page and what belongs to it: drafts and problem reports."""
+"""The rating page and its drafts."""
 
 import logging
 import re
@@ -11,15 +11,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.display import NO_GROUP, Progress
-from evalsite.annotation.forms import RatingForm, ReportForm, read_circumstances, read_entered
+from evalsite.annotation.forms import RatingForm, read_circumstances, read_entered
 from evalsite.annotation.ignoring import ignored_items, reason_of
 from evalsite.annotation.menu import asked_place, build_menu, place_after
-from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.models import Annotation
 from evalsite.annotation.screens import (
     Screen,
-    answered_screen,
-    entered_values,
-    load_screen,
 )
 from evalsite.annotation.services import (
     Saved,
@@ -29,7 +26,8 @@ from evalsite.annotation.services import (
     submit_annotation,
 )
 from evalsite.annotation.sets import group_place, kept_until, look_over
-from evalsite.annotation.state import Shown, read_shown
+from evalsite.annotation.showing import as_shown, circumstances, fill_screen, load_shown
+from evalsite.annotation.state import Shown
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
 from evalsite.lib.rows import only
@@ -38,7 +36,6 @@ from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import has_agreed
 from evalsite.studies.bonus import say_bonus
 from evalsite.studies.controls import items_per_set
-from evalsite.studies.models import Item
 
 logger = logging.getLogger(__name__)
 
@@ -48,17 +45,6 @@ _set_of = Prepared(
     lambda participant, number: ItemSet.objects.filter(
         participant=participant, number=number
     ).order_by()
-)
-_draft_of = Prepared(
-    lambda participant, item: Draft.objects.filter(participant=participant, item=item)
-)
-_held_by = Prepared(
-    lambda participant, item: Slot.objects.select_related("item").filter(
-        participant=participant, item=item
-    )
-)
-_slot_shown = Prepared(
-    lambda slot, item: Slot.objects.select_related("item").filter(pk=slot, item=item)
 )
 
 
@@ -84,7 +70,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
     times, groups = look_over(me, item_set)
     if item_id in item_set.lost_ids and item_id not in times:
         return redirect(address(request, "participant-home"))
-    screen, values = _fill(me, item_id, is_answered=item_id in times)
+    screen, values = fill_screen(me, item_id, is_answered=item_id in times)
     until = kept_until(me, screen, item_set, times)
     if item_id not in times and not me.is_pilot and (until is None or until < now()):
         lapsed = page_context(request, me) | {
@@ -137,47 +123,6 @@ def ignored_before(
         "reason": reason_of(me.study.config, ignored[item_id]),
         "undo_url": address(request, "ignore-undo", item_set.number, int(place)),
     }
-
-
-def _fill(me: Participant, item_id: int, *, is_answered: bool) -> tuple[Screen, dict[str, str]]:
-    """The screen of an item, and what stands in its boxes: the newest of answer and draft."""
-    draft = _draft_of.one(me.pk, item_id)
-    if not is_answered:
-        return _screen_of(me, item_id), dict(draft.values) if draft else {}
-    annotation = (
-        Annotation.objects.select_related("item")
-        .prefetch_related("ratings")
-        .get(participant=me, item_id=item_id)
-    )
-    screen = answered_screen(annotation, me.study)
-    if draft is not None and draft.updated_at > annotation.submitted_at:
-        return screen, dict(draft.values)
-    return screen, entered_values(screen, annotation)
-
-
-def _screen_of(me: Participant, item_id: int) -> Screen:
-    slot = _held_by.one(me.pk, item_id) if not me.is_pilot else None
-    item = slot.item if slot else Item.objects.get(pk=item_id)
-    return load_screen(me, item, slot)
-
-
-def as_shown(
-    me: Participant, screen: Screen, item_set: ItemSet | None = None, place: int = 0
-) -> Shown:
-    """This screen as it is shown to this person at this moment."""
-    return Shown(
-        participant_id=me.pk,
-        item_id=screen.item.pk,
-        slot_id=screen.slot.pk if screen.slot else None,
-        set_id=item_set.pk if item_set else None,
-        set_number=item_set.number if item_set else 0,
-        place=place,
-        total=len(item_set.item_ids) if item_set else 0,
-        version_id=me.study.version_id,
-        is_aided=screen.content["settings"]["is_aided"],
-        shown_at=now(),
-        arrangement=screen.slot.arrangement if screen.slot else 0,
-    )
 
 
 def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any]:
@@ -233,45 +178,6 @@ def _minutes_left(me: Participant, seconds: list[float], total: int) -> int:
 # --- saving ---------------------------------------------------------------------------
 
 
-def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
-    """What this signed text says was shown; Http404 unless it was shown to this very person."""
-    shown = read_shown(text)
-    if shown is None or shown.participant_id != me.pk:
-        logger.warning("refused a post whose state belongs to nobody or to somebody else")
-        raise Http404("Nothing to save here.")
-    if shown.slot_id is None:
-        return shown, _load_without_slot(me, shown)
-    slot = _slot_shown.one(shown.slot_id, shown.item_id)
-    if slot is None:
-        return shown, _load_after_its_slot(me, shown)
-    return shown, load_screen(me, slot.item, slot)
-
-
-def _load_after_its_slot(me: Participant, shown: Shown) -> Screen:
-    """The screen as it was shown, though the study asks for fewer answers since."""
-    item = only(Item.objects.filter(pk=shown.item_id, study=me.study))
-    if item is None:
-        raise Http404("This item is gone.")
-    screen = load_screen(me, item, Slot(arrangement=shown.arrangement))
-    screen.slot = None
-    return screen
-
-
-def _load_without_slot(me: Participant, shown: Shown) -> Screen:
-    """The screen of an answer that stood already, in the order of that answer, or of a pilot.
-
-    An answer that has been taken back since leaves its place, and so its order, to this person.
-    """
-    standing = Annotation.objects.select_related("item")
-    annotation = only(standing.filter(participant=me, item_id=shown.item_id))
-    if annotation is not None:
-        return answered_screen(annotation, me.study)
-    try:
-        return _screen_of(me, shown.item_id)
-    except Item.DoesNotExist:
-        raise Http404("This item is gone.") from None
-
-
 def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     try:
         shown, screen = load_shown(request.POST.get("state"), me)
@@ -295,7 +201,7 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     # with a fragment of its own: a browser would carry over that of an error link, and land the
     # next keystrokes in a box of the next item
     following = _place_address(request, shown, target) if target else None
-    following = following or _next_address(request, me, shown)
+    following = following or next_address(request, me, shown)
     return _go_on(request, f"{following}?was={saved.name.lower()}#main")
 
 
@@ -315,20 +221,6 @@ def _submission(request: HttpRequest, shown: Shown, screen: Screen, form: Rating
         **circumstances(shown, screen),
         **read_circumstances(request.POST),
     )
-
-
-def circumstances(shown: Shown, screen: Screen) -> dict[str, Any]:
-    """What was shown, where and since when: the same for a rating and a report."""
-    return {
-        "item": screen.item,
-        "slot_id": shown.slot_id,
-        "item_set_id": shown.set_id,
-        "place": shown.place,
-        "version_id": shown.version_id,
-        "order_shown": tuple(screen.order),
-        "is_aided": shown.is_aided,
-        "started_at": shown.shown_at,
-    }
 
 
 def _show_again(
@@ -360,7 +252,7 @@ def _place_address(request: HttpRequest, shown: Shown, place: int) -> str:
     return address(request, "rating-page", shown.set_number, place)
 
 
-def _next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
+def next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
     following = place_after(me, shown)
     if following is None:
         return address(request, "set-review", shown.set_number)
@@ -403,43 +295,3 @@ def _is_ignored_since(me: Participant, shown: Shown) -> bool:
         participant=me, item_id=shown.item_id, outcome=Annotation.Outcome.IGNORED
     )
     return ignored.filter(submitted_at__gt=shown.shown_at).exists()
-
-
-@participant_page
-@require_http_methods(["GET", "HEAD", "POST"])
-def report(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
-    """A problem with an item: the item goes to somebody else, and this person goes on."""
-    item_set = ItemSet.objects.filter(
-        participant=me, number=number, finished_at__isnull=True
-    ).first()
-    if item_set is None or not 1 <= place <= len(item_set.item_ids):
-        return unknown_link(request)
-    text = request.POST.get("state") or request.GET.get("state")
-    try:
-        shown, screen = load_shown(text, me) if text else load_place(me, item_set, place)
-    except Http404:
-        return unknown_link(request)
-    form = ReportForm(request.POST if request.method == "POST" else None)
-    if form.is_bound and form.is_valid():
-        said = {name: form.cleaned_data[name] for name in ("reason", "note")}
-        reported = Submission(
-            outcome=Annotation.Outcome.REPORTED, **circumstances(shown, screen), **said
-        )
-        submit_annotation(participant=me, submission=reported)
-        return redirect(f"{_next_address(request, me, shown)}#main")
-    context = page_context(request, me) | {
-        "reasons": ReportForm.REASONS,
-        "reason": request.POST.get("reason", ""),
-        "note": request.POST.get("note", "").replace("\x00", ""),
-        "errors": [(name, messages[0]) for name, messages in form.errors.items()],
-        **{f"{name}_error": messages[0] for name, messages in form.errors.items()},
-        "place": place,
-        "state": shown.sign(),
-        "back_url": address(request, "rating-page", number, place),
-    }
-    return render(request, "annotation/report.html", context, status=422 if form.errors else 200)
-
-
-def load_place(me: Participant, item_set: ItemSet, place: int) -> tuple[Shown, Screen]:
-    screen = _screen_of(me, item_set.item_ids[place - 1])
-    return as_shown(me, screen, item_set, place), screen

@@ -31,8 +31,8 @@ class Blank(models.Expression):
     def resolve_expression(self, *arguments: Any, **options: Any) -> "Blank":
         return self
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list["Blank"]]:
-        return "%s", [self]
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        return "%s", (self,)
 
 
 class Prepared(Generic[Row]):
@@ -87,7 +87,7 @@ class PreparedUpdate:
 
     def _prepare(self, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
         blanks = map(Blank, signature(self.build).parameters)
-        query = self.build(*blanks).query.chain(UpdateQuery)
+        query: Any = self.build(*blanks).query.chain(UpdateQuery)
         query.add_update_values(self.changes)
         return query.get_compiler(connection=connection).as_sql()
 
@@ -118,7 +118,7 @@ class PreparedInsert:
             row._state.adding, row._state.db = False, connection.alias
 
     def _sql(self, count: int, connection: BaseDatabaseWrapper) -> str:
-        name = connection.ops.quote_name
+        name: Any = connection.ops.quote_name
         kept = connection.__dict__.setdefault(_KEPT, {})
         if (self, count) not in kept:
             columns = ", ".join(name(field.column) for field in self.fields)
