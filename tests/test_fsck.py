@@ -87,6 +87,7 @@ def drop(model, *names: str) -> None:
         if connection.vendor == "sqlite":
             cursor.execute("PRAGMA ignore_check_constraints = ON")
             return
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         for name in names:
             cursor.execute(f'ALTER TABLE {model._meta.db_table} DROP CONSTRAINT "{name}"')
 
@@ -452,4 +453,5 @@ def test_checking_changes_nothing(world, django_assert_max_num_queries):
     with django_assert_max_num_queries(150) as asked:
         find_breaches(world.study)
 
-    assert {query["sql"].split()[0] for query in asked.captured_queries} == {"SELECT"}
+    # DECLARE: PostgreSQL's cursor for a long list
+    assert {query["sql"].split()[0] for query in asked.captured_queries} <= {"SELECT", "DECLARE"}

@@ -19,6 +19,7 @@ from django.utils import timezone
 from evalsite.exchange.models import Upload
 from evalsite.exchange.uploads import keep_upload
 from evalsite.studies.models import Batch, Item, Study
+from tests.factories import launch
 from tests.uploads import GOOD
 
 HOSTILE = "<script>alert(1)</script>{{7*7}}</iframe>"
@@ -324,11 +325,11 @@ def test_undo_asks_and_then_removes_the_batch(
     assert not Batch.objects.exists()
 
 
-def test_launched_study_offers_no_upload(
+def test_closed_study_offers_no_upload(
     staff_client: Client, make_study: Callable[..., Any]
 ) -> None:
-    study = make_study(items=1)
-    Study.objects.update(launched_at=timezone.now())
+    study = launch(make_study(items=1))
+    Study.objects.update(state="closed", closed_at=timezone.now())
 
     page = staff_client.get(address("batch-list", study)).content.decode()
 

@@ -9,6 +9,8 @@ from evalsite.studies.models import Item, Output, Study, StudyVersion
 
 # A top-up's number; those below are of the design, which has k of them for each item (k <= 1000).
 TOP_UP_FROM = 1000
+# the log's word for it; its entries hold how many there are
+TOP_UP_ACTION = "items topped up"
 
 
 class SlotQuerySet(models.QuerySet["Slot"]):

@@ -30,6 +30,7 @@ from evalsite.annotation.launch import (
     resume_study,
 )
 from evalsite.annotation.pilot import start_pilot
+from evalsite.annotation.places_views import places_views
 from evalsite.studies.changes import change_settings
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.pages import StudyView, has_role, study_url
@@ -201,6 +202,7 @@ def _see_other(address: str) -> HttpResponseRedirect:
 _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 
 study_views = [
+    *places_views,
     StudyView(
         path="pilot/", name="study-pilot", view=show_pilot, role=_EDITOR, tab="Pilot", order=40
     ),

@@ -132,13 +132,18 @@ def undo_batch(*, batch: Batch, by: Any) -> None:
         System.objects.filter(study=study, outputs__isnull=True).delete()
 
 
+def takes_items(study: Study) -> bool:
+    """Whether batches may be added: until the study is closed. Later ones wait to be opened."""
+    return not study.is_launched or study.state in (Study.State.LIVE, Study.State.PAUSED)
+
+
 def check_open_for_items(study: Study) -> None:
     """Raise ValidationError if this study takes no further items; inside a transaction."""
     # no_key: whoever adds a row that refers to the study, as each newcomer does, need not wait
     current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    if current.is_launched:
+    if not takes_items(current):
         raise ValidationError(
-            "This study is launched, so it takes no further items. Make a new study for them."
+            "This study is closed, so it takes no further items. Make a new study for them."
         )
     if Job.objects.filter(study_id=study.pk, kind="launch", state__in=_OPEN_JOB).exists():
         raise ValidationError("This study is being launched just now, so its items are fixed.")

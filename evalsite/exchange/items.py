@@ -31,6 +31,7 @@ class ItemChecker:
 
     def __init__(self, study: Study, header: list[str], plan: Plan) -> None:
         self.config = study.config
+        self.is_launched = study.is_launched
         self.header = header
         self.plan = plan
         self._checks = (
@@ -169,6 +170,12 @@ class ItemChecker:
         text = values.shared.get("kind", "")
         if text and text not in _KINDS:
             message = f"“{text[:40]}” is not a kind of item. Use {', '.join(_KINDS)}."
+            self._fault(message, values, self._column("kind"))
+        if text == Item.Kind.PRACTICE and self.is_launched:
+            message = (
+                "The study is launched, so its practice stays as it is. Leave this row out, or "
+                "give it another kind."
+            )
             self._fault(message, values, self._column("kind"))
 
     def _add_output(self, item: DraftItem, cells: OutputCells, values: RowValues) -> None:

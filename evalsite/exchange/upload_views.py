@@ -14,10 +14,16 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.pilot import pilot_answers
+from evalsite.annotation.places_views import describe_places
 from evalsite.exchange.checking import Checked, check_file
 from evalsite.exchange.exporting import guard_cell, write_rows
 from evalsite.exchange.forms import MappingForm, UploadForm
-from evalsite.exchange.importing import find_same_file, import_batch, undo_batch
+from evalsite.exchange.importing import (
+    find_same_file,
+    import_batch,
+    takes_items,
+    undo_batch,
+)
 from evalsite.exchange.listing import list_items, summarise_batches
 from evalsite.exchange.mapping import makes_pairs
 from evalsite.exchange.models import Upload
@@ -65,7 +71,9 @@ def _show_items(
         "batches": summarise_batches(study),
         "rows": Paginator(list_items(study), PAGE).get_page(request.GET.get("page")),
         "form": form,
-        "can_upload": not study.is_launched and has_role(request, study, Membership.Role.EDITOR),
+        "can_upload": takes_items(study) and has_role(request, study, Membership.Role.EDITOR),
+        "is_owner": has_role(request, study, Membership.Role.OWNER),
+        **describe_places(study),
         "columns": [column.name for column in study.config.inputs if column.is_required],
         "makes_pairs": makes_pairs(study.config),
         "optional_columns": [
@@ -109,7 +117,7 @@ def _describe(study: Study, upload: Upload, checked: Checked) -> dict[str, Any]:
         "upload": upload,
         "same": same,
         "checked": checked,
-        "can_import": checked.is_importable and same is None and not study.is_launched,
+        "can_import": checked.is_importable and same is None and takes_items(study),
         "faults": checked.faults[:FAULTS_SHOWN],
         "faults_left": len(checked.faults) - FAULTS_SHOWN,
         "columns": [
@@ -180,7 +188,10 @@ def import_upload(request: HttpRequest, study: Study, upload_id: UUID) -> HttpRe
         return redirect("admin:upload-preview", study.pk, upload.pk)
     forget_bytes(upload)
     prune_uploads()
-    messages.success(request, f"Imported {batch.rows:,} rows.")
+    later = (
+        " Participants get them once an owner has opened the batch." if study.is_launched else ""
+    )
+    messages.success(request, f"Imported {batch.rows:,} rows.{later}")
     return redirect("admin:batch-list", study.pk)
 
 

@@ -1,5 +1,6 @@
 """How far studies are: counted from rows, in few queries, however many rows there are."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +12,8 @@ from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
-from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.models import TOP_UP_ACTION, Annotation, Draft, Slot
+from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.studies.models import Item, Output, Study, System
@@ -44,10 +46,11 @@ class Progress:
 
 
 def progress_of(studies: Collection[Study]) -> dict[UUID, Progress]:
-    """The progress of each of these studies, in two queries for all of them."""
+    """The progress of each of these studies, in three queries for all of them."""
     ids = [study.pk for study in studies]
     items = dict(
         Item.objects.main()
+        .open()
         .filter(study__in=ids)
         .order_by()
         .values_list("study")
@@ -60,14 +63,24 @@ def progress_of(studies: Collection[Study]) -> dict[UUID, Progress]:
         .values("study")
         .annotate(done=Count("pk", filter=_COUNTED), last=Max("submitted_at", filter=_COUNTED))
     }
+    added = _count_top_ups(ids)
     return {
         study.pk: Progress(
             done=answers.get(study.pk, {}).get("done", 0),
-            target=items.get(study.pk, 0) * study.k,
+            target=items.get(study.pk, 0) * study.k + added[study.pk],
             last_at=answers.get(study.pk, {}).get("last"),
         )
         for study in studies
     }
+
+
+def _count_top_ups(ids: Collection[UUID]) -> Counter[UUID]:
+    """How many places were added for excluded answers, as the log has it."""
+    found: Counter[UUID] = Counter()
+    entries = AuditEntry.objects.filter(study_id__in=ids, action=TOP_UP_ACTION).order_by()
+    for study_id, detail in entries.values_list("study_id", "detail"):
+        found[study_id] += detail.get("slots", 0)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +184,8 @@ def items_by_progress(study: Study, batch_id: Any = None) -> QuerySet[Item]:
 def progress_by_system(study: Study) -> list[dict[str, Any]]:
     """For each system: its items, and how many answers they have of how many."""
     # two plain counts: one with DISTINCT over the join took twice as long
-    outputs = Output.objects.filter(study=study, item__kind=Item.Kind.MAIN).order_by()
+    outputs = Output.objects.filter(item__in=Item.objects.main().open().filter(study=study))
+    outputs = outputs.order_by()
     items = dict(outputs.values_list("system").annotate(items=Count("pk")))
     answered = outputs.filter(item__annotations__status=Annotation.Status.COUNTED)
     done = dict(answered.values_list("system").annotate(done=Count("pk")))

@@ -255,6 +255,11 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def main(self) -> "ItemQuerySet":
         return self.filter(kind=Item.Kind.MAIN)
 
+    def open(self) -> "ItemQuerySet":
+        """What participants are dealt; before the launch, what they will be."""
+        is_draft = Q(study__launched_at__isnull=True)
+        return self.filter(is_draft | Q(batch__opened_at__isnull=False))
+
     def practice(self) -> "ItemQuerySet":
         return self.filter(kind=Item.Kind.PRACTICE).order_by("id")
 

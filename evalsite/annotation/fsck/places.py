@@ -6,11 +6,9 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from evalsite.annotation.fsck.findings import checks_in, is_in_progress
 from evalsite.annotation.fsck.naming import name_answers, name_places
-from evalsite.annotation.models import TOP_UP_FROM, Annotation, Slot
+from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot
 from evalsite.audit.models import AuditEntry
 from evalsite.studies.models import Item, Study
-
-TOP_UP_ACTION = "items topped up"
 
 
 def _slots(study: Study) -> QuerySet[Slot]:

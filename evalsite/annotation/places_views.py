@@ -1,0 +1,177 @@
+"""Staff pages of a study that runs: another number of answers per item, and later batches."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from evalsite.annotation.checklist import people_needed
+from evalsite.annotation.fitting import Fit, foresee_fit
+from evalsite.annotation.steering import (
+    MOST,
+    change_k,
+    newest_places,
+    open_batch,
+    restart_places,
+)
+from evalsite.studies.models import Batch, Item, Membership, Study
+from evalsite.studies.pages import StudyView
+from evalsite.studies.summaries import count_of
+
+INVALID = 422
+
+
+class AnswersForm(forms.Form):
+    """How many answers each item wants from now on."""
+
+    k = forms.IntegerField(
+        label="Answers per item from now on",
+        min_value=1,
+        max_value=MOST,
+        error_messages={
+            "required": "Enter how many answers each item wants.",
+            "invalid": f"Enter a whole number from 1 to {MOST:,}.",
+            "min_value": f"Enter a whole number from 1 to {MOST:,}.",
+            "max_value": f"Enter a whole number from 1 to {MOST:,}.",
+        },
+    )
+
+
+@require_safe
+def show_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """How many answers each item wants; with a number in the address, what that would do."""
+    form = AnswersForm(request.GET if "k" in request.GET else None)
+    is_asked = form.is_bound and form.is_valid()
+    k = form.cleaned_data["k"] if is_asked else study.k
+    context: dict[str, Any] = {
+        "form": form,
+        "k": k,
+        "entered": request.GET.get("k", study.k),
+        "error": form.errors["k"][0] if form.errors else "",
+        "runs": study.state in (Study.State.LIVE, Study.State.PAUSED),
+    }
+    if is_asked and k != study.k:
+        context["consequences"] = describe_fit(study, k, foresee_fit(study, k))
+    status = INVALID if form.errors else 200
+    return TemplateResponse(request, "studies/answers.html", context, status=status)
+
+
+def describe_fit(study: Study, k: int, fit: Fit) -> list[str]:
+    """What asking for k answers per item does, one sentence each."""
+    told = []
+    if fit.added:
+        told.append(f"{count_of(fit.added, 'place')} more: they come after those that stand.")
+    if fit.now_counted:
+        told.append(
+            f"{count_of(fit.now_counted, 'surplus answer')} will count, since there is a place "
+            "for them then."
+        )
+    if fit.free_gone:
+        told.append(f"{count_of(fit.free_gone, 'free place')} fewer.")
+    if fit.leased_gone:
+        told.append(
+            f"{count_of(fit.leased_gone, 'place')} that people have in hand fewer. Who has such "
+            "an item on the screen can still save it: the answer is kept as surplus."
+        )
+    if fit.now_surplus:
+        told.append(
+            f"{count_of(fit.now_surplus, 'answer')} more will be surplus: the newest of each item. "
+            "They stay in the exports, with that status."
+        )
+    if k > study.k:
+        study.k = k
+        told.append(f"It takes {count_of(people_needed(study)[0], 'person', 'people')} or more.")
+    return told
+
+
+@require_POST
+def change_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
+    form = AnswersForm(request.POST)
+    revision = request.POST.get("revision", "")
+    if not form.is_valid() or not revision.isdecimal():
+        messages.error(request, "Nothing was changed. Enter the number again.")
+        return redirect("admin:study-answers", study.pk)
+    k = form.cleaned_data["k"]
+    try:
+        changed = change_k(study=study, k=k, revision=int(revision), by=request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("admin:study-answers", study.pk)
+    messages.success(
+        request,
+        f"The study asks for {count_of(k, 'answer')} per item from now on, as {changed.version} "
+        "says.",
+    )
+    return redirect("admin:study-monitor", study.pk)
+
+
+# --- later batches ------------------------------------------------------------------
+
+
+@require_safe
+def confirm_open(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
+    batch = get_object_or_404(Batch, study=study, pk=batch_id)
+    items = Item.objects.main().filter(batch=batch).count()
+    context = {"batch": batch, "items": items, "places": items * study.k}
+    return TemplateResponse(request, "studies/open_batch.html", context)
+
+
+@require_POST
+def open_now(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponseBase:
+    batch = get_object_or_404(Batch, study=study, pk=batch_id)
+    try:
+        open_batch(batch=batch, by=request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, f"{batch.file_name} is open to participants.")
+    return redirect("admin:batch-list", study.pk)
+
+
+# --- the job ------------------------------------------------------------------------
+
+
+def describe_places(study: Study) -> dict[str, Any]:
+    """What a page tells of work on the places: nothing once it is done."""
+    job = newest_places(study)
+    if job is None or job.state == "done":
+        return {}
+    return {"places": job, "has_stopped": not job.is_open or job.is_stale}
+
+
+@require_POST
+def restart(request: HttpRequest, study: Study) -> HttpResponseBase:
+    try:
+        restart_places(study=study, by=request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    return redirect("admin:study-monitor", study.pk)
+
+
+_OWNER = Membership.Role.OWNER
+_BATCH = "batches/<uuid:batch_id>/open/"
+
+places_views = [
+    StudyView(
+        path="answers/", name="study-answers", view=show_answers, role=_OWNER, within="Monitor"
+    ),
+    StudyView(
+        path="answers/change/", name="study-answers-change", view=change_answers, role=_OWNER
+    ),
+    StudyView(
+        path=f"{_BATCH}confirm/",
+        name="batch-open-confirm",
+        view=confirm_open,
+        role=_OWNER,
+        within="Items",
+    ),
+    StudyView(path=_BATCH, name="batch-open", view=open_now, role=_OWNER),
+    StudyView(path="places/again/", name="study-places-again", view=restart, role=_OWNER),
+]

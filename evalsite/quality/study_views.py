@@ -1,0 +1,31 @@
+"""Staff pages of what is left out of analysis: topping up items short of answers."""
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from evalsite.quality.topping import top_up
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.pages import StudyView
+from evalsite.studies.summaries import count_of
+
+
+@require_POST
+def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Items short of answers are handed out to further people."""
+    try:
+        added = top_up(study=study, by=request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        words = f"Topped up: {count_of(added, 'place')} more." if added else "No item is short."
+        messages.success(request, words)
+    return redirect("admin:study-monitor", study.pk)
+
+
+study_views = [
+    StudyView(path="top-up/", name="study-top-up", view=add_places, role=Membership.Role.OWNER),
+]
