@@ -93,7 +93,7 @@ def test_places_keep_their_items_when_some_of_them_are_lost():
 
 
 @pytest.mark.parametrize("state", ["paused", "closed"])
-def test_work_in_hand_may_be_finished_in_a_study_that_has_ended(state):
+def test_bad_68_work_in_hand_may_be_finished_in_a_study_that_has_ended(state):
     study = make_live(items=2, k=1, set_size=2)
     tab = open_tab(study)
     Study.objects.update(state=state)
