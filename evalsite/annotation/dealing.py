@@ -16,9 +16,9 @@ from evalsite.annotation.leases import (
     lock_participant,
     release_lapsed,
 )
-from evalsite.annotation.models import Slot
+from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.ordering import order_items
-from evalsite.annotation.picking import new_to, pick_slots
+from evalsite.annotation.picking import Pick, new_to, pick_places, with_room
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 
@@ -63,30 +63,52 @@ def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
         return open_set
     if not study.is_open or (open_set is None and not may_have_another_set(me, study)):
         return None
+    pick = _pick(me, study, skip_locked=skip_locked)
+    # others may be about to give back what they only looked at: no short set before that is sure
+    if not pick.places or (skip_locked and not pick.is_full):
+        return None
+    return _deal(pick, me, study, open_set)
+
+
+def _pick(me: Participant, study: Study, *, skip_locked: bool) -> Pick:
+    """What I can be dealt now; with that what others have let lapse, if that is needed."""
+    left = items_left(me, study)
     if not skip_locked:
-        slots = pick_slots(me, study, skip_locked=False)
-    else:
+        return pick_places(me, study, left=left, skip_locked=False)
+    is_more = release_lapsed(study, but=me)
+    pick = pick_places(me, study, left=left, skip_locked=True)
+    while not pick.is_full and is_more:
         is_more = release_lapsed(study, but=me)
-        slots = pick_slots(me, study, skip_locked=True)
-        while not slots and is_more:
-            is_more = release_lapsed(study, but=me)
-            slots = pick_slots(me, study, skip_locked=True)
-    return _deal(slots, me, study, open_set) if slots else None
+        pick = pick_places(me, study, left=left, skip_locked=True)
+    return pick
 
 
 def may_have_another_set(me: Participant, study: Study) -> bool:
-    """Whether the study's cap of sets leaves room for one more."""
+    """Whether the study's caps of sets and of items leave room for one more."""
+    if items_left(me, study) == 0:
+        return False
     if study.max_sets is None:
         return True
     return ItemSet.objects.filter(participant=me).count() < study.max_sets
 
 
-def _deal(slots: list[Slot], me: Participant, study: Study, emptied: ItemSet | None) -> ItemSet:
-    """These slots are leased to me as my set; LostRace if one of them was taken meanwhile.
+def items_left(me: Participant, study: Study) -> int | None:
+    """How many main items this person may still be dealt; None: there is no cap of items."""
+    if study.max_items is None:
+        return None
+    held = Slot.objects.filter(participant=me, study=study).count()
+    # what was reported, or came too late to count, was work too
+    more = Annotation.objects.filter(participant=me, slot=None, item__kind=Item.Kind.MAIN).count()
+    return max(0, study.max_items - held - more)
+
+
+def _deal(pick: Pick, me: Participant, study: Study, emptied: ItemSet | None) -> ItemSet:
+    """These places are leased to me as my set; LostRace if one of them was taken meanwhile.
 
     A set of mine that others have emptied is filled again, behind the places it had. It is never
     deleted: an answer that arrives late may still name it.
     """
+    slots = pick.slots
     taken = (
         Slot.objects.free()
         .filter(pk__in=[slot.pk for slot in slots])
@@ -94,11 +116,12 @@ def _deal(slots: list[Slot], me: Participant, study: Study, emptied: ItemSet | N
     )
     if taken != len(slots):
         raise LostRace
-    me.cursor = max(slot.pos for slot in slots)
+    me.cursor = pick.cursor
     me.save(update_fields=["cursor"])
     mine = emptied or ItemSet(study=study, participant=me, number=_next_number(me))
     items = [slot.item for slot in slots]
-    dealt = order_items(items, me, study, mine.number)
+    arrangements = {slot.item_id: slot.arrangement for slot in slots}
+    dealt = order_items(items, me, study, mine.number, arrangements)
     if emptied is None:
         dealt = deal_in_controls(dealt, items, me, study, mine.number)
     else:
@@ -118,11 +141,9 @@ def has_work(me: Participant, study: Study) -> bool:
     """Whether a claim by this person would find something now."""
     if not study.is_open or me.stopped_at or not may_have_another_set(me, study):
         return False
+    free = with_room(Slot.objects.free().filter(study=study), study, items_left(me, study))
     # a claim frees what has lapsed, so that is work too
-    return any(
-        slots.filter(new_to(me, study)).exists()
-        for slots in (Slot.objects.free().filter(study=study), lapsed_slots(study))
-    )
+    return any(slots.filter(new_to(me, study)).exists() for slots in (free, lapsed_slots(study)))
 
 
 def deal_pilot_set(participant: Participant) -> ItemSet | None:
