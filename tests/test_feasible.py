@@ -30,7 +30,7 @@ from tests.test_staff_pages import sign_in, url
 pytestmark = pytest.mark.django_db
 
 PLAYED = hypothesis_settings(
-    max_examples=12,
+    max_examples=15,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -48,7 +48,7 @@ def designs(draw: Any) -> dict[str, Any]:
         "k": draw(st.integers(1, 3)),
         "set_size": draw(st.integers(1, 4)),
         "max_sets": draw(st.sampled_from([None, 1, 2])),
-        "max_items": draw(st.sampled_from([None])),
+        "max_items": draw(st.sampled_from([None, None, 3, 4])),
     }
 
 
