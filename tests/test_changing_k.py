@@ -367,11 +367,22 @@ def test_page_says_what_would_happen_before_it_does(staff_client):
 
     page = staff_client.get(url("study-answers", study), {"k": 1}).text
 
-    assert "2 free places fewer." in page
-    assert "2 answers more will be surplus: the newest of each item." in page
+    assert "2 free places will be taken away." in page
+    assert "2 answers will become surplus: the newest of each item first." in page
+    assert "1 answer per item instead of 3?" in page
     assert "Ask for 1 answer per item" in page
     study.refresh_from_db()
     assert study.k == 3
+
+
+def test_page_says_how_many_people_more_answers_take(staff_client):
+    study = make_live(items=2, k=1)
+
+    page = staff_client.get(url("study-answers", study), {"k": 4}).text
+
+    assert "6 places come behind those that stand." in page
+    assert "It then takes 4 people or more." in page
+    assert "4 answers per item instead of 1?" in page
 
 
 def test_button_changes_k_and_says_so(staff_client):

@@ -71,6 +71,16 @@ def test_batch_that_waits_can_be_undone(staff_client, researcher, study, later):
     assert Slot.objects.filter(study=study).count() == 4
 
 
+def test_overview_tells_of_a_batch_that_waits(staff_client, study, later):
+    before = staff_client.get(url("study-overview", study)).text
+    open_all = Batch.objects.filter(pk=later.pk)
+    open_all.update(opened_at=now())
+
+    assert "Open 1 batch" in before
+    assert "Open 1 batch" not in staff_client.get(url("study-overview", study)).text
+    open_all.update(opened_at=None)
+
+
 def test_practice_of_a_launched_study_stays_as_it_is(staff_client, study):
     rows = GOOD.replace("item,mr", "kind,item,mr").replace("m1,", "practice,m1,")
 

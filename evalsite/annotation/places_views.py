@@ -1,5 +1,6 @@
 """Staff pages of a study that runs: another number of answers per item, and later batches."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.annotation.checklist import people_needed
+from evalsite.annotation.checklist import measure_work, people_needed
 from evalsite.annotation.fitting import Fit, foresee_fit
 from evalsite.annotation.steering import (
     MOST,
@@ -67,27 +68,24 @@ def describe_fit(study: Study, k: int, fit: Fit) -> list[str]:
     """What asking for k answers per item does, one sentence each."""
     told = []
     if fit.added:
-        told.append(f"{count_of(fit.added, 'place')} more: they come after those that stand.")
+        told.append(f"{count_of(fit.added, 'place')} come behind those that stand.")
     if fit.now_counted:
-        told.append(
-            f"{count_of(fit.now_counted, 'surplus answer')} will count, since there is a place "
-            "for them then."
-        )
+        told.append(f"{count_of(fit.now_counted, 'surplus answer')} will count, in these places.")
     if fit.free_gone:
-        told.append(f"{count_of(fit.free_gone, 'free place')} fewer.")
+        told.append(f"{count_of(fit.free_gone, 'free place')} will be taken away.")
     if fit.leased_gone:
         told.append(
-            f"{count_of(fit.leased_gone, 'place')} that people have in hand fewer. Who has such "
-            "an item on the screen can still save it: the answer is kept as surplus."
+            f"{count_of(fit.leased_gone, 'place')} in people's hands will be taken away. Who has "
+            "such an item on the screen can still save it; the answer is kept as surplus."
         )
     if fit.now_surplus:
         told.append(
-            f"{count_of(fit.now_surplus, 'answer')} more will be surplus: the newest of each item. "
-            "They stay in the exports, with that status."
+            f"{count_of(fit.now_surplus, 'answer')} will become surplus: the newest of each item "
+            "first. They stay in the exports, with that status."
         )
     if k > study.k:
-        study.k = k
-        told.append(f"It takes {count_of(people_needed(study)[0], 'person', 'people')} or more.")
+        people = people_needed(study, replace(measure_work(study), k=k))[0]
+        told.append(f"It then takes {count_of(people, 'person', 'people')} or more.")
     return told
 
 

@@ -22,7 +22,12 @@ def next_steps(study: Study, progress: Progress, activity: Activity) -> list[Ste
     """The steps that fit this study now, the most pressing first."""
     if not study.is_launched:
         return _before_launch(study, progress)
-    return [*_while_running(study, progress), *_to_look_at(activity), *_to_take_out(progress)]
+    return [
+        *_to_open(study, activity),
+        *_while_running(study, progress),
+        *_to_look_at(activity),
+        *_to_take_out(progress),
+    ]
 
 
 def _before_launch(study: Study, progress: Progress) -> list[Step]:
@@ -105,6 +110,19 @@ def _while_running(study: Study, progress: Progress) -> list[Step]:
             why=f"{missing} still to come.",
             url_name="study-sharing",
             action="Get the link",
+        )
+    ]
+
+
+def _to_open(study: Study, activity: Activity) -> list[Step]:
+    if not activity.waiting or study.closed_at is not None:
+        return []
+    return [
+        Step(
+            title=f"Open {count_of(activity.waiting, 'batch', 'batches')}",
+            why="Nobody gets items of a later batch before an owner opens it.",
+            url_name="batch-list",
+            action="Open items",
         )
     ]
 

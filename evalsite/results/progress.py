@@ -96,6 +96,7 @@ class Activity:
     surplus: int
     held: int
     simulated: str
+    waiting: int = 0
 
 
 def activity_of(study: Study, progress: Progress) -> Activity:
@@ -124,6 +125,7 @@ def activity_of(study: Study, progress: Progress) -> Activity:
         surplus=answers["surplus"],
         held=Item.objects.filter(study=study, held_at__isnull=False).count(),
         simulated=_say_simulated(answers["simulated"], answers["all"]),
+        waiting=study.batches.filter(opened_at__isnull=True).count(),
     )
 
 

@@ -53,8 +53,8 @@ class Command(BaseCommand):
         self._list(f"{study.title} ({study.pk})", breaches)
         if is_in_progress(study):
             self.stdout.write(
-                f"{study.title} ({study.pk}): places are being made or removed just now, so the "
-                "number of places was not checked. Check again when that is done."
+                f"{study.title} ({study.pk}): work on the places is not done, so the "
+                "number of places was not checked. Check again when it is."
             )
         return len(breaches)
 
