@@ -70,6 +70,20 @@ def test_bad_53_a_late_answer_takes_another_free_place_of_its_item():
     assert (annotation.status, annotation.slot.no) == ("counted", 1)
 
 
+def test_a_late_answer_takes_the_free_place_that_shows_the_outputs_in_the_same_order():
+    study = make_live(items=1, k=4)
+    tab = open_tab(study)
+    shown = Slot.objects.leased().get().arrangement
+    Slot.objects.filter(no=3).update(arrangement=shown)
+
+    with after_the_lease(study):
+        open_tab(study)
+        tab.save()
+
+    slot = Annotation.objects.get().slot
+    assert (slot.no, slot.arrangement) == (3, shown)
+
+
 def test_bad_53_a_late_answer_for_a_place_that_somebody_else_has_is_kept_as_surplus():
     study = make_live(items=1, k=1)
     tab = open_tab(study)

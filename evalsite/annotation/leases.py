@@ -4,6 +4,7 @@ Whoever writes for a participant locks that participant's row first, so two tabs
 never cross.
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -119,15 +120,19 @@ def _take_slot(item_id: int, me: Participant, until: Any) -> bool:
     )
 
 
-def free_slot_of(item_id: int) -> Slot | None:
-    """A free slot of this item, locked where the database locks rows."""
-    return (
-        Slot.objects.free()
-        .filter(item_id=item_id)
-        .select_for_update(skip_locked=True)
-        .order_by("no")
-        .first()
-    )
+def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) -> Slot | None:
+    """A free slot of this item, locked where the database locks rows; None: there is none.
+
+    One of an arrangement that is alike, if there is one.
+    """
+    free = Slot.objects.free().filter(item_id=item_id).order_by("no")
+    locked = free.select_for_update(skip_locked=True)
+    if is_alike is not None:
+        arrangements = free.values_list("pk", "arrangement")
+        alike = [pk for pk, arrangement in arrangements if is_alike(arrangement)]
+        if found := locked.filter(pk__in=alike).first():
+            return found
+    return locked.first()
 
 
 def renew_leases(me: Participant, study: Study) -> set[int]:

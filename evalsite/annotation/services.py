@@ -10,6 +10,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import IntegrityError, transaction
 
+from evalsite.annotation.display import order_of
 from evalsite.annotation.leases import (
     free_slot_of,
     lease_end,
@@ -189,10 +190,19 @@ def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     mine = Slot.objects.leased().filter(participant=participant, item=submission.item)
     if _finish(mine, participant):
         return Slot.objects.done().get(participant=participant, item=submission.item).pk
-    slot = free_slot_of(submission.item.pk)
+    slot = _free_slot_for(participant, submission)
     if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
         return slot.pk
     return None
+
+
+def _free_slot_for(participant: Participant, submission: Submission) -> Slot | None:
+    """A free slot of the item: one that shows what was shown, so that each order is kept exact."""
+    item, shown = submission.item, list(submission.order_shown)
+    seed = participant.study.seed
+    return free_slot_of(
+        item.pk, lambda arrangement: order_of(seed, item, len(shown), arrangement) == shown
+    )
 
 
 def _finish(slots: Any, participant: Participant) -> bool:
@@ -336,7 +346,7 @@ def _move_place(standing: Annotation, participant: Participant, submission: Subm
                 state=Slot.State.FREE, participant=None, lease_until=None
             )
         return
-    slot = free_slot_of(submission.item.pk)
+    slot = _free_slot_for(participant, submission)
     if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
         standing.slot, standing.status = slot, Annotation.Status.COUNTED
 
