@@ -5,6 +5,7 @@ exist here. Other work on the machine makes every figure worse; the ratio suffer
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -21,13 +22,15 @@ def main() -> int:
     """Each database in a process of its own, since Django is set up once in a process."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="both")
-    parser.add_argument("--items", type=int, default=1_000)
-    parser.add_argument("--people", type=int, nargs="+", default=[16])
-    parser.add_argument("--saves", type=int, default=800, help="in each of the rounds")
+    parser.add_argument("--items", type=int, nargs="+", default=[1_000, 100_000])
+    parser.add_argument("--people", type=int, nargs="+", default=[1, 16, 64])
+    parser.add_argument(
+        "--saves", type=int, default=320, help="in each of the rounds; ten for each person at least"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     names = ["sqlite", "postgresql"] if given.database == "both" else [given.database]
-    arguments = [str(given.items), str(given.saves), str(given.rounds), *map(str, given.people)]
+    plan = {name: getattr(given, name) for name in ("items", "people", "saves", "rounds")}
     worst = 0
     for name in names:
         with database(name) as url:
@@ -35,7 +38,7 @@ def main() -> int:
                 sys.stdout.write("PostgreSQL skipped: no server binaries are installed.\n")
                 continue
             done = subprocess.run(
-                [sys.executable, "-m", "tests.bench.measure", name, *arguments],
+                [sys.executable, "-m", "tests.bench.measure", json.dumps({"name": name, **plan})],
                 env=os.environ | url,
                 check=False,
             )

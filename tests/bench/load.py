@@ -131,14 +131,14 @@ def rate_set(address: str, html: str, saves: int) -> Work:
     return work
 
 
-def bare_saves(saves: int) -> Work:
-    """As many saves by the bare pair of views."""
+def bare_saves(saves: int, address: str = "/bare/") -> Work:
+    """As many saves by a bare pair of views."""
 
     def work(connection: Connection) -> Iterable[float]:
         sent = {f"score-{box}": "70" for box in (1, 2, 3)}
         for _ in range(saves):
             began = time.perf_counter()
-            connection.save_and_go_on("/bare/", sent)
+            connection.save_and_go_on(address, sent)
             yield 1000 * (time.perf_counter() - began)
 
     return work

@@ -4,6 +4,10 @@ from django.urls import path
 
 from evalsite.urls import handler404 as handler404
 from evalsite.urls import urlpatterns as site_urlpatterns
-from tests.bench.bare.views import bare
+from tests.bench.bare.views import bare, bare_page
 
-urlpatterns = [*site_urlpatterns, path("bare/", bare, name="bare")]
+urlpatterns = [
+    *site_urlpatterns,
+    path("bare/", bare, name="bare"),
+    path("bare/page/", bare_page, name="bare-page"),
+]

@@ -1,12 +1,18 @@
+from functools import cache
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt
 
+from evalsite.annotation.display import Progress, view_item
+from evalsite.protocol import get_protocol
 from tests.bench.bare.models import Row
 
 TEXTS = [
     f"This is the text of output {number}, about as long as a real one." for number in (1, 2, 3)
 ]
+MR = "name[Cocum], type[restaurant], food[Italian], area[city centre], familyFriendly[no]"
 
 
 @csrf_exempt
@@ -16,3 +22,41 @@ def bare(request: HttpRequest) -> HttpResponse:
         Row.objects.create(value=int(request.POST["score-1"]))
         return redirect("bare")
     return render(request, "bare/bare.html", {"texts": TEXTS})
+
+
+@csrf_exempt
+def bare_page(request: HttpRequest) -> HttpResponse:
+    """The same, but the page is a whole rating page, with everything in it made beforehand."""
+    if request.method == "POST":
+        Row.objects.create(value=int(request.POST["score-1"]))
+        return redirect("bare-page")
+    return render(request, get_protocol("magnitude").item_template, dict(_page()))
+
+
+@cache
+def _page() -> dict[str, Any]:
+    config = get_protocol("magnitude")
+    home = f"/p/{'x' * 22}/"
+    return {
+        "frame": "annotation/annotate.html",
+        "layout": config.layout,
+        "texts": {
+            "title": "Restaurant descriptions", "organisation": "University of Exampleton",
+            "contact_name": "Ada Example", "contact_email": "ada@example.org", "language": "en",
+        },
+        "urls": {name: f"{home}{name}/" for name in ("home", "instructions", "stop", "withdraw")},
+        "item": view_item(
+            config, inputs={"mr": MR}, texts=TEXTS, options=config.default_options
+        ),
+        "item_name": config.item_name,
+        "place": 4,
+        "total": 10,
+        "state": "x" * 120,
+        "errors": [],
+        "has_back": True,
+        "draft_url": f"{home}draft/",
+        "report_url": f"{home}sets/1/items/4/report/?state={'x' * 120}",
+        "protocol_script": config.script,
+        "progress": Progress(3, 10),
+        "minutes_left": 4,
+    }  # fmt: skip
