@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from urllib.parse import urlencode
 
+import brotli
+
 from evalsite.management.commands.serve import HOST
 from tests.annotators import read_fields
 
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _BROWSER = {"Accept-Encoding": "gzip, deflate, br", "Accept-Language": "en-GB,en"}
+_UNPACK = {"": bytes, "gzip": gzip.decompress, "br": brotli.decompress}
 
 
 @dataclass
@@ -29,8 +32,8 @@ class Answer:
 
     @property
     def text(self) -> str:
-        packed = self.headers.get("Content-Encoding") == "gzip"
-        return (gzip.decompress(self.body) if packed else self.body).decode()
+        unpack = _UNPACK[self.headers.get("Content-Encoding", "")]
+        return str(unpack(self.body).decode())
 
 
 class Connection:
