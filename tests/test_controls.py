@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from django.test import Client
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.annotation.controls import put_checks
@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 # --- where they stand -------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=40),
     every=st.integers(2, 12),

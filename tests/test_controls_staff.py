@@ -7,6 +7,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.annotation.checklist import check_launch
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.simulation import simulate_crowd
 from evalsite.annotation.values import Value
 from evalsite.participants.models import Participant
 from evalsite.protocol import get_protocol
@@ -17,7 +19,8 @@ from evalsite.studies.models import Item, Study
 from evalsite.studies.summaries import describe_work
 from tests.checks import add_checks, do_sets, make_checked, make_repeated
 from tests.exports import export, read
-from tests.factories import answer_item, make_annotator, make_study, mint_link
+from tests.factories import answer_item, launch, make_annotator, make_study, mint_link
+from tests.invariants import check_invariants
 
 pytestmark = pytest.mark.django_db
 
@@ -260,3 +263,17 @@ def test_monitor_and_overview_count_main_items_only(staff_client):
     assert items_by_progress(study).count() == 10
     assert sum(row["target"] for row in progress_by_system(study)) == 30
     assert staff_client.get(reverse("admin:study-monitor", args=[study.pk])).status_code == 200
+
+
+def test_simulated_people_go_through_checks_and_repeats():
+    study = make_study(
+        items=24, k=1, set_size=12, max_sets=2, check_every=4, repeat_percent=20, is_demo=True
+    )
+    add_checks(study, 6)
+    launch(study)
+
+    people = list(simulate_crowd(study, participants=4, seed="crowd"))
+
+    kinds = set(Annotation.objects.filter(participant__in=people).values_list("item__kind"))
+    assert {("gold",), ("repeat",), ("main",)} <= kinds
+    check_invariants(study)

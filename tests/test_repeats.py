@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 from django.db.models import Count
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.annotation.dealing import claim_set, deal_pilot_set
@@ -80,6 +80,7 @@ def test_where_a_group_is_met_once_24_groups_are_wanted():
     assert not any(repeats_in(one.item_ids) for one in do_sets(make_annotator(study)))
 
 
+@settings(deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=40),
     past=st.integers(0, 40),
