@@ -1,11 +1,19 @@
 """The page of a study's design: what was chosen, planned and achieved, for all its members."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from evalsite.jobs.models import Job
+from evalsite.lib.clock import now
+from evalsite.results import design_views
+from evalsite.results.counting import newest_report, start_count
+from evalsite.results.design import report_design
 from evalsite.studies.models import Membership, Study
 from tests.factories import launch, make_study, make_user
+from tests.queues import run_waiting_jobs
 from tests.test_design_report import make_counted
 from tests.test_staff_pages import HOSTILE, member, sign_in, url
 
@@ -108,3 +116,72 @@ def test_the_page_takes_as_many_queries_for_2_items_as_for_40(staff_client):
 
     assert counts[0] == counts[1] <= 35
     assert Study.objects.count() == 2
+
+
+# --- studies that are too large to be counted on a page ----------------------------------------
+
+
+@pytest.fixture
+def large_study(monkeypatch) -> Study:
+    """A study with more places than a page counts."""
+    monkeypatch.setattr(design_views, "MOST_COUNTED", 3)
+    return make_counted()
+
+
+def test_a_large_study_is_counted_by_a_job_and_the_page_says_when(staff_client, large_study):
+    before = staff_client.get(url("study-design", large_study))
+
+    staff_client.post(url("study-design-count", large_study))
+    during = staff_client.get(url("study-design", large_study))
+    run_waiting_jobs()
+    after = staff_client.get(url("study-design", large_study))
+
+    assert "The study has 4 places: counting them takes a minute." in before.text
+    assert "<caption>" not in before.text
+    assert "Counting. This page reloads itself" in during.text
+    assert during.headers["Refresh"]
+    assert "What follows was counted on" in after.text
+    assert "Largest difference of one system: planned 0, achieved 1." in after.text
+    assert "Refresh" not in after.headers
+
+
+def test_what_was_counted_by_a_job_is_what_a_page_counts(large_study):
+    start_count(study=large_study, by=None)
+    run_waiting_jobs()
+
+    _, counted = newest_report(large_study)
+
+    assert counted == report_design(large_study)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({"state": "failed", "message": "Stopped by an error: OSError."}, "OSError"),
+        ({"created_at": now() - timedelta(minutes=10)}, "the job worker seems to have gone"),
+    ],
+)
+def test_a_count_that_stopped_says_so_and_starts_again(staff_client, large_study, state, words):
+    start_count(study=large_study, by=None)
+    Job.objects.update(**state)
+
+    page = staff_client.get(url("study-design", large_study))
+    staff_client.post(url("study-design-count", large_study))
+    run_waiting_jobs()
+
+    assert words in page.text
+    assert "Count</button>" in page.text
+    assert newest_report(large_study) is not None
+
+
+@pytest.mark.parametrize(("role", "status"), [("viewer", 302), ("", 404)])
+def test_a_viewer_may_have_it_counted_and_a_stranger_may_not(role, status):
+    study = launch(make_study())
+    person = make_user("somebody")
+    if role:
+        Membership.objects.create(study=study, user=person, role=role)
+
+    response = sign_in(person).post(url("study-design-count", study))
+
+    assert response.status_code == status
+    assert Job.objects.exists() == (status == 302)

@@ -36,6 +36,7 @@ POSTS = {
     "study-launch-start": (302, 403, 403),
     "study-launch-again": (302, 403, 403),
     "study-launch-offer": (302, 302, 403),
+    "study-design-count": (302, 302, 302),
     "study-pause": (302, 403, 403),
     "study-resume": (302, 403, 403),
     "study-close": (302, 403, 403),

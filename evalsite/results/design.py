@@ -74,24 +74,41 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    @classmethod
+    def of_dict(cls, given: dict[str, Any]) -> "Report":
+        """The report that `as_dict` wrote down."""
+        tables = [
+            Table(**{**table, "rows": [Row(**row) for row in table["rows"]]})
+            for table in given["tables"]
+        ]
+        measures = [Measure(**measure) for measure in given["measures"]]
+        facts = [(name, words) for name, words in given["facts"]]
+        return cls(**{**given, "facts": facts, "tables": tables, "measures": measures})
 
-def report_design(study: Study, *, most_replayed: int | None = None) -> Report:
-    """The design with its balance; before there are places, only what was chosen.
+    def take_counts(self, other: "Report") -> None:
+        """What was counted is what the other report says; what was chosen stays."""
+        self.replay, self.answers = other.replay, other.answers
+        self.measures, self.tables = other.measures, other.tables
+        self.left_out = other.left_out
 
-    The plan is made again from the seed, to compare, unless there are more places than this.
-    """
-    places = Slot.objects.filter(study=study).count()
-    report = Report(
+
+def begin_report(study: Study) -> Report:
+    """What was chosen, and nothing counted yet."""
+    return Report(
         study=str(study.pk),
         title=study.title,
         facts=describe_design(study),
-        has_places=places > 0,
+        has_places=Slot.objects.filter(study=study).exists(),
     )
-    if places:
-        if most_replayed is None or places <= most_replayed:
-            report.replay = _say_replay(study)
+
+
+def report_design(study: Study) -> Report:
+    """The design with its balance; before there are places, only what was chosen."""
+    report = begin_report(study)
+    if report.has_places:
         systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
         sizes = find_sizes(study)
+        report.replay = _say_replay(study)
         _add_items(report, study)
         _add_people(report, study)
         for size in sizes:

@@ -8,11 +8,10 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from evalsite.annotation.checklist import check_people
 from evalsite.annotation.places_views import describe_places
 from evalsite.quality.scale_use import reserved_points
 from evalsite.quality.topping import find_shortage
-from evalsite.results.design import promise_design, report_design
+from evalsite.results.design_views import design_views
 from evalsite.results.next_steps import next_steps
 from evalsite.results.people import clean_search, describe_people, find_people
 from evalsite.results.progress import (
@@ -24,13 +23,11 @@ from evalsite.results.progress import (
     progress_of,
 )
 from evalsite.studies.bonus import promises_bonus
-from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.pages import StudyView, has_role, study_url
 from evalsite.studies.summaries import count_of, format_money
 
 PAGE = 50
-# the plan of a larger study is made again by the command, not by a page
-MOST_REPLAYED = 20_000
 
 
 @require_safe
@@ -105,24 +102,6 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 @require_safe
-def show_design(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """How work is handed out, and how even that is; before the launch, how it will be."""
-    report = report_design(study, most_replayed=MOST_REPLAYED)
-    may_launch = has_role(request, study, Membership.Role.EDITOR)
-    return TemplateResponse(
-        request,
-        "results/design.html",
-        {
-            "report": report,
-            "has_items": Item.objects.main().filter(study=study).exists(),
-            "promises": [] if report.has_places else promise_design(study),
-            "people": None if report.has_places else check_people(study),
-            "launch_url": study_url("study-launch", study) if may_launch else "",
-        },
-    )
-
-
-@require_safe
 def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Who took part, with their codes, so that a researcher can check them."""
     search = clean_search(request.GET.get("q", ""))
@@ -155,6 +134,6 @@ study_views = [
         path="overview/", name="study-overview", view=show_overview, tab="Overview", order=10
     ),
     StudyView(path="monitor/", name="study-monitor", view=show_monitor, tab="Monitor", order=60),
-    StudyView(path="design/", name="study-design", view=show_design, tab="Design", order=62),
+    *design_views,
     StudyView(path="people/", name="study-people", view=show_people, tab="People", order=65),
 ]
