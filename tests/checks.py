@@ -1,5 +1,7 @@
 """Gold and attention items in tests, and what somebody is dealt of them."""
 
+from html.parser import HTMLParser
+
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.sets import finish_set
 from evalsite.participants.models import ItemSet, Participant
@@ -76,3 +78,22 @@ def do_sets(me: Participant, most: int = 100) -> list[ItemSet]:
             answer_item(me, Item.objects.get(pk=item_id), item_set=item_set, place=place)
         assert finish_set(participant=me, item_set=item_set)
     return list(me.item_sets.all())
+
+
+def shape_of(html: str) -> list[tuple[str, ...]]:
+    """A page as its tags with the names of their attributes, ids and classes: not its words."""
+    shape = Shape()
+    shape.feed(html)
+    return shape.tags
+
+
+class Shape(HTMLParser):
+    """Collects the tags of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, ...]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        kept = [value or "" for name, value in attrs if name in ("id", "name", "class", "type")]
+        self.tags.append((tag, *(name for name, _ in attrs), *kept))
