@@ -235,14 +235,13 @@ def test_hostile_title_is_shown_as_text_on_every_page(staff_client):
 
 
 def test_overview_counts_answers_sets_people_and_time(staff_client):
-    study = make_study(items=2, pay_per_set="1.75", set_size=2)
+    study = launch(make_study(items=2, pay_per_set="1.75", set_size=2))
     first, second = study.items.main()
     for seconds, item in ((10, first), (50, second), (60, second)):
         answer(study, item, seconds=seconds)
     done = answer(study, first, status="surplus", outcome="reported").participant
     ItemSet.objects.create(study=study, participant=done, number=1, finished_at=MOMENT)
     answer(study, first, status="pilot", seconds=9000)
-    launch(study)
 
     page = staff_client.get(url("study-overview", study))
 
