@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
 
 from evalsite.annotation.fsck.findings import checks_in, is_in_progress
 from evalsite.annotation.fsck.naming import name_answers
@@ -19,16 +18,17 @@ def _answers(study: Study) -> QuerySet[Annotation]:
 
 
 def more_than_k_count(study: Study) -> Iterable[str]:
+    """Top-ups come on top of k."""
     if is_in_progress(study):
         return
-    added = Slot.objects.filter(item=OuterRef("item"), no__gte=TOP_UP_FROM).order_by()
-    top_ups = Subquery(added.values("item").annotate(n=Count("pk")).values("n"))
-    counts = (
-        _answers(study).counted().values("item").annotate(n=Count("pk"), more=Coalesce(top_ups, 0))
-    )
-    wrong = counts.filter(n__gt=study.k + F("more")).order_by("item")
-    for key, found, more in wrong.values_list("item__key", "n", "more").iterator():
-        yield f"item {key} has {found} answers that count, of {study.k + more}"
+    added = Slot.objects.filter(item__study=study, no__gte=TOP_UP_FROM).order_by()
+    more = dict(added.values_list("item").annotate(n=Count("pk")))
+    counts = _answers(study).counted().values("item").annotate(n=Count("pk"))
+    many = counts.filter(n__gt=study.k).order_by("item").values_list("item", "item__key", "n")
+    for item, key, found in many.iterator():
+        asked = study.k + more.get(item, 0)
+        if found > asked:
+            yield f"item {key} has {found} answers that count, of {asked}"
 
 
 def answered_twice(study: Study) -> Iterable[str]:
