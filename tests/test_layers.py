@@ -15,7 +15,7 @@ from evalsite.annotation.layers import (
     place_in_group,
     plan_layers,
 )
-from evalsite.lib.seeds import arrange, derive_number
+from evalsite.lib.seeds import arrange, derive_number, make_random
 
 SEEDS = st.text("0123456789abcdef", min_size=1, max_size=4)
 
@@ -235,6 +235,67 @@ def test_pairs_of_three_systems_alternate_and_so_do_the_sides_of_each(layers):
             lefts = Counter(page[0] for page in part)
             rights = Counter(page[1] for page in part)
             assert all(abs(lefts[system] - rights[system]) <= 1 for system in range(3))
+
+
+@pytest.mark.parametrize("systems", [3, 4, 5])
+def test_in_any_run_of_pairs_each_system_is_left_about_as_often_as_right(systems):
+    entries = all_pairs(20, systems)
+
+    shown = shown_in(entries, plan(entries))
+
+    for system in range(systems):
+        sides = [["LR"[page.index(system)]] for _, page in shown if system in page]
+        assert widest_run(sides, "LR") <= 4
+
+
+@pytest.mark.parametrize("groups", [10, 13, 37])
+def test_systems_alternate_over_the_ends_of_sublayers_and_layers_too(groups):
+    entries = one_each(groups, 3)
+
+    systems = {entry.item_id: entry.systems for entry in entries}
+    line = [systems[item_id] for places in plan(entries) for ((item_id, _),) in places]
+    assert widest_run(line, range(3)) <= 1
+
+
+def test_pairs_of_a_group_that_stays_together_are_turned_one_against_another():
+    entries = all_pairs(10, 3)
+
+    for places in plan(entries, layers=2, is_together=True):
+        for place in places:
+            lefts = [page[0] for _, page in shown_in(entries, [[place]])]
+            assert sorted(lefts) == [0, 1, 2]
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=SEEDS, layers=st.integers(1, 3))
+def test_where_each_item_shows_some_of_many_systems_each_is_in_each_place_equally_often(
+    seed, layers
+):
+    trios = [make_random(seed, item).sample(range(10), 3) for item in range(100)]
+    entries = make_entries([[trio] for trio in trios])
+
+    for places in plan(entries, layers=layers, seed=seed):
+        shown = [page for _, page in shown_in(entries, [places])]
+        counts = Counter((system, place) for page in shown for place, system in enumerate(page))
+        for system in range(10):
+            assert spread_of(counts[system, place] for place in range(3)) <= 3
+
+
+def test_where_each_item_shows_some_of_many_systems_every_layer_has_another_order():
+    entries = make_entries([[list(trio)] for trio in combinations(range(8), 3)])
+
+    layers = plan(entries)
+
+    orders = [[item_id for ((item_id, _),) in places] for places in layers]
+    assert all(first != second for first, second in combinations(orders, 2))
+    # the first eight show 24 systems of eight: three of each, or nearly so
+    systems = [
+        system
+        for places in layers
+        for _, page in shown_in(entries, [places[:8]])
+        for system in page
+    ]
+    assert max(Counter(systems).values()) <= 4 * len(layers)
 
 
 @settings(max_examples=20, deadline=None)

@@ -19,15 +19,19 @@ mirrored. What is guaranteed, and played through in tests/test_layers.py:
 - over its slots each unit has every rotation equally often, give or take one: each output of an
   item, and each item of a group, is in every place equally often.
 
-Kinds that are not equally frequent are spread in proportion. More than five outputs are rotated
-from a shuffle of their own, so those are exact for each item, and spread by chance otherwise.
+Kinds that are not equally frequent are spread in proportion. Where there are many kinds of few
+units, as when each item shows some systems of many, places come in a random order in which each
+next one is, of the few that are next, the one that shows what was shown least. More than five
+outputs are rotated from a shuffle of their own: exact for each item, and by chance otherwise.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from random import Random
+from typing import TypeVar
 
 from evalsite.lib.seeds import count_orders, find_arrangement, make_random
 
@@ -36,9 +40,18 @@ _MOST_WEIGHED = 12
 # outputs up to this number stand in an order of systems
 _MOST_ORDERED = 5
 _LARGEST_NUMBER = 32_767
+# where there are more kinds, of fewer units each than this, they do not alternate
+_MOST_KINDS = 16
+_FEWEST_UNITS = 3
+# so many units are weighed against one another then
+_NEXT = 16
 
 # what shares one place in the queue: items, each with the arrangement that it shows there
 Place = list[tuple[int, int]]
+# a system, or the systems of an item, and where on the page or in its group it is shown
+Mark = tuple[object, int]
+
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +79,12 @@ class _Kind:
         self.size = max(1, len(labels))
         self.turns = _count_turns(self.size, is_group=len(shows) > 1)
         # more outputs than are ordered by system tell nothing of systems
-        is_told = self.turns != self.size or self.size == 2
-        orders = [_order_in(self.size, turn) for turn in range(self.turns)]
-        self.marks = [
-            tuple((labels[number], place) for place, number in enumerate(order) if is_told)
+        is_told = self.size <= _MOST_ORDERED or len(shows) > 1
+        orders = [_order_in(self.size, turn) for turn in range(self.turns)] if is_told else []
+        self.marks: list[tuple[Mark, ...]] = [
+            tuple((labels[number], place) for place, number in enumerate(order) if labels)
             for order in orders
-        ]
+        ] or [()] * self.turns
 
     def turns_in(self, no: int) -> list[int]:
         """Each turn as it is in this layer."""
@@ -97,10 +110,10 @@ def plan_layers(
     entries: Iterable[Entry], *, seed: str, layers: int, is_together: bool = False
 ) -> Iterator[list[Place]]:
     """One list of places for each layer, in the order in which they are dealt."""
-    units = _make_units(entries, is_together)
+    units = _make_units(entries, is_together, make_random(seed, "kinds"))
     sublayers = _spread(units)
     _give_turns(sublayers)
-    balance = _Balance(sublayers)
+    balance = _Balance()
     for no in range(layers):
         _draw_times(sublayers, make_random(seed, "layer", no))
         yield [place for cells in sublayers for place in _line_up(cells, no, balance)]
@@ -109,7 +122,7 @@ def plan_layers(
 # --- units, sublayers, turns ----------------------------------------------------------
 
 
-def _make_units(entries: Iterable[Entry], is_together: bool) -> list[_Unit]:
+def _make_units(entries: Iterable[Entry], is_together: bool, draw: Random) -> list[_Unit]:
     """The units in a seeded order, which is not that of the file."""
     shared: dict[object, list[Entry]] = defaultdict(list)
     for entry in sorted(entries, key=lambda entry: (entry.key, entry.item_id)):
@@ -117,7 +130,10 @@ def _make_units(entries: Iterable[Entry], is_together: bool) -> list[_Unit]:
     for members in shared.values():
         members.sort(key=lambda entry: _sorted(entry.systems))
     shows = [tuple(_sorted(entry.systems) for entry in members) for members in shared.values()]
-    kinds = {shown: _Kind(rank, shown) for rank, shown in enumerate(sorted(set(shows)))}
+    known = sorted(set(shows))
+    draw.shuffle(known)
+    apart = _keep_apart(known, lambda shown: [label for labels in shown for label in labels])
+    kinds = {shown: _Kind(rank, shown) for rank, shown in enumerate(apart)}
     pairs = zip(shared.values(), shows, strict=True)
     return [_Unit(tuple(members), kinds[shown]) for members, shown in pairs]
 
@@ -158,13 +174,39 @@ def _find_shift(members: Sequence[_Unit], sublayers: Sequence[Sublayer], rank: i
     return min(range(count), key=weigh)
 
 
+def _keep_apart(
+    things: Iterable[Thing], labels_of: Callable[[Thing], Iterable[object]]
+) -> list[Thing]:
+    """These things, each one next, of the few that come next, whose labels came least before."""
+    found, came, rest = [], Counter[object](), iter(things)
+    near = list(islice(rest, _NEXT))
+    while near:
+        one = min(near, key=lambda thing: sum(came[label] for label in labels_of(thing)))
+        near.remove(one)
+        near += islice(rest, 1)
+        came.update(labels_of(one))
+        found.append(one)
+    return found
+
+
 def _give_turns(sublayers: Sequence[Sublayer]) -> None:
-    """Every turn is that of equally many units of a kind, in each sublayer and in all of them."""
+    """Every turn is that of equally many units of a kind, in each sublayer and in all of them.
+
+    A kind of few units has those of its turns that show what other kinds show least.
+    """
+    balance = _Balance()
+    rounds: dict[int, list[int]] = defaultdict(list)
     given: Counter[int] = Counter()
     for cells in sublayers:
         for rank, units in cells.items():
+            kind, order = units[0].kind, rounds[rank]
             for number, unit in enumerate(units, start=given[rank]):
-                unit.lap, unit.turn = divmod(number, unit.kind.turns)
+                unit.lap, place = divmod(number, kind.turns)
+                if place == len(order):
+                    left = [turn for turn in range(kind.turns) if turn not in order]
+                    order.append(min(left, key=lambda turn: balance.weigh(kind, turn)))
+                unit.turn = order[place]
+                balance.add(kind, unit.turn)
             given[rank] += len(units)
 
 
@@ -214,14 +256,13 @@ def _draw_times(sublayers: Sequence[Sublayer], draw: Random) -> None:
 class _Balance:
     """How often what was shown where in all that is planned so far, and which kind came last."""
 
-    def __init__(self, sublayers: Sequence[Sublayer]) -> None:
-        self.kinds = 1 + max((rank for cells in sublayers for rank in cells), default=0)
+    def __init__(self) -> None:
         self.last = -1
-        self.shown: dict[tuple[object, int], int] = defaultdict(int)
+        self.shown: dict[Mark, int] = defaultdict(int)
 
-    def find_turn(self, rank: int) -> int:
-        """How many kinds come before this one, in the round of kinds from the last one on."""
-        return (rank - self.last - 1) % self.kinds
+    def find_turn(self, rank: int) -> tuple[bool, int]:
+        """Where this kind stands in the round of kinds, which begins after the last one."""
+        return rank <= self.last, rank
 
     def weigh(self, kind: _Kind, turn: int) -> tuple[int, int]:
         return sum(self.shown[mark] for mark in kind.marks[turn]), turn
@@ -267,6 +308,10 @@ class _Cell:
 
 def _line_up(cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
     """The places of a sublayer: kinds alternate in proportion, and in each kind the turns."""
+    count = sum(map(len, cells.values()))
+    if len(cells) > _MOST_KINDS and count < _FEWEST_UNITS * len(cells):
+        yield from _mix(cells, no, balance)
+        return
     spread = [
         ((2 * number + 1) / len(units), balance.find_turn(rank), rank)
         for rank, units in cells.items()
@@ -276,6 +321,21 @@ def _line_up(cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
     by_kind = {rank: _Cell(units, no) for rank, units in cells.items()}
     for _, _, rank in spread:
         unit, turn = by_kind[rank].take(balance)
+        yield _arrange_unit(unit, turn, no)
+
+
+def _mix(cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
+    """The places of a sublayer of many kinds, in a random order that keeps systems apart."""
+    turns = {rank: units[0].kind.turns_in(no) for rank, units in cells.items()}
+    units = sorted((unit for same in cells.values() for unit in same), key=lambda unit: unit.time)
+    shown = [(unit, turns[unit.kind.rank][unit.turn]) for unit in units]
+
+    def labels_of(one: tuple[_Unit, int]) -> Iterator[object]:
+        for mark in one[0].kind.marks[one[1]]:
+            yield from (mark, mark[0])
+
+    for unit, turn in _keep_apart(shown, labels_of):
+        balance.add(unit.kind, turn)
         yield _arrange_unit(unit, turn, no)
 
 
