@@ -29,7 +29,7 @@ def test_the_page_shows_planned_beside_achieved(staff_client):
     assert "<caption>System by side</caption>" in page.text
     assert '<th scope="rowgroup" rowspan="2" class="es-words">b</th>' in page.text
     assert "Largest difference of one system: planned 0, achieved 1." in page.text
-    assert "Achieved: over the 3 answers that count so far;" in page.text
+    assert "Achieved: over the 3 answers so far that count;" in page.text
 
 
 def test_a_draft_shows_what_will_be_planned_and_how_many_people_it_takes(staff_client):

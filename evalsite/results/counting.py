@@ -1,9 +1,10 @@
 """Counting the balance of a large study, in a job: it takes longer than a page may."""
 
+from functools import partial
 from typing import Any
 
 from evalsite.jobs.models import Job
-from evalsite.jobs.services import job_kind, restart_job, start_job
+from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
 from evalsite.results.design import Report, report_design
 from evalsite.studies.models import Study
 
@@ -31,4 +32,5 @@ def start_count(*, study: Study, by: Any) -> Job:
 @job_kind(KIND)
 def run_count(job: Job) -> dict[str, Any]:
     """The report of the design as it was at this moment."""
-    return report_design(Study.objects.get(pk=str(job.study_id))).as_dict()
+    study = Study.objects.get(pk=str(job.study_id))
+    return report_design(study, partial(report_progress, job)).as_dict()

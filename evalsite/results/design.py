@@ -1,6 +1,8 @@
 """The design of a study as a report: what was chosen, and how even it is, planned and achieved."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from evalsite.annotation.models import Slot
@@ -35,6 +37,15 @@ class Row:
     name: str
     achieved: list[int]
     planned: list[int] | None = None
+
+    @property
+    def lines(self) -> list[tuple[str, list[str]]]:
+        """What it counts, in words, with the counts as they are read."""
+        found = [] if self.planned is None else [("planned", self.planned)]
+        return [
+            (what, [f"{count:,}" for count in counts])
+            for what, counts in [*found, ("achieved", self.achieved)]
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +82,10 @@ class Report:
     tables: list[Table] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
+    @property
+    def counted(self) -> str:
+        return count_of(self.answers, "answer")
+
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -102,31 +117,38 @@ def begin_report(study: Study) -> Report:
     )
 
 
-def report_design(study: Study) -> Report:
+def report_design(
+    study: Study, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Report:
     """The design with its balance; before there are places, only what was chosen."""
     report = begin_report(study)
-    if report.has_places:
-        systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
-        sizes = find_sizes(study)
-        report.replay = _say_replay(study)
-        _add_items(report, study)
-        _add_people(report, study)
-        for size in sizes:
-            _add_places(report, study, systems, size, sizes)
-        _add_group_places(report, study, systems, sizes)
-        _add_meetings(report, study, systems, sizes)
+    if not report.has_places:
+        return report
+    systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
+    sizes = find_sizes(study)
+    parts: list[Callable[[], None]] = [
+        partial(_add_replay, report, study),
+        partial(_add_items, report, study),
+        partial(_add_people, report, study),
+        *(partial(_add_places, report, study, systems, size, sizes) for size in sizes),
+        partial(_add_group_places, report, study, systems, sizes),
+        partial(_add_meetings, report, study, systems, sizes),
+    ]
+    for done, add_part in enumerate(parts, start=1):
+        add_part()
+        progress(done, len(parts))
     return report
 
 
-def _say_replay(study: Study) -> str:
+def _add_replay(report: Report, study: Study) -> None:
     strays = count_strays(study)
-    if not strays:
-        return "The places are exactly those that the seed gives."
-    return (
-        f"{count_of(strays, 'place stands', 'places stand')} otherwise than the seed gives "
-        f"{'it' if strays == 1 else 'them'}: made by an earlier version, or changed since. "
-        "manage.py fsck says whether anything is wrong."
-    )
+    report.replay = "The places are exactly those that the seed gives."
+    if strays:
+        report.replay = (
+            f"{count_of(strays, 'place stands', 'places stand')} otherwise than the seed gives "
+            f"{'it' if strays == 1 else 'them'}: made by an earlier version, or changed since. "
+            "manage.py fsck says whether anything is wrong."
+        )
 
 
 # --- what was chosen ----------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from evalsite.results.counting import newest_count, newest_report, start_count
 from evalsite.results.design import begin_report, promise_design, report_design
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.pages import StudyView, has_role, study_url
+from evalsite.studies.summaries import count_of
 
 # with more places than this, a job counts: a page would take seconds
 MOST_COUNTED = 10_000
@@ -56,8 +57,9 @@ def _describe_large(study: Study, places: int) -> dict[str, Any]:
         report.take_counts(found[1])
     return {
         "report": report,
-        "places": places,
+        "places": count_of(places, "place"),
         "counted_at": None if found is None else found[0].finished_at,
+        "job": job,
         "is_counting": job is not None and job.is_open and not job.is_stale,
         "stopped": job if job is not None and _has_stopped(job) else None,
     }

@@ -73,10 +73,10 @@ def write_report(report: Report) -> list[str]:
 def write_table(table: Table) -> list[str]:
     rows = [[table.head, "", *table.columns]]
     for row in table.rows:
-        if row.planned is not None:
-            rows.append([row.name, "planned", *(f"{one:,}" for one in row.planned)])
-        name = row.name if row.planned is None else ""
-        rows.append([name, "achieved", *(f"{one:,}" for one in row.achieved)])
+        names = [row.name, ""]
+        rows += [
+            [name, what, *counts] for name, (what, counts) in zip(names, row.lines, strict=False)
+        ]
     return [table.caption, *(f"  {line}" for line in align(rows, words=2)), f"  {table.words}"]
 
 
