@@ -12,17 +12,12 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evalsite.annotation.display import order_of
-from evalsite.annotation.models import TOP_UP_FROM, Annotation, Slot
+from evalsite.annotation.models import TOP_UP_FROM, Annotation, Slot, SlotQuerySet
 from evalsite.studies.models import Batch, Item, Study
 
 _CHUNK = 2_000
 
 _STATE = Slot.State
-_COUNTS = {
-    "places": Count("pk"),
-    "free": Count("pk", filter=Q(state=0)),
-    "leased": Count("pk", filter=Q(state=1)),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +35,7 @@ class Fit:
         return replace(self, **sums)
 
 
-def _designed(study: Study) -> QuerySet[Slot]:
+def _designed(study: Study) -> SlotQuerySet:
     """The places of the design; top-ups are none, and stay."""
     return Slot.objects.filter(item__study=study, no__lt=TOP_UP_FROM)
 
@@ -56,9 +51,14 @@ def foresee_fit(study: Study, k: int) -> Fit:
     if k > study.k:
         return _foresee_more(study, k)
     fit = Fit()
-    items = _designed(study).order_by().values("item").annotate(**_COUNTS).filter(places__gt=k)
-    for row in items.values_list("places", "free", "leased").iterator():
-        places, free, leased = row
+    items = _designed(study).order_by().values("item")
+    counts = items.annotate(
+        places=Count("pk"),
+        free=Count("pk", filter=Q(state=0)),
+        leased=Count("pk", filter=Q(state=1)),
+    )
+    too_many = counts.filter(places__gt=k).values_list("places", "free", "leased")
+    for places, free, leased in too_many.iterator():
         free_gone = min(places - k, free)
         leased_gone = min(places - k - free_gone, leased)
         now_surplus = places - k - free_gone - leased_gone

@@ -74,9 +74,9 @@ def progress_of(studies: Collection[Study]) -> dict[UUID, Progress]:
     }
 
 
-def _count_top_ups(ids: Collection[UUID]) -> Counter[UUID]:
+def _count_top_ups(ids: Collection[UUID]) -> Counter[UUID | None]:
     """How many places were added for excluded answers, as the log has it."""
-    found: Counter[UUID] = Counter()
+    found: Counter[UUID | None] = Counter()
     entries = AuditEntry.objects.filter(study_id__in=ids, action=TOP_UP_ACTION).order_by()
     for study_id, detail in entries.values_list("study_id", "detail"):
         found[study_id] += detail.get("slots", 0)

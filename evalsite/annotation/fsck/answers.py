@@ -1,19 +1,20 @@
 """Answers: one for each person and item, never more than k that count, and what they may say."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
 from evalsite.annotation.fsck.findings import checks_in, is_in_progress
 from evalsite.annotation.fsck.naming import name_answers
-from evalsite.annotation.models import TOP_UP_FROM, Annotation, Draft, Slot
+from evalsite.annotation.models import TOP_UP_FROM, Annotation, AnnotationQuerySet, Draft, Slot
 from evalsite.annotation.services import REPORTS_TO_HOLD
 from evalsite.studies.models import Item, Output, Study
 
 _STATUS, _OUTCOME = Annotation.Status, Annotation.Outcome
 
 
-def _answers(study: Study) -> QuerySet[Annotation]:
+def _answers(study: Study) -> AnnotationQuerySet:
     return Annotation.objects.filter(study=study).order_by()
 
 
@@ -89,7 +90,7 @@ def shown_places(shown: object) -> list[int]:
     return sorted(shown)
 
 
-def _count_outputs() -> QuerySet[Output]:
+def _count_outputs() -> QuerySet[Any]:
     outputs = Output.objects.filter(item=OuterRef("item")).order_by()
     return outputs.values("item").annotate(n=Count("pk")).values("n")
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q
 
 from evalsite.annotation.fsck.findings import checks_in, is_in_progress
 from evalsite.annotation.fsck.naming import name_answers, name_places
-from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot
+from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot, SlotQuerySet
 from evalsite.audit.models import AuditEntry
 from evalsite.studies.models import Item, Study
 
 
-def _slots(study: Study) -> QuerySet[Slot]:
+def _slots(study: Study) -> SlotQuerySet:
     # by way of the items, which have an index by study
     return Slot.objects.filter(item__study=study)
 
