@@ -41,6 +41,7 @@ torture: .venv/.installed-dev system-tools ## what is too long for the suite: la
 	$(BIN)/pytest -m torture -q -rs
 	$(BIN)/pytest -m torture -q -rs --database postgresql
 	$(BIN)/python -m tests.torture --runs 10
+	$(BIN)/python -m tests.torture.power --cuts 25
 
 check: lint types contracts ## all that CI runs: lint, types, contracts, migrations, deploy check, tests
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
