@@ -15,7 +15,8 @@ from evalsite.annotation.display import order_of
 from evalsite.annotation.models import TOP_UP_FROM, Annotation, Slot, SlotQuerySet
 from evalsite.studies.models import Batch, Item, Study
 
-_CHUNK = 2_000
+# items of one transaction: nobody who saves waits long on SQLite
+_CHUNK = 500
 
 _STATE = Slot.State
 
