@@ -224,6 +224,7 @@ def _whole_groups_at(heads: list[Slot], me: Participant) -> list[Place]:
         .filter(study_id=heads[0].study_id, pos__in=[head.pos for head in heads])
         .filter(item__held_at__isnull=True)
         .select_related("item")
+        .defer("item__inputs", "item__extra", "item__gold")
         .order_by("pos", "id")
     )
     groups: dict[int, Place] = {head.pos: [] for head in heads}
