@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from django.db import transaction
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evalsite.annotation.display import order_of
@@ -194,7 +194,9 @@ def count_waiting(study: Study, tell: Callable[[Fit], None]) -> None:
 
     `tell` is called with what was done, in the transaction that did it.
     """
-    for pk in list(_waiting(study).order_by("submitted_at", "pk").values_list("pk", flat=True)):
+    free = Slot.objects.free().filter(item=OuterRef("item"))
+    waiting = _waiting(study).filter(Exists(free)).order_by("submitted_at", "pk")
+    for pk in list(waiting.values_list("pk", flat=True)):
         with transaction.atomic():
             if _give_place(study, pk):
                 tell(Fit(now_counted=1))
