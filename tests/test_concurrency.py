@@ -344,6 +344,8 @@ class Held:
         self.first, self.second = first, second
         self.is_done, self.ended = threading.Event(), threading.Event()
         self.pid = 0
+        # whether the second had to wait for the first at any moment
+        self.has_waited = False
 
     def run(self) -> tuple[Any, Any]:
         return tuple(at_once([self._run_first, self._run_second]))
@@ -369,7 +371,8 @@ class Held:
     def _is_second_waiting(self) -> bool:
         with connection.cursor() as cursor:
             cursor.execute("SELECT cardinality(pg_blocking_pids(%s)) > 0", [self.pid])
-            return cursor.fetchone()[0]
+            self.has_waited |= cursor.fetchone()[0]
+        return self.has_waited
 
 
 @only_postgresql
