@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from evalsite.annotation.layers import (
     Entry,
     Place,
-    later_arrangement,
     place_in_group,
     plan_layers,
 )
@@ -140,16 +139,6 @@ def test_each_item_of_a_group_that_stays_together_is_in_each_place_equally_often
     for entry in entries:
         size = sum(other.group == entry.group for other in entries)
         assert spread_of(found[entry.item_id, place] for place in range(size)) <= 1
-
-
-@pytest.mark.parametrize("outputs", [1, 2, 3, 5, 7])
-def test_a_slot_added_to_one_item_alone_goes_on_where_its_layers_end(outputs):
-    first, *later = plan(side_by_side(4, outputs), layers=outputs)
-
-    start = dict(one for place in first for one in place)
-    for number, places in enumerate(later, start=1):
-        for item_id, arrangement in (one for place in places for one in place):
-            assert later_arrangement(outputs, start[item_id], number) == arrangement
 
 
 # --- systems and places in any run ------------------------------------------------------

@@ -378,14 +378,3 @@ def join_arrangement(outputs: int, place: int, own: int) -> int:
 def place_in_group(outputs: int, arrangement: int) -> int:
     """Where an item stands in its group, from 0, in a slot of this arrangement."""
     return arrangement // count_orders(outputs)
-
-
-def later_arrangement(outputs: int, arrangement: int, layers: int) -> int:
-    """The arrangement of an item so many layers after a slot that has this one.
-
-    For slots that are added to one item alone: its outputs are rotated on.
-    """
-    orders = count_orders(outputs)
-    place, own = divmod(arrangement, orders)
-    side = own // outputs * outputs
-    return place * orders + side + (own + layers) % outputs
