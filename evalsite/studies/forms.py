@@ -20,6 +20,7 @@ _LOCKED = (
     "Fixed since launch: answers that were collected under different rules can't be compared. "
     "Make a new study for another design."
 )
+_LOCKED_WORK = f"{_LOCKED} Only the answers per item can be changed, on the Monitor page."
 _IN_OUR_WORDS = {
     "min_value": "Enter %(limit_value)s or more.",
     "max_value": "Enter %(limit_value)s or less.",
@@ -349,7 +350,7 @@ def settings_sections(form: SettingsForm, options: forms.Form | None) -> Iterato
             yield Section(
                 key=key,
                 title=title,
-                note=_LOCKED if is_locked else note,
+                note=(_LOCKED_WORK if key == "work" else _LOCKED) if is_locked else note,
                 fields=fields,
                 is_paired=key in ("work", "pay"),
             )
