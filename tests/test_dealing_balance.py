@@ -210,6 +210,14 @@ def test_groups_stay_whole_under_a_cap_of_items():
     assert not has_work(me, study)
 
 
+def test_a_group_that_is_larger_than_the_cap_is_nobodys_work():
+    study = make_designed(one_each(2), groups="together", k=1, set_size=2, max_items=2)
+    me = make_annotator(study)
+
+    assert not has_work(me, study)
+    assert claim_set(me) is None
+
+
 def test_what_was_reported_or_came_too_late_counts_to_the_cap():
     study = make_designed(side_by_side(9), k=1, set_size=3, max_items=4)
     me = make_annotator(study)

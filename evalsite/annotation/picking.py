@@ -195,7 +195,7 @@ class _Queue:
 
 def with_room(slots: QuerySet[Slot], study: Study, left: int | None) -> QuerySet[Slot]:
     """Of these slots those whose group is no larger than what is left, where groups are whole."""
-    if left is None or left >= study.set_size or study.groups != Study.Groups.TOGETHER:
+    if left is None or study.groups != Study.Groups.TOGETHER:
         return slots
     shared = Slot.objects.free().filter(
         study=OuterRef("study"), pos=OuterRef("pos"), item__held_at__isnull=True
