@@ -1,76 +1,35 @@
 """fsck: every kind of broken row is named, and a study that people made has none."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import timedelta
-from uuid import uuid4
+from collections.abc import Iterator
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.fsck import CHECKS, SITE_CHECKS, find_breaches
-from evalsite.annotation.models import TOP_UP_FROM, Annotation, Draft, Highlight, Rating, Slot
-from evalsite.annotation.sets import finish_set
+from evalsite.annotation.models import Highlight, Rating, Slot
 from evalsite.annotation.simulation import simulate_crowd
 from evalsite.exchange.demo import make_demo_study
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.models import ItemSet
 from evalsite.protocol import ProtocolConfig, installed_protocols
-from evalsite.studies.models import Batch, Item, Study, StudyVersion
-from tests.factories import add_batch, answer_item, launch, make_annotator, make_study
+from evalsite.studies.models import Batch, Study
+from tests.breaking import (
+    BREAKS,
+    World,
+    item_without_its_k_places,
+    make_world,
+    row_of_two_studies,
+)
+from tests.factories import add_batch
 
 pytestmark = pytest.mark.django_db
 
 
-@dataclass
-class World:
-    """A live study with one finished set, one open set with a report; and another study."""
-
-    study: Study
-    other: Study
-    done: Participant
-    busy: Participant
-
-    @property
-    def answer(self) -> Annotation:
-        return Annotation.objects.counted().filter(participant=self.done).earliest("pk")
-
-    @property
-    def report(self) -> Annotation:
-        return Annotation.objects.get(outcome="reported")
-
-    @property
-    def unstarted(self) -> Slot:
-        return Slot.objects.free().filter(study=self.study).earliest("pk")
-
-    def change(self, row, **fields) -> None:
-        type(row)._default_manager.filter(pk=row.pk).update(**fields)
-
-    def copy(self, row, **fields):
-        """The row once more, with these fields changed."""
-        values = {one.attname: getattr(row, one.attname) for one in row._meta.concrete_fields}
-        values.pop("id")
-        return type(row)._default_manager.create(**values | fields)
-
-
 @pytest.fixture
 def world() -> World:
-    study = launch(make_study(items=4, k=2, set_size=4))
-    other = launch(make_study(items=2, title="Another study"))
-    done, busy = make_annotator(study), make_annotator(study)
-    first, second = claim_set(done), claim_set(busy)
-    for item in Item.objects.filter(pk__in=first.item_ids):
-        answer_item(done, item, item_set=first)
-    finish_set(participant=done, item_set=first)
-    items = Item.objects.filter(pk__in=second.item_ids).order_by("pk")
-    for item in items[:2]:
-        answer_item(busy, item, item_set=second)
-    said = {"outcome": "reported", "reason": "other", "values": ()}
-    answer_item(busy, items[2], item_set=second, **said)
-    return World(study, other, done, busy)
+    return make_world()
 
 
 @pytest.fixture(autouse=True)
@@ -79,277 +38,6 @@ def _checked_again() -> Iterator[None]:
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA ignore_check_constraints = OFF")
-
-
-def drop(model, *names: str) -> None:
-    """The database doesn't refuse such rows any more; the end of the test puts that right."""
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.execute("PRAGMA ignore_check_constraints = ON")
-            return
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        for name in names:
-            cursor.execute(f'ALTER TABLE {model._meta.db_table} DROP CONSTRAINT "{name}"')
-
-
-# --- one way to break each promise --------------------------------------------------------
-
-BREAKS: dict[str, Callable[[World], object]] = {}
-
-
-def breaks(function: Callable[[World], object]) -> Callable[[World], object]:
-    """This function breaks the promise of its name."""
-    BREAKS[function.__name__] = function
-    return function
-
-
-@breaks
-def state_against_the_launch(world):
-    world.change(world.study, launched_at=None)
-
-
-@breaks
-def version_that_was_changed(world):
-    StudyVersion.objects.filter(study=world.study).update(content={"texts": {}})
-
-
-@breaks
-def batch_open_at_the_wrong_time(world):
-    world.study.batches.update(opened_at=None)
-
-
-@breaks
-def outputs_that_are_not_numbered(world):
-    world.study.items.main().first().outputs.filter(position=1).update(position=7)
-
-
-@breaks
-def repeat_of_a_wrong_item(world):
-    practice = world.study.items.practice().first()
-    world.copy(practice, key="again", kind="repeat", repeat_of_id=practice.pk)
-
-
-@breaks
-def job_that_has_stopped(world):
-    Job.objects.create(study_id=world.study.pk, kind="launch", state="failed", message="Full.")
-
-
-@breaks
-def done_without_answer(world):
-    world.change(world.answer, slot=None, status="surplus")
-
-
-@breaks
-def answer_in_a_place_not_done(world):
-    lease = {"state": 1, "lease_until": now()}
-    world.change(world.answer.slot, **lease)
-
-
-@breaks
-def place_with_several_answers(world):
-    # of another study, as the database allows
-    world.copy(world.answer, study_id=world.other.pk, key=uuid4())
-
-
-@breaks
-def answer_in_anothers_place(world):
-    world.change(world.answer.slot, participant=make_annotator(world.study))
-
-
-@breaks
-def answer_in_a_place_of_another_item(world):
-    one, two = Annotation.objects.counted().filter(participant=world.done)[:2]
-    world.change(one, slot=None, status="surplus")
-    world.change(two, slot=one.slot)
-
-
-@breaks
-def place_in_an_impossible_state(world):
-    drop(Slot, "slot_state_agrees_with_its_holder")
-    world.change(world.unstarted, lease_until=now())
-
-
-@breaks
-def two_places_of_an_item_for_one_person(world):
-    taken = world.answer.slot
-    # of another study, as the database allows
-    world.copy(taken, no=7, study_id=world.other.pk)
-
-
-@breaks
-def place_number_twice(world):
-    world.copy(world.unstarted, study_id=world.other.pk)
-
-
-@breaks
-def item_without_its_k_places(world):
-    world.unstarted.delete()
-
-
-@breaks
-def place_before_its_batch_is_open(world):
-    batch = add_batch(world.study, items=1, first=9)
-    world.copy(world.unstarted, item_id=batch.items.get().pk)
-
-
-@breaks
-def place_of_a_control(world):
-    world.copy(world.unstarted, item_id=world.study.items.practice().first().pk)
-
-
-@breaks
-def top_up_that_nobody_recorded(world):
-    world.copy(world.unstarted, no=TOP_UP_FROM)
-
-
-@breaks
-def place_held_by_somebody_absent(world):
-    world.change(world.busy, withdrawn_at=now())
-
-
-@breaks
-def more_than_k_count(world):
-    item = world.answer.item
-    for no in (7, 8):
-        me = make_annotator(world.study)
-        slot = world.copy(world.answer.slot, no=no, participant_id=me.pk)
-        world.copy(world.answer, slot_id=slot.pk, participant_id=me.pk, key=uuid4())
-    assert item.annotations.counted().count() > world.study.k
-
-
-@breaks
-def answered_twice(world):
-    world.copy(world.report, study_id=world.other.pk, key=uuid4())
-
-
-@breaks
-def counted_without_a_place(world):
-    drop(Annotation, "counted_annotations_hold_a_slot")
-    world.change(world.answer, slot=None)
-
-
-@breaks
-def place_without_counting(world):
-    drop(Annotation, "counted_annotations_hold_a_slot")
-    world.change(world.answer, status="surplus")
-
-
-@breaks
-def report_that_counts(world):
-    drop(Annotation, "reported_annotations_never_count")
-    world.change(world.answer, outcome="reported")
-
-
-@breaks
-def status_against_the_item(world):
-    world.change(world.report, status="control")
-
-
-@breaks
-def status_against_the_person(world):
-    world.change(world.report, status="withdrawn")
-
-
-@breaks
-def unknown_status_or_outcome(world):
-    world.change(world.report, status="lost")
-
-
-@breaks
-def order_that_is_none(world):
-    world.change(world.answer, order_shown=[0, 1, 1])
-
-
-@breaks
-def held_against_its_reports(world):
-    world.change(world.answer.item, held_at=now())
-
-
-@breaks
-def draft_that_should_be_gone(world):
-    item = world.answer.item
-    Draft.objects.create(
-        study=world.study, item=item, participant=world.done, updated_at=now() - timedelta(hours=1)
-    )
-
-
-@breaks
-def set_of_impossible_items(world):
-    one = ItemSet.objects.get(participant=world.busy)
-    world.change(one, item_ids=[*one.item_ids, one.item_ids[0]])
-
-
-@breaks
-def set_with_items_from_elsewhere(world):
-    one = ItemSet.objects.get(participant=world.busy)
-    world.change(one, item_ids=[*one.item_ids, world.other.items.main().first().pk])
-
-
-@breaks
-def finished_set_without_a_code(world):
-    world.change(ItemSet.objects.get(participant=world.done), code="")
-
-
-@breaks
-def finished_set_with_open_places(world):
-    world.change(ItemSet.objects.get(participant=world.busy), finished_at=now(), code="A")
-
-
-@breaks
-def answer_outside_its_set(world):
-    world.change(world.answer, place=9)
-
-
-@breaks
-def answer_with_another_number_of_ratings(world):
-    world.answer.ratings.first().delete()
-
-
-@breaks
-def rating_of_what_was_not_rated(world):
-    world.change(world.answer.ratings.first(), annotation=world.report)
-
-
-@breaks
-def rating_of_another_items_output(world):
-    world.change(world.answer.ratings.first(), output=world.report.item.outputs.first())
-
-
-@breaks
-def criterion_that_is_not_asked(world):
-    world.change(world.answer.ratings.first(), criterion="charm")
-
-
-@breaks
-def value_outside_its_scale(world):
-    world.change(world.answer.ratings.first(), value=0, value_typed="0")
-
-
-@breaks
-def rating_given_twice(world):
-    world.copy(world.answer.ratings.first(), study_id=world.other.pk)
-
-
-@breaks
-def typed_text_that_says_another_number(world):
-    world.change(world.answer.ratings.first(), value_typed=" 70 ")
-
-
-@breaks
-def typed_text_that_is_missing(world):
-    world.change(world.answer.ratings.first(), value_typed="")
-
-
-@breaks
-def highlight_that_does_not_fit(world):
-    output = world.answer.item.outputs.first()
-    fields = {"study": world.study, "annotation": world.answer, "output": output}
-    Highlight.objects.create(**fields, start=0, end=5, quote=output.text[1:6])
-
-
-@breaks
-def row_of_two_studies(world):
-    world.change(world.answer.ratings.first(), study=world.other)
 
 
 ALL = {check.key for check in (*CHECKS, *SITE_CHECKS)}

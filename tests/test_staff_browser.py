@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.browsing import Watch, find_faults
-from tests.factories import launch, make_study, make_user
+from tests.factories import add_batch, launch, make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,6 +21,7 @@ DRAFT = (
 )
 LIVE = (
     "study-overview",
+    "study-monitor",
     "study-settings",
     "study-sharing",
     "study-close-confirm",
@@ -45,6 +46,11 @@ def walk(page, live_server):
     addresses = [reverse("admin:index"), reverse("admin:study-new")]
     addresses += [reverse(f"admin:{name}", args=[draft.pk]) for name in DRAFT]
     addresses += [reverse(f"admin:{name}", args=[live.pk]) for name in LIVE]
+    # further answers foreseen, a number that is none, and a batch that waits
+    answers = reverse("admin:study-answers", args=[live.pk])
+    waiting = add_batch(live, items=2, first=9)
+    addresses += [f"{answers}?k=5", f"{answers}?k=0", reverse("admin:batch-list", args=[live.pk])]
+    addresses += [reverse("admin:batch-open-confirm", args=[live.pk, waiting.pk])]
     for address in addresses:
         page.goto(f"{live_server}{address}")
         yield address

@@ -29,6 +29,7 @@ PAGES = {
     "study-sharing": (302, 302, 403),
     "study-close-confirm": (200, 403, 403),
     "study-held": (200, 200, 403),
+    "study-answers": (200, 403, 403),
 }
 POSTS = {
     "study-settings": (422, 422, 403),
@@ -40,6 +41,9 @@ POSTS = {
     "study-pause": (302, 403, 403),
     "study-resume": (302, 403, 403),
     "study-close": (302, 403, 403),
+    "study-answers-change": (302, 403, 403),
+    "study-places-again": (302, 403, 403),
+    "study-top-up": (302, 403, 403),
 }
 ROLES = ("owner", "editor", "viewer")
 
