@@ -9,9 +9,9 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.steering import newest_places
 from evalsite.lib.clock import now
 from evalsite.studies.models import Item, Study
+from tests.crowds import make_crowd, make_live_study
 from tests.invariants import check_invariants
 from tests.test_changing_k import change
-from tests.test_concurrency import make_crowd, make_live_study
 
 __all__ = ["make_crowd"]
 

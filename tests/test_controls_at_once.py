@@ -10,8 +10,8 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Item, Study
 from tests.checks import add_checks
+from tests.crowds import Crowd, check_exactly_k, make_crowd, make_live_study
 from tests.factories import add_batch
-from tests.test_concurrency import Crowd, check_exactly_k, make_crowd, make_live_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

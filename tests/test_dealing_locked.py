@@ -7,7 +7,7 @@ from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.models import Slot
 from tests.designs import make_designed, one_each, side_by_side
 from tests.factories import make_annotator
-from tests.test_concurrency import Held, only_postgresql
+from tests.races import Held, only_postgresql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

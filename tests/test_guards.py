@@ -23,7 +23,7 @@ from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 from tests.factories import answer_item, launch, make_annotator, make_study
 from tests.invariants import find_breaches
-from tests.test_concurrency import Held, only_postgresql
+from tests.races import Held, only_postgresql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,7 +8,7 @@ from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from tests.annotators import read_fields
 from tests.ignoring import GROUP, ITEM, SCORES, make_reviews, open_reader
 from tests.invariants import check_invariants
-from tests.test_concurrency import at_once
+from tests.races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

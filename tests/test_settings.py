@@ -148,14 +148,15 @@ def test_the_database_of_the_suite_passes_the_durability_check():
 
 @only_sqlite
 @pytest.mark.django_db
-def test_sqlite_runs_with_wal_full_and_foreign_keys():
+def test_sqlite_runs_with_wal_full_and_foreign_keys_and_waits_for_other_writers():
+    wanted = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 20_000}
     found = {}
     with connection.cursor() as cursor:
-        for name in ("journal_mode", "synchronous", "foreign_keys"):
+        for name in wanted:
             cursor.execute(f"PRAGMA {name}")
             found[name] = cursor.fetchone()[0]
 
-    assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+    assert found == wanted
 
 
 @only_sqlite
