@@ -20,7 +20,7 @@ from evalsite.studies.models import Item, Study
 from tests.answering import make_live as make_live_of
 from tests.checks import do_sets, kinds_of, make_checked_reviews, make_repeated, shape_of
 from tests.factories import answer_item, make_annotator, make_study, make_user
-from tests.ignoring import open_reader
+from tests.ignoring import Reader, open_reader
 from tests.tabs import Tab, after_the_lease
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
@@ -297,23 +297,48 @@ def test_repeats_never_count_and_every_item_gets_its_k():
     assert not systems.filter(output__system=None).exists()
 
 
-def test_ignoring_a_whole_review_leaves_its_repeat_alone():
-    study = make_checked_reviews(check_every=None)
-    reader = open_reader(study)
+def open_repeated() -> tuple[Reader, int, int]:
+    """A reader whose set repeats a response; the places of its first showing and of the repeat."""
+    reader = open_reader(make_checked_reviews(check_every=None))
     item_ids = reader.me.item_sets.get().item_ids
     repeat = repeats_in(item_ids)[0]
-    place = item_ids.index(repeat.repeat_of_id) + 1
+    return reader, item_ids.index(repeat.repeat_of_id) + 1, item_ids.index(repeat.pk) + 1
 
-    reader.ignore(place, "review")
+
+def ignored_kinds() -> list[str]:
     ignored = Annotation.objects.filter(outcome="ignored")
+    return sorted(ignored.values_list("item__kind", flat=True))
 
-    assert ignored.count() == 3
-    assert not ignored.filter(item__kind="repeat").exists()
 
-    reader.ignore(item_ids.index(repeat.pk) + 1, "review")
-    assert ignored.count() == 4
-    reader.undo(place)
-    assert list(ignored.values_list("item__kind", flat=True)) == ["repeat"]
+def test_ignoring_a_whole_review_leaves_its_repeat_alone():
+    reader, first, again = open_repeated()
+    reader.rate(again)
+
+    reader.ignore(first, "review")
+
+    assert ignored_kinds() == ["main"] * 3
+
+
+def test_ignoring_a_repeat_leaves_the_review_alone():
+    reader, first, again = open_repeated()
+    reader.rate(first)
+
+    reader.ignore(again, "review")
+
+    assert ignored_kinds() == ["repeat"]
+
+
+def test_taking_back_a_whole_review_leaves_its_repeat_ignored_and_the_other_way_round():
+    reader, first, again = open_repeated()
+    reader.ignore(first, "review")
+    reader.ignore(again, "review")
+
+    reader.undo(first)
+    assert ignored_kinds() == ["repeat"]
+
+    reader.ignore(first, "review")
+    reader.undo(again)
+    assert ignored_kinds() == ["main"] * 3
 
 
 def test_a_repeat_is_gone_once_what_it_repeats_went_to_somebody_else():
@@ -340,7 +365,8 @@ def test_a_repeat_is_gone_once_what_it_repeats_was_lost_and_taken_back():
     again = claim_set(me)
 
     assert slot.get().participant == me
-    assert again.lost_ids == [repeat.pk]
+    assert repeat.pk in again.lost_ids
+    assert repeat.repeat_of_id not in again.lost_ids
 
 
 def test_a_repeat_is_gone_if_it_would_follow_too_soon_on_what_it_repeats():
