@@ -84,6 +84,8 @@ class Draft(models.Model):
         Participant, on_delete=models.CASCADE, related_name="drafts", db_index=False
     )
     values = models.JSONField(default=dict)
+    # the outputs' positions, in the order in which the values were entered for them
+    order_shown = models.JSONField(default=list)
     updated_at = models.DateTimeField(default=now)
 
     class Meta:
@@ -95,6 +97,10 @@ class Draft(models.Model):
 
     def __str__(self) -> str:
         return f"draft of {self.item_id}"
+
+    def fits(self, order: list[int]) -> bool:
+        """Whether the values belong onto a page that shows the outputs in this order."""
+        return not self.order_shown or self.order_shown == order
 
 
 class AnnotationQuerySet(models.QuerySet["Annotation"]):

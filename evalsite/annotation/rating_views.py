@@ -191,7 +191,7 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     # a jump saves what is complete, so that the menu never shows it as missing
     if target is not None and (go == "back" or not form.is_valid()):
         entered = read_entered(config, len(screen.outputs), request.POST)
-        save_draft(participant=me, item=screen.item, values=entered)
+        save_draft(participant=me, item=screen.item, values=entered, order=screen.order)
         return _go_on(request, f"{_place_address(request, shown, target)}#main")
     if not form.is_valid():
         return _show_again(request, me, shown, screen, form)
@@ -272,7 +272,7 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
         return unknown_link(request)
     entered = read_entered(me.study.config, len(screen.outputs), request.POST)
     if not _is_ignored_since(me, shown):
-        save_draft(participant=me, item=screen.item, values=entered)
+        save_draft(participant=me, item=screen.item, values=entered, order=screen.order)
     if me.is_pilot:
         return JsonResponse({"lease_until": None})
     if screen.slot is not None and screen.slot.participant_id != me.pk:

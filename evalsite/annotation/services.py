@@ -1,7 +1,7 @@
 """Saving what a participant submits: once, counted if the item needs it, never lost."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -368,13 +368,15 @@ def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> Non
 
 
 @transaction.atomic
-def save_draft(*, participant: Participant, item: Item, values: Mapping[str, str]) -> Draft:
+def save_draft(
+    *, participant: Participant, item: Item, values: Mapping[str, str], order: Sequence[int] = ()
+) -> Draft:
     """What was entered so far is kept, and comes back with the page."""
     lock_present(participant)
     draft, _ = Draft.objects.update_or_create(
         participant=participant,
         item=item,
         study_id=participant.study_id,
-        defaults={"values": dict(values), "updated_at": now()},
+        defaults={"values": dict(values), "order_shown": list(order), "updated_at": now()},
     )
     return draft

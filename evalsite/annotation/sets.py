@@ -150,7 +150,7 @@ def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
     for annotation in annotations:
         draft = drafts[annotation.item_id]
         screen = answered_screen(annotation, me.study)
-        if draft.updated_at <= annotation.submitted_at:
+        if draft.updated_at <= annotation.submitted_at or not draft.fits(screen.order):
             continue
         if draft.values == entered_values(screen, annotation):
             continue

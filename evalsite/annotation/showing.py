@@ -98,14 +98,16 @@ def fill_screen(
     """The screen of an item, and what stands in its boxes: the newest of answer and draft."""
     draft = _draft_of.one(me.pk, item_id)
     if not is_answered:
-        return screen_of(me, item_id), dict(draft.values) if draft else {}
+        screen = screen_of(me, item_id)
+        # after a lapse an item may come back with its outputs in other places
+        return screen, dict(draft.values) if draft and draft.fits(screen.order) else {}
     annotation = (
         Annotation.objects.select_related("item")
         .prefetch_related("ratings")
         .get(participant=me, item_id=item_id)
     )
     screen = answered_screen(annotation, me.study)
-    if draft is not None and draft.updated_at > annotation.submitted_at:
+    if draft and draft.fits(screen.order) and draft.updated_at > annotation.submitted_at:
         return screen, dict(draft.values)
     return screen, entered_values(screen, annotation)
 
