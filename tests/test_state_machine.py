@@ -27,6 +27,7 @@ from evalsite.studies.models import Item, Study
 from tests.factories import launch, make_annotator, make_study, make_user
 from tests.ignoring import GROUP, ITEM, SCORES, add_reviews
 from tests.invariants import check_invariants
+from tests.test_changing_k import change
 
 pytestmark = pytest.mark.django_db
 
@@ -182,6 +183,12 @@ class Work(RuleBasedStateMachine):
         move = pause_study if self.is_open() else resume_study
         move(study=self.study, by=self.owner)
 
+    @rule(k=st.sampled_from([1, 2, 3]))
+    def researcher_changes_k(self, k: int) -> None:
+        if k != self.k:
+            with standing_at(self.tick()):
+                change(self.study, k)
+
     # --- what must hold -----------------------------------------------------------------------
 
     @invariant()
@@ -200,7 +207,7 @@ class Work(RuleBasedStateMachine):
         held = [(slot.participant_id, slot.item_id) for slot in slots.values() if slot.state]
         assert len({*pairs}) == len(pairs)
         assert len({*held}) == len(held)
-        assert max(Counter(one.item_id for one in counted).values(), default=0) <= self.study.k
+        assert max(Counter(one.item_id for one in counted).values(), default=0) <= self.k
 
     @invariant()
     def everything_that_was_told_is_stored(self) -> None:
@@ -227,7 +234,7 @@ class Work(RuleBasedStateMachine):
                     assert finish_set(participant=me, item_set=item_set)
         check_invariants(self.study)
         for item in Item.objects.main().filter(study=self.study):
-            assert item.annotations.counted().count() == self.study.k
+            assert item.annotations.counted().count() == self.k
 
     # --- the hands -------------------------------------------------------------------------------
 
@@ -238,6 +245,10 @@ class Work(RuleBasedStateMachine):
 
     def person(self, who: int) -> Participant:
         return self.people[who % len(self.people)]
+
+    @property
+    def k(self) -> int:
+        return Study.objects.get(pk=self.study.pk).k
 
     def is_open(self) -> bool:
         return Study.objects.get(pk=self.study.pk).state == Study.State.LIVE
