@@ -4,7 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from django.db import IntegrityError, InterfaceError, InternalError, OperationalError, connection
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    connection,
+)
 from django.test import Client
 from django.urls import reverse
 
@@ -162,3 +169,10 @@ def test_bad_72_pages_that_only_read_ask_to_come_back(quiet, staff_client):
 )
 def test_fault_of_ours_is_not_called_an_outage(error, is_ours):
     assert is_outage(error) != is_ours
+
+
+def test_table_that_is_missing_is_a_fault_of_ours():
+    with pytest.raises(DatabaseError) as caught, connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM nowhere")
+
+    assert not is_outage(caught.value)

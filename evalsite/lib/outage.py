@@ -1,5 +1,6 @@
 """While the database is away, full or read-only, pages say so and ask to come back."""
 
+import sqlite3
 import sys
 
 from django.db import InterfaceError, InternalError, OperationalError
@@ -31,6 +32,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def is_outage(error: BaseException | None) -> bool:
     """Whether this error is the database's own trouble, and not that of a query."""
+    cause = error.__cause__ if error else None
     if isinstance(error, InternalError):
-        return getattr(error.__cause__, "pgcode", None) == _READ_ONLY
+        return getattr(cause, "pgcode", None) == _READ_ONLY
+    # SQLite's word for a statement that it can't make sense of, such as one about a missing table
+    if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
+        return False
     return isinstance(error, OperationalError | InterfaceError)
