@@ -13,9 +13,9 @@ mirrored. What is guaranteed, and played through in tests/test_layers.py:
 - the units of a group are in different sublayers: with complete groups a Latin square of groups
   and sublayers, each with as many units of every kind, give or take one;
 - where the kinds of a sublayer are equally frequent, any run of places in it has each kind
-  equally often, give or take one, and each turn of a kind too. So of two outputs any run shows a
-  system left as often as right, give or take one; of three or more it shows a system in no place
-  more than twice as often again as in another ("twice" as a count: the difference is two);
+  equally often, give or take one, and each turn of a kind too. So where all items show the same
+  two systems, any run shows each on the left as often as on the right, give or take one; where
+  they show the same three or more, each in every place equally often, give or take two;
 - over its slots each unit has every rotation equally often, give or take one: each output of an
   item, and each item of a group, is in every place equally often.
 

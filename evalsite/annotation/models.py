@@ -37,7 +37,8 @@ class Slot(models.Model):
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="slots", db_index=False)
     no = models.PositiveSmallIntegerField()
     pos = models.BigIntegerField()
-    # which of the item's balanced orders this slot shows (evalsite.lib.seeds.arrange)
+    # in which order this slot shows the outputs (evalsite.lib.seeds.arrange), and where groups
+    # stay together the item's place in its group too (evalsite.annotation.layers.place_in_group)
     arrangement = models.PositiveSmallIntegerField()
     state = models.PositiveSmallIntegerField(choices=State.choices, default=State.FREE)
     participant = models.ForeignKey(

@@ -7,8 +7,7 @@ from hashlib import sha256
 from itertools import permutations
 from math import factorial
 
-# The largest prime below 2^40. Keys below it can be re-shuffled by multiplication modulo it
-# inside a 64-bit database integer, without two of them ever falling together.
+# The largest prime below 2^40: seeded numbers below it fit every database's integers.
 SHUFFLE_PRIME = 1_099_511_627_689
 
 
