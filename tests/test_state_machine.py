@@ -378,4 +378,4 @@ def test_no_order_of_steps_breaks_a_promise(groups: str) -> None:
 @pytest.mark.torture
 @pytest.mark.parametrize("groups", GROUPS)
 def test_no_order_of_many_steps_breaks_a_promise(groups: str) -> None:
-    run(groups, examples=60, steps=60)
+    run(groups, examples=30, steps=50)
