@@ -4,6 +4,8 @@ Counts are always derived from rows; there is no counter that could drift. Whoev
 participant locks that participant's row first, so two tabs of one person never cross.
 """
 
+from functools import partial
+
 from django.db import IntegrityError, transaction
 from django.db.models import Max, Q
 
@@ -19,6 +21,7 @@ from evalsite.annotation.leases import (
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.ordering import order_items
 from evalsite.annotation.picking import Pick, new_to, pick_places, with_room
+from evalsite.lib.deadlocks import in_transaction
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 
@@ -46,8 +49,8 @@ def claim_set(participant: Participant) -> ItemSet | None:
 def _claim_in_tries(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
     for _ in range(_TRIES):
         try:
-            with transaction.atomic():
-                return _claim(participant, skip_locked=skip_locked)
+            # who changes k locks the places of an item, and this those of a group
+            return in_transaction(partial(_claim, participant, skip_locked=skip_locked))
         except (LostRace, IntegrityError):
             continue
     return None
