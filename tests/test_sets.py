@@ -13,6 +13,7 @@ from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
 from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Item, Study
+from tests.designs import make_designed, one_each
 from tests.factories import answer_item, launch, make_annotator, make_study
 from tests.tabs import BOXES, SCORES, Tab, after_the_lease, make_live, open_tab
 
@@ -90,6 +91,25 @@ def test_places_keep_their_items_when_some_of_them_are_lost():
     assert page.context["is_complete"]
     assert [place for place, *_ in page.context["places"]] == [2, 3]
     assert set(Annotation.objects.values_list("place", flat=True)) == {2, 3}
+
+
+def test_a_set_that_was_filled_again_does_not_grow_by_what_was_lost():
+    study = make_designed(one_each(1, "ab"), k=1, set_size=1, max_items=1, groups="once")
+    me, second, third = (make_annotator(study) for _ in range(3))
+    claim_set(me)
+    claim_set(second)
+    with after_the_lease(study):
+        claim_set(third)
+        withdraw(participant=second, is_kept=True)
+        filled = claim_set(me)
+        withdraw(participant=third, is_kept=True)
+
+        again = claim_set(me)
+
+    # not the other item of the group, though it is free now, and the cap is reached
+    assert again.lost_ids == filled.lost_ids
+    assert again.total == 1
+    assert Slot.objects.leased().filter(participant=me).count() == 1
 
 
 @pytest.mark.parametrize("state", ["paused", "closed"])

@@ -75,7 +75,8 @@ def release_lapsed(study: Study, *, but: Participant) -> int:
 def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     """Renew what I hold of my open set, retake what is free; False when nothing of it is left.
 
-    What went to others is marked as lost. It keeps its place in the set, for good.
+    What went to others is marked as lost. It keeps its place in the set, for good, and is not
+    retaken: the set may have been filled again since.
     """
     until = lease_end(study)
     answered = answered_items(open_set)
@@ -87,7 +88,9 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
         if item_id not in answered
         and item_id not in held
         and item_id not in controls
-        and not (study.is_open and _take_slot(item_id, me, until))
+        and (
+            not study.is_open or item_id in open_set.lost_ids or not _take_slot(item_id, me, until)
+        )
     }
     if controls:
         gone |= lost_controls(
