@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from evalsite.annotation import slots
+from evalsite.annotation.fitting import list_lacking
 from evalsite.annotation.layers import place_in_group
 from evalsite.annotation.models import Slot
 from evalsite.annotation.slots import count_strays, make_slots, planned_slots
@@ -165,3 +166,33 @@ def test_progress_counts_every_slot(monkeypatch):
     make_slots(study, study.batches.all(), lambda done, total: told.append((done, total)))
 
     assert told == [(2, 10), (4, 10), (5, 10), (7, 10), (9, 10), (10, 10)]
+
+
+def test_no_group_stands_in_part_while_places_are_being_made(monkeypatch):
+    monkeypatch.setattr(slots, "CHUNK", 4)
+    study = make_designed(one_each(4), k=1, set_size=3, groups="together")
+    study.k = 2
+    seen = []
+
+    def look(done, total) -> None:
+        seen.append(Counter(Slot.objects.filter(no=1).values_list("pos", flat=True)))
+
+    make_slots(study, study.batches.all(), look)
+
+    # six slots, and the last place; then the rest
+    assert [len(one) for one in seen] == [3, 4]
+    assert {count for one in seen for count in one.values()} == {3}
+
+
+def test_what_was_opened_together_is_planned_together_after_a_stop():
+    study = make_study(items=0, k=2)
+    add_design(study, side_by_side(8))
+    small = add_design(study, side_by_side(1), first=100)
+    launch(study)
+    # a job was stopped: one batch has all of its places, the other has not
+    Slot.objects.filter(no=1).exclude(item__batch=small).delete()
+
+    make_slots(study, list_lacking(study))
+
+    assert Slot.objects.count() == 18
+    assert count_strays(study) == 0

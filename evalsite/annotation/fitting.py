@@ -6,6 +6,7 @@ an item with a free place gets that place.
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
@@ -13,6 +14,7 @@ from django.db.models.functions import Coalesce
 
 from evalsite.annotation.display import order_of
 from evalsite.annotation.models import TOP_UP_FROM, Annotation, Slot, SlotQuerySet
+from evalsite.lib.deadlocks import in_transaction
 from evalsite.studies.models import Batch, Item, Study
 
 # items of one transaction: nobody who saves waits long on SQLite
@@ -91,8 +93,12 @@ def remove_places(study: Study, tell: Callable[[Fit], None]) -> None:
             gone = _remove_free(study, items)
             tell(Fit(free_gone=gone))
         for item_id in _too_many(study, items):
-            with transaction.atomic():
-                tell(_remove_taken(study, item_id))
+            # somebody who is dealt a group may wait for a place of this item, and hold another
+            in_transaction(partial(_fit_item, study, item_id, tell))
+
+
+def _fit_item(study: Study, item_id: int, tell: Callable[[Fit], None]) -> None:
+    tell(_remove_taken(study, item_id))
 
 
 def _items_in_chunks(study: Study) -> Iterator[list[int]]:
@@ -172,16 +178,17 @@ def _lock_item(study: Study, item_id: int) -> tuple[list[Annotation], list[Slot]
 
 
 def list_lacking(study: Study) -> list[Batch]:
-    """The open batches of which some item has fewer than k places.
+    """The open batches of which some item has fewer than k places, with all opened with them.
 
-    Only those are given places: after k was lowered an item may have its k places under any
+    What was opened together is planned together, also if a job had stopped when some of it was
+    done. Only those are given places: after k was lowered an item may have its k places under any
     numbers, and making number 0 again would be one too many.
     """
     places = _designed(study).filter(item=OuterRef("pk")).order_by().values("item")
     count = Subquery(places.annotate(n=Count("pk")).values("n"))
     items = Item.objects.main().filter(study=study, batch__opened_at__isnull=False)
     lacking = items.annotate(places=Coalesce(count, 0)).filter(places__lt=study.k).order_by()
-    return list(study.batches.filter(pk__in=lacking.values("batch")))
+    return list(study.batches.filter(opened_at__in=lacking.values("batch__opened_at")))
 
 
 def count_places(study: Study, batches: Collection[Batch]) -> int:

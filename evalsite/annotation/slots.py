@@ -82,13 +82,23 @@ def _make_missing(study: Study, batches: list[Batch], progress: Progress) -> Non
                 done += opening.items
                 continue
             base = _find_base(study, opening, no, slots)
-            for start in range(0, len(slots), CHUNK):
-                chunk = slots[start : start + CHUNK]
-                # the last one goes with the first, so that nobody else begins in between
-                last = slots[-1:] if start == 0 else []
+            # the last place goes with the first, so that nobody else begins in between
+            last = [slot for slot in slots if slot.rank == slots[-1].rank]
+            for chunk in _in_chunks(slots):
                 base = _insert(study, base, chunk + last)
-                done += len(chunk)
+                done, last = done + len(chunk), []
                 progress(done, total)
+
+
+def _in_chunks(slots: list[PlannedSlot]) -> Iterator[list[PlannedSlot]]:
+    """Some CHUNK slots at a time, never a part of what shares a place: people work meanwhile."""
+    start = 0
+    while start < len(slots):
+        end = start + CHUNK
+        while end < len(slots) and slots[end].rank == slots[end - 1].rank:
+            end += 1
+        yield slots[start:end]
+        start = end
 
 
 def _number(places: list[Place], no: int) -> list[PlannedSlot]:
