@@ -173,3 +173,28 @@ def test_bad_57_a_browser_clock_that_is_wrong_by_years_changes_nothing(page, ser
     annotation = Annotation.objects.get()
     assert before <= annotation.started_at <= annotation.submitted_at <= now()
     assert "/items/2/" in page.url
+
+
+def test_what_never_arrived_comes_back_only_onto_outputs_in_the_same_places(page, server, study):
+    take_a_set(page, server.url, study)
+    server.kill()
+    fill_scores(page, 70, 80, 90)
+    expect(page.locator("#status")).to_have_text(NOT_YET)
+    rating_page = page.url
+    page.goto("about:blank")
+
+    # the place has gone to somebody else, and another place of the item is this person's
+    turn_outputs(1)
+    server.start()
+    page.goto(rating_page)
+    assert values(page) == ["", "", ""]
+
+    turn_outputs(-1)
+    page.goto(rating_page)
+    assert values(page) == ["70", "80", "90"]
+
+
+def turn_outputs(by: int) -> None:
+    for slot in Slot.objects.leased():
+        slot.arrangement = (slot.arrangement + by) % 3
+        slot.save()

@@ -83,6 +83,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "ignored": ignored_here(request, screen, item_set, place)
         or ignored_before(request, me, item_set),
         "item": screen.view(values, group=group_place(me, item_set, item_id, times, groups)),
+        "order_mark": screen.order_mark(me),
         "note": values.get("note", ""),
         "status": Saved.words_of(request.GET.get("was", "")),
         "menu": build_menu(me, item_set, place, times),
@@ -236,6 +237,7 @@ def _show_again(
     context = {
         **_frame(request, me, shown),
         "item": screen.view(form.entered, errors, group=group),
+        "order_mark": screen.order_mark(me),
         "note": form.entered.get("note", ""),
         "errors": list(errors.items()),
         "ignore_error": errors.get("ignore", ""),

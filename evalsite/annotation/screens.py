@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.utils.crypto import salted_hmac
+
 from evalsite.annotation.display import (
     NO_GROUP,
     GroupPlace,
@@ -23,6 +25,7 @@ from evalsite.studies.gold import asked_criteria
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
 
+_SALT = "evalsite.annotation.order"
 _outputs_of = Prepared(lambda item: Output.objects.filter(item=item).order_by("position"))
 
 
@@ -49,6 +52,11 @@ class Screen:
         if self.item.kind != Item.Kind.PRACTICE:
             return config.criteria
         return asked_criteria(config, self.item.gold)
+
+    def order_mark(self, me: Participant) -> str:
+        """The same for the same outputs in the same places, and telling nothing of them."""
+        told = f"{me.pk}/{self.item.pk}/{self.order}"
+        return salted_hmac(_SALT, told, algorithm="sha256").hexdigest()[:12]
 
     @cached_property
     def content(self) -> dict:

@@ -158,7 +158,8 @@ document.addEventListener("keydown", (event) => {
 
 // --- drafts ----------------------------------------------------------------------
 
-const key = `evalsite:draft:${location.pathname}`;
+// after a lapse an item may come back with its outputs in other places: that page has no copy
+const key = `evalsite:draft:${location.pathname}:${words.arranged}`;
 const PAUSES = [1000, 2000, 4000, 8000];
 
 let timer = null;
