@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from evalsite.annotation.checklist import check_launch, people_needed
-from evalsite.annotation.dealing import claim_set
+from evalsite.annotation.dealing import claim_set, has_work
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
 from evalsite.lib.clock import now, standing_at
@@ -110,6 +110,32 @@ def test_a_set_that_was_filled_again_does_not_grow_by_what_was_lost():
     assert again.lost_ids == filled.lost_ids
     assert again.total == 1
     assert Slot.objects.leased().filter(participant=me).count() == 1
+
+
+def test_a_late_answer_to_what_went_to_others_is_not_told_as_one_of_the_set():
+    study = make_live(items=2, k=1, set_size=2)
+    me = make_annotator(study)
+    late = Tab(me).start()
+    with after_the_lease(study):
+        Slot.objects.filter(item=late.item).update(
+            participant=make_annotator(study), lease_until=now() + timedelta(hours=1)
+        )
+        Tab(me, late.home).start()
+        late.save()
+        page = late.client.get(late.address_of(2))
+
+    assert (page.context["progress"].done, page.context["progress"].total) == (0, 1)
+
+
+def test_no_further_set_is_offered_of_a_lapsed_group_beyond_what_is_left():
+    study = make_designed(one_each(1), k=1, set_size=3, groups="together")
+    claim_set(make_annotator(study))
+    me = make_annotator(study)
+    with after_the_lease(study):
+        study.max_items = 3
+        assert has_work(me, study)
+        study.max_items = 2
+        assert not has_work(me, study)
 
 
 @pytest.mark.parametrize("state", ["paused", "closed"])

@@ -144,9 +144,13 @@ def has_work(me: Participant, study: Study) -> bool:
     """Whether a claim by this person would find something now."""
     if not study.is_open or me.stopped_at or not may_have_another_set(me, study):
         return False
-    free = with_room(Slot.objects.free().filter(study=study), study, items_left(me, study))
+    left, free, lapsed = items_left(me, study), Slot.objects.free(), lapsed_slots(study)
     # a claim frees what has lapsed, so that is work too
-    return any(slots.filter(new_to(me, study)).exists() for slots in (free, lapsed_slots(study)))
+    found = (
+        with_room(free.filter(study=study), study, left),
+        with_room(lapsed, study, left, among=lapsed),
+    )
+    return any(slots.filter(new_to(me, study)).exists() for slots in found)
 
 
 def deal_pilot_set(participant: Participant) -> ItemSet | None:

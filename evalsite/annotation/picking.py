@@ -193,11 +193,16 @@ class _Queue:
         return locked.order_by("pos", "id")
 
 
-def with_room(slots: QuerySet[Slot], study: Study, left: int | None) -> QuerySet[Slot]:
-    """Of these slots those whose group is no larger than what is left, where groups are whole."""
+def with_room(
+    slots: QuerySet[Slot], study: Study, left: int | None, *, among: QuerySet[Slot] | None = None
+) -> QuerySet[Slot]:
+    """Of these slots those whose group is no larger than what is left, where groups are whole.
+
+    `among`: what is dealt of a group; all that is free, if nothing else is said.
+    """
     if left is None or study.groups != Study.Groups.TOGETHER:
         return slots
-    shared = Slot.objects.free().filter(
+    shared = (Slot.objects.free() if among is None else among).filter(
         study=OuterRef("study"), pos=OuterRef("pos"), item__held_at__isnull=True
     )
     count = shared.order_by().values("pos").annotate(n=Count("pk")).values("n")

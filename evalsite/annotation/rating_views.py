@@ -72,6 +72,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         return redirect(address(request, "participant-home"))
     screen, values = fill_screen(me, item_id, is_answered=item_id in times)
     until = kept_until(me, screen, item_set, times)
+    taken = _seconds_taken(times, item_set)
     if item_id not in times and not me.is_pilot and (until is None or until < now()):
         lapsed = page_context(request, me) | {
             "start_url": address(request, "participant-start"),
@@ -87,8 +88,8 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "note": values.get("note", ""),
         "status": Saved.words_of(request.GET.get("was", "")),
         "menu": build_menu(me, item_set, place, times),
-        "progress": Progress(len(times), item_set.total),
-        "minutes_left": _minutes_left(me, list(times.values()), item_set.total),
+        "progress": Progress(len(taken), item_set.total),
+        "minutes_left": _minutes_left(me, taken, item_set.total),
         "lease_until": until,
     }
     return render(request, me.study.config.item_template, context)
@@ -160,6 +161,11 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
 def _set_label(me: Participant, number: int) -> str:
     most = me.study.max_sets
     return f"Set {number} of at most {most}" if most else ""
+
+
+def _seconds_taken(times: dict[int, float], item_set: ItemSet) -> list[float]:
+    """Of each answer that the set asks for; a late one to what went to others is none of them."""
+    return [taken for item_id, taken in times.items() if item_id not in item_set.lost_ids]
 
 
 def _minutes_left(me: Participant, seconds: list[float], total: int) -> int:
@@ -234,6 +240,7 @@ def _show_again(
     times, groups = look_over(me, item_set) if item_set else ({}, {})
     group = group_place(me, item_set, shown.item_id, times, groups) if item_set else NO_GROUP
     total = item_set.total if item_set else shown.total
+    taken = _seconds_taken(times, item_set) if item_set else []
     context = {
         **_frame(request, me, shown),
         "item": screen.view(form.entered, errors, group=group),
@@ -243,8 +250,8 @@ def _show_again(
         "ignore_error": errors.get("ignore", ""),
         "status": f"Not saved: {answers} another look",
         "menu": build_menu(me, item_set, shown.place, times) if item_set else None,
-        "progress": Progress(len(times), total),
-        "minutes_left": _minutes_left(me, list(times.values()), total),
+        "progress": Progress(len(taken), total),
+        "minutes_left": _minutes_left(me, taken, total),
         "lease_until": kept_until(me, screen, item_set, times),
     }
     return render(request, me.study.config.item_template, context, status=422)
