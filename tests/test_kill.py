@@ -39,7 +39,8 @@ def test_a_lost_answer_and_a_doubled_one_would_be_seen() -> None:
     people = {mint_link(me): me.pk}
     (home,) = people
     diary = Diary()
-    for place, item in enumerate(Item.objects.main(), start=1):
+    for place, item_id in enumerate(item_set.item_ids, start=1):
+        item = Item.objects.get(pk=item_id)
         answer_item(me, item, item_set=item_set, place=place, score=place)
         diary.note_save(f"{home}sets/1/items/{place}/", (str(place),) * 3, is_news=True)
     assert find_losses(study, diary, people) == []
