@@ -344,6 +344,15 @@ def test_second_change_waits_for_the_first(researcher):
     run_waiting_jobs()
 
 
+def test_change_after_work_that_stopped_is_told_to_start_that_again(researcher):
+    study = make_live(items=1, k=3)
+    changed = change_k(study=study, k=2, revision=study.revision, by=researcher)
+    Job.objects.update(state="failed")
+
+    with pytest.raises(ValidationError, match="Start it again on the monitor page"):
+        change_k(study=study, k=5, revision=changed.revision, by=researcher)
+
+
 def test_only_owners_change_k(db):
     study = make_live()
     editor = make_user("editor")

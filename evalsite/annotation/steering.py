@@ -79,7 +79,12 @@ def lock_running(study: Study) -> Study:
     if current.state not in (Study.State.LIVE, Study.State.PAUSED):
         raise ValidationError("Only a study that is live or paused has places to change.")
     job = newest_places(current)
-    if job is not None and job.state != Job.State.DONE:
+    if job is not None and (job.state == Job.State.FAILED or job.is_stale):
+        raise ValidationError(
+            "Work on the places has stopped in the middle. Start it again on the monitor page; "
+            "when that is done, try again."
+        )
+    if job is not None and job.is_open:
         raise ValidationError(
             "Places are being made or removed just now. Wait until that is done, then try again."
         )
