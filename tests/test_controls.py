@@ -1,6 +1,7 @@
 """Gold and attention items dealt into sets: where they stand, who gets which, what they count."""
 
 from collections import Counter
+from datetime import timedelta
 from random import Random
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from evalsite.annotation.controls import put_checks
 from evalsite.annotation.dealing import claim_set, deal_pilot_set, has_work
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.lib.clock import now
+from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Item
 from tests.checks import add_checks, do_sets, kinds_of, make_checked, make_checked_reviews, shape_of
@@ -347,3 +348,19 @@ def test_checks_are_told_as_items_at_the_end():
     page = tab.client.get(f"{tab.home}finish/")
 
     assert page.context["done"] == 12
+
+
+def test_a_look_at_the_last_control_of_a_set_does_not_move_its_time():
+    tab = Tab(make_annotator(make_checked())).start()
+    item_set = tab.me.item_sets.get()
+    kinds = kinds_of(item_set.item_ids)
+    for item in Item.objects.main().filter(pk__in=item_set.item_ids):
+        answer_item(tab.me, item, item_set=item_set)
+    address = tab.address_of(kinds.index("gold") + 1)
+
+    first = tab.client.get(address).context["lease_until"]
+    with standing_at(now() + timedelta(minutes=7)):
+        assert tab.client.get(address).context["lease_until"] == first
+    # but nobody is sent away from a control, whose place cannot go to others
+    with after_the_lease(tab.me.study):
+        assert tab.client.get(address).context["lease_until"] > now()

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from string import ascii_uppercase
 
 from django.db import transaction
@@ -122,7 +122,20 @@ def kept_until(
         missing = {*item_set.item_ids} - {*item_set.lost_ids} - {*answered}
         if Item.objects.main().filter(pk__in=missing).exists():
             return None
-    return held or lease_end(me.study)
+    return held or _kept_without_places(me)
+
+
+def _kept_without_places(me: Participant) -> datetime:
+    """A full lease since the last sign of this person, as if that had renewed a place.
+
+    Counted from now, each look at the page would move it, and so tell a control from an item.
+    """
+    until = lease_end(me.study)
+    lease = timedelta(minutes=me.study.lease_minutes)
+    given = me.annotations.aggregate(last=Max("submitted_at"))["last"]
+    entered = me.drafts.aggregate(last=Max("updated_at"))["last"]
+    last = max((sign for sign in (given, entered) if sign is not None), default=None)
+    return until if last is None or last + lease < now() else last + lease
 
 
 @dataclass(frozen=True)
