@@ -10,6 +10,7 @@ from evalsite.annotation.steering import newest_places
 from evalsite.lib.clock import now
 from evalsite.studies.models import Item, Study
 from tests.crowds import make_crowd, make_live_study
+from tests.factories import add_batch
 from tests.invariants import check_invariants
 from tests.test_changing_k import change
 
@@ -29,9 +30,9 @@ def keep_changing(study: Study, worker: Thread) -> int:
 
 
 def test_k_changed_all_the_time_while_people_work_ends_with_k_and_loses_nothing(make_crowd):
-    study = make_live_study(set_size=5)
+    study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=15))
     crowd = make_crowd(study)
-    crowd.add(8, tabs=2)
+    crowd.add(6, tabs=2)
     failed = []
 
     def work() -> None:

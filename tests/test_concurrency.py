@@ -74,7 +74,7 @@ def test_people_with_two_tabs_and_double_sends_rate_every_item_exactly_three_tim
 
 
 def test_what_some_walk_away_from_is_done_by_others_and_their_late_answers_are_kept(make_crowd):
-    study = make_live_study(set_size=5)
+    study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=20))
     crowd = make_crowd(study)
     crowd.add(3, leaves_after=3)
     crowd.add(5)

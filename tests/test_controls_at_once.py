@@ -19,7 +19,7 @@ __all__ = ["make_crowd"]
 
 
 def add_items(study: Study) -> None:
-    add_batch(study, items=30)
+    add_batch(study, items=24)
     add_checks(study, 6)
 
 

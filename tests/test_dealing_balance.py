@@ -122,9 +122,10 @@ def test_nobody_meets_a_context_twice_and_all_sets_are_full_with_as_few_people_a
     for me in people:
         groups = [group for item_set in me.item_sets.all() for group in groups_in(item_set)]
         assert len(set(groups)) == len(groups) == 33
-    for item_set in sets[:18]:  # of the last sets there is nothing to choose
+    for number, item_set in enumerate(sets[:18]):  # of the last sets there is nothing to choose
         systems = Counter(system for (system,) in pages_of(item_set))
-        assert sorted(systems.values()) == [3, 4, 4]
+        # who comes again has met some of what comes next
+        assert max(systems.values()) - min(systems.values()) <= (1 if number < 9 else 3)
 
 
 def test_what_a_set_has_enough_of_is_passed_over_while_it_can_get_something_else():

@@ -30,7 +30,7 @@ from tests.test_staff_pages import sign_in, url
 pytestmark = pytest.mark.django_db
 
 PLAYED = hypothesis_settings(
-    max_examples=15,
+    max_examples=10,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -68,7 +68,8 @@ def describe_fit(study: Study, k: int, fit: Fit) -> list[str]:
     """What asking for k answers per item does, one sentence each."""
     told = []
     if fit.added:
-        told.append(f"{count_of(fit.added, 'place')} come behind those that stand.")
+        verb = "comes" if fit.added == 1 else "come"
+        told.append(f"{count_of(fit.added, 'place')} {verb} behind those that stand.")
     if fit.now_counted:
         told.append(f"{count_of(fit.now_counted, 'surplus answer')} will count, in these places.")
     if fit.free_gone:
