@@ -15,7 +15,8 @@ from evalsite.annotation.sets import finish_set
 from evalsite.lib.clock import now
 from evalsite.lib.seeds import find_arrangement
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.results.design import promise_design, report_design
+from evalsite.results.describing import promise_design
+from evalsite.results.design import report_design
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import item_keys
 from tests.factories import answer_item, launch, make_annotator, make_participant, make_study

@@ -12,7 +12,8 @@ from evalsite.annotation.checklist import check_people
 from evalsite.annotation.models import Slot
 from evalsite.jobs.models import Job
 from evalsite.results.counting import newest_count, newest_report, start_count
-from evalsite.results.design import begin_report, promise_design, report_design
+from evalsite.results.describing import promise_design
+from evalsite.results.design import begin_report, report_design
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.pages import StudyView, has_role, study_url
 from evalsite.studies.summaries import count_of
