@@ -67,6 +67,9 @@ bench: .venv/.installed-dev ## measure the budgets of the design
 
 # Browser tests need Chromium, the suite's second half a PostgreSQL server. Where they are missing
 # and Debian's packages may be installed, they are; else the tests say that they were skipped.
+# R, which the tests of analysis.R need, is large: it is installed under CI only.
+R_PACKAGES := r-base-core r-cran-lme4 r-cran-lmertest r-cran-ordinal r-cran-emmeans
+
 system-tools:
 	@missing=; found=; \
 	for name in "$$EVALSITE_CHROMIUM" chromium chromium-browser google-chrome; do \
@@ -74,6 +77,7 @@ system-tools:
 	done; [ -n "$$found" ] || missing="chromium fonts-dejavu-core"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
 	  || [ -n "$$EVALSITE_TEST_POSTGRES" ] || missing="$$missing postgresql"; \
+	[ "$$CI" != true ] || command -v Rscript >/dev/null || missing="$$missing $(R_PACKAGES)"; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ]; then sudo=; elif sudo -n true 2>/dev/null; then sudo="sudo -n"; \
 	else echo "Missing and not ours to install: $$missing"; exit 0; fi; \

@@ -2,10 +2,80 @@
 """Django's command line for this project."""
 
 import os
+import secrets
 import sys
+from pathlib import Path
 
-from django.core.management import execute_from_command_line
+try:
+    from django.core.management import execute_from_command_line
+    from django.db import OperationalError, ProgrammingError
+except ModuleNotFoundError as error:
+    if error.name != "django":
+        raise
+    sys.exit("This Python has no Django. Run make run once, then .venv/bin/python manage.py …")
+
+# what SQLite says of a folder that is not there, and of one that is somebody else's
+_CLOSED = ("unable to open database file", "attempt to write a readonly database")
+# what `make run` made for the site that it serves
+_VAR = Path(__file__).resolve().parent / "var"
+_SECRET = _VAR / "secret"
+_SITE = (
+    "EVALSITE_SECRET_KEY",
+    "EVALSITE_SECRET_KEY_FILE",
+    "EVALSITE_HOSTS",
+    "EVALSITE_DEBUG",
+    "EVALSITE_DATABASE",
+)
+# they answer people, or work for a site that does: it says which one it is
+_SERVERS = ("serve", "runserver", "db_worker")
+
+
+def set_defaults(command: str) -> None:
+    """Where nothing says which site this is, it is that of `make run`, if there is one."""
+    if any(name in os.environ for name in _SITE) or command in _SERVERS:
+        return
+    if command == "verify_bundle":
+        # it needs no site: nothing is signed, and nobody is answered
+        os.environ["EVALSITE_SECRET_KEY"] = secrets.token_urlsafe(50)
+    elif os.access(_SECRET, os.R_OK):
+        os.environ["EVALSITE_SECRET_KEY_FILE"] = str(_SECRET)
+        os.environ.setdefault("EVALSITE_HTTPS", "off")
+        sys.stderr.write(f"No site is named by variables, so it is that of make run, in {_VAR}.\n")
+    else:
+        return
+    os.environ["EVALSITE_HOSTS"] = "127.0.0.1,localhost"
+
+
+def main() -> None:
+    """The command has run, or says in a sentence what is wrong with its database."""
+    try:
+        execute_from_command_line(sys.argv)
+    except (OperationalError, ProgrammingError) as error:
+        if str(error) in _CLOSED:
+            told = (
+                "can't be opened and written. Make its folder and let the user who runs this "
+                "write in it, or set EVALSITE_DATA_DIR (or EVALSITE_DATABASE) to another place."
+            )
+        elif _lacks_tables(error):
+            told = (
+                "lacks tables. Run manage.py migrate, and manage.py createsuperuser if nobody can "
+                "sign in yet; then this again."
+            )
+        else:
+            raise
+        from django.conf import settings  # noqa: PLC0415 (only now they are known to be good)
+
+        sys.exit(f"The database {settings.DATABASES['default']['NAME']} {told}")
+
+
+def _lacks_tables(error: Exception) -> bool:
+    # SQLite's words, and PostgreSQL's code of an undefined table
+    return str(error).startswith("no such table") or (
+        getattr(error.__cause__, "sqlstate", "") == "42P01"
+    )
+
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    execute_from_command_line(sys.argv)
+    set_defaults((*sys.argv, "")[1])
+    main()

@@ -257,6 +257,8 @@ class ProtocolConfig(AppConfig):
     layout: Literal["live", "mid", "rate"] = "rate"
     design: Design = Design()
     eligibility: Eligibility | None = None
+    # the inputs by which an item may have a standard score of its own; None: any of them
+    standard_inputs: tuple[str, ...] | None = None
     options_form: "type[Form] | None" = None
     aids: tuple[Aid, ...] = ()
     has_ignore: bool = False
@@ -296,6 +298,13 @@ class ProtocolConfig(AppConfig):
     def standard_score(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> int | None:
         """The score that magnitudes of this item relate to, where there is one."""
         return None
+
+    def instructions_for(self, design: Design) -> str:
+        """The instructions of a study that hands work out so: its document's own, unless changed.
+
+        For a protocol whose words tell how many items a set has, how many sets or of a bonus.
+        """
+        return self.instructions
 
     # what stands in its folder
 

@@ -180,7 +180,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 FILE_UPLOAD_HANDLERS = ["evalsite.lib.bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
-FILE_VIEWS = {"admin:upload-new"}
+FILE_VIEWS = {"admin:upload-new", "admin:ratings-new", "admin:metrics-new"}
 
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
@@ -201,14 +201,21 @@ CRISPY_TEMPLATE_PACK = "bootstrap5"
 # --- limits on uploads (printed on the upload page) -------------------------------
 
 UPLOAD_MAX_BYTES = env.read_whole("EVALSITE_UPLOAD_MAX_BYTES", 25 * 1024 * 1024)
+# unpacked, where the file itself is compressed
+UPLOAD_MAX_TEXT = env.read_whole("EVALSITE_UPLOAD_MAX_TEXT", 200 * 1024 * 1024)
 UPLOAD_MAX_ROWS = env.read_whole("EVALSITE_UPLOAD_MAX_ROWS", 200_000)
 UPLOAD_MAX_CELL = env.read_whole("EVALSITE_UPLOAD_MAX_CELL", 1024 * 1024)
 UPLOAD_MAX_COLUMNS = env.read_whole("EVALSITE_UPLOAD_MAX_COLUMNS", 200)
+# larger files, some 5,000 rows and on, are checked and imported by a job
+UPLOAD_JOB_BYTES = env.read_whole("EVALSITE_UPLOAD_JOB_BYTES", 1024 * 1024)
+# exports of more rows are written by a job
+EXPORT_STREAM_ROWS = env.read_whole("EVALSITE_EXPORT_STREAM_ROWS", 50_000)
 
 # --- language and time ------------------------------------------------------------
 
 LANGUAGE_CODE = "en-gb"
 USE_I18N = True
+FORMAT_MODULE_PATH = "evalsite.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
@@ -234,5 +241,7 @@ LOGGING = {
         "django.server": {"handlers": ["console"], "level": "INFO", "propagate": False},
         "gunicorn.error": {"handlers": ["console"], "propagate": False},
         "gunicorn.access": {"handlers": ["console"], "propagate": False},
+        # a drawing as PDF would tell of every table of every font that it embeds
+        "fontTools": {"level": "WARNING"},
     },
 }

@@ -44,6 +44,15 @@ def follow(page: Page, selector: str) -> None:
         page.click(selector)
 
 
+def is_watched(response: Any) -> bool:
+    """Whether the page follows a job: by its script, and without scripts by coming anew."""
+    html = response.content.decode()
+    has_script = "staff-watch." in html
+    assert has_script == ('<noscript><meta http-equiv="refresh"' in html)
+    assert "Refresh" not in response.headers
+    return has_script
+
+
 def fill_scores(page: Page, *scores: object) -> None:
     for number, score in enumerate(scores, start=1):
         page.fill(f"#informativeness-{number}", str(score))

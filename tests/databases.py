@@ -1,8 +1,8 @@
 """A pytest plugin: which database the suite runs on, and a throw-away PostgreSQL if asked for.
 
-`pytest` runs on SQLite, one file for each process. `pytest --database postgresql` runs the same
-tests on PostgreSQL: the server at EVALSITE_TEST_POSTGRES, or a cluster of its own, made from the
-installed server binaries in a temporary folder and gone afterwards.
+`pytest` runs on SQLite, one file for each process. `pytest --database postgresql` runs those tests
+that use a database on PostgreSQL: the server at EVALSITE_TEST_POSTGRES, or a cluster of its own,
+made from the installed server binaries in a temporary folder and gone afterwards.
 """
 
 import os
@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
+_DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup"}
 NO_SERVER = "PostgreSQL tests skipped: no server binaries (initdb, pg_ctl) are installed."
 
 
@@ -116,18 +117,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On PostgreSQL, of the tests in a browser only those run that say they tell of databases."""
+    """On PostgreSQL only those tests run that what database it is may matter to."""
     if config.getoption("database") != "postgresql":
         return
+    others = [item for item in items if not _may_differ(item)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in set(others)]
+
+
+def _may_differ(item: pytest.Item) -> bool:
+    """Whether it uses a database, and not in a browser unless it says that it tells of it."""
+    names = set(getattr(item, "fixturenames", ()))
+    if item.get_closest_marker("both_databases"):
+        return True
     # what a page shows and how it is used is the same; on SQLite all of it is tested
-    only_pages = [
-        item
-        for item in items
-        if "browser" in getattr(item, "fixturenames", ())
-        and item.get_closest_marker("both_databases") is None
-    ]
-    config.hook.pytest_deselected(items=only_pages)
-    items[:] = [item for item in items if item not in only_pages]
+    return "browser" not in names and (
+        item.get_closest_marker("django_db") is not None or not _DATABASE_FIXTURES.isdisjoint(names)
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

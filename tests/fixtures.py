@@ -10,12 +10,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from evalsite.studies import versions
 from evalsite.studies.models import Study
 from tests import factories
 from tests.invariants import check_invariants
+from tests.races import wait_for_others
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # CI runs as root
@@ -26,12 +27,31 @@ CHROMIUM_FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Milliseconds. Nothing waits so long by itself: three suites on two slow processors do.
+PATIENCE = 30_000
 
 
 @pytest.fixture(autouse=True)
 def _forget_versions() -> None:
     """No test sees a study version that an earlier one left in memory."""
     versions._content_of.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _settled(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that committed ends when its servers and processes do: its tables are emptied next.
+
+    A request of a closed page, or a process that was killed, may still hold locks; emptying all
+    tables would be a deadlock with it.
+    """
+    marker = request.node.get_closest_marker("django_db")
+    commits = {"transactional_db", "live_server"} & set(request.fixturenames)
+    if not commits and not (marker and marker.kwargs.get("transaction")):
+        yield
+        return
+    request.getfixturevalue("transactional_db")  # so that it is torn down after this one
+    yield
+    wait_for_others()
 
 
 # --- rows -------------------------------------------------------------------------
@@ -115,6 +135,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip(reason)
     # Playwright keeps an event loop in this thread; the tests themselves are synchronous.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
         yield chromium
@@ -125,6 +146,6 @@ def browser() -> Iterator[Browser]:
 def page(browser: Browser) -> Iterator[Page]:
     """A page of a new, empty profile, 1280 by 900."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE)
     yield context.new_page()
     context.close()

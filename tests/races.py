@@ -1,6 +1,7 @@
 """A few threads at one moment, and races that need a moment exactly."""
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -65,3 +66,22 @@ class Held:
             cursor.execute("SELECT cardinality(pg_blocking_pids(%s)) > 0", [self.pid])
             self.has_waited |= cursor.fetchone()[0]
         return self.has_waited
+
+
+def wait_for_others(seconds: float = 20) -> None:
+    """No other connection is in the middle of something; after so many seconds, come what may."""
+    if connection.vendor != "postgresql":
+        return
+    pause, until = threading.Event(), time.monotonic() + seconds
+    while time.monotonic() < until and _count_busy():
+        pause.wait(0.02)
+
+
+def _count_busy() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            " AND state <> 'idle'"
+        )
+        return int(cursor.fetchone()[0])

@@ -1,5 +1,8 @@
 """The stock pages of the admin, and signing in."""
 
+from datetime import UTC, datetime
+from uuid import uuid4
+
 import pytest
 from django.apps import apps
 from django.contrib import admin
@@ -8,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import ParticipantLink
 from evalsite.studies.models import Item
 from tests.factories import make_study, make_user
@@ -75,6 +79,22 @@ def test_stock_page_of_a_study_leads_to_its_overview(superuser_client):
     response = superuser_client.get(stock(apps.get_model("studies.Study"), "change", study.pk))
 
     assert response.url == reverse("admin:study-overview", args=[study.pk])
+
+
+def test_log_names_studies_and_tells_the_time_as_all_other_pages_do(superuser_client):
+    study = make_study(title="Descriptions of places")
+    AuditEntry.objects.filter(study_id=study.pk).update(
+        created_at=datetime(2026, 11, 22, 8, 51, tzinfo=UTC)
+    )
+    gone = uuid4()
+    AuditEntry.objects.record("study deleted", by=None, study_id=gone)
+
+    page = superuser_client.get(stock(AuditEntry, "changelist")).text
+
+    assert ">Descriptions of places</td>" in page
+    assert str(study.pk) not in page
+    assert f">{gone}</td>" in page
+    assert "22 November 2026, 08:51 UTC" in page
 
 
 def test_stock_list_takes_the_same_queries_for_many_rows(

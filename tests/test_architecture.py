@@ -24,7 +24,30 @@ BREACHES = {
     "analysis-is-for-results": ("evalsite/quality/planted.py", "import evalsite.analysis"),
     "inside-an-app": ("evalsite/studies/models.py", "import evalsite.studies.services"),
     "inside-annotation": ("evalsite/annotation/dealing.py", "import evalsite.annotation.services"),
-    "inside-exchange": ("evalsite/exchange/reading.py", "import evalsite.exchange.items"),
+    "inside-exchange": (
+        "evalsite/exchange/formats/reading.py",
+        "import evalsite.exchange.batches.items",
+    ),
+    "inside-exchange-formats": (
+        "evalsite/exchange/formats/records.py",
+        "import evalsite.exchange.formats.reading",
+    ),
+    "inside-exchange-exports": (
+        "evalsite/exchange/exports/columns.py",
+        "import evalsite.exchange.exports.tables",
+    ),
+    "inside-exchange-batches": (
+        "evalsite/exchange/batches/rows.py",
+        "import evalsite.exchange.batches.items",
+    ),
+    "inside-exchange-ratings": (
+        "evalsite/exchange/ratings/rows.py",
+        "import evalsite.exchange.ratings.answers",
+    ),
+    "inside-exchange-metrics": (
+        "evalsite/exchange/metrics/cells.py",
+        "import evalsite.exchange.metrics.checking",
+    ),
 }
 
 HEAVY = ("pandas", "numpy", "scipy", "matplotlib")

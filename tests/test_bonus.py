@@ -16,11 +16,12 @@ from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.launch import close_study
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.exchange.exporting import Choice, stream_file
+from evalsite.exchange.exports.exporting import Choice, stream_file
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
 from evalsite.studies.forms import SettingsForm
 from evalsite.studies.models import Study
+from evalsite.studies.versions import shown_content
 from tests.factories import (
     answer_item,
     launch,
@@ -383,26 +384,44 @@ def test_cap_and_bonus_are_fixed_since_launch_and_part_of_the_version():
 
 
 def checked(study: Study):
-    return next(one for one in check_launch(study) if one.label.startswith("Cap and bonus"))
+    return next(one for one in check_launch(study) if "bonus" in one.label)
 
 
 def test_other_sets_than_the_documents_are_remarked_on_and_not_refused(staff_client):
-    study = make_study(items=0, protocol="dialogue")
+    study = make_study(items=0, protocol="dialogue", bonus="2.00")
     assert (checked(study).problem, checked(study).remark) == ("", "")
 
-    study.max_sets, study.has_bonus = 3, False
+    study.max_sets, study.has_bonus, study.bonus = 3, False, None
     study.save()
     own = checked(study).remark
     page = staff_client.get(reverse("admin:study-launch", args=[study.pk])).content.decode()
 
     assert checked(study).is_met
     assert own.startswith(
-        "The document says at most 5 sets and a bonus for all of them; this study has at most "
-        "3 sets and no bonus. The protocol's instructions say"
+        "The document says at most 5 sets of 11 and a bonus for all of them; this study has at "
+        "most 3 sets of 11 and no bonus. Participants are told what this study has."
     )
-    assert "this study has at most 3 sets and no bonus" in page
+    assert "this study has at most 3 sets of 11 and no bonus" in page
     study.instructions = "Do at most 3 sets."
     assert "See that your own instructions say so." in checked(study).remark
+
+
+def test_other_sets_are_remarked_on_and_told_to_participants():
+    study = make_study(items=0, protocol="dialogue", set_size=12, max_sets=2, has_bonus=False)
+    assert "this study has at most 2 sets of 12 and no bonus" in checked(study).remark
+
+    told = shown_content(study)["texts"]["instructions"]
+
+    assert "A set has 12 questions" in told
+    assert "You can complete at most 2 sets.**\n\n" in told
+
+
+def test_bonus_in_a_study_without_any_money_is_remarked_on():
+    study = make_study(items=0, protocol="dialogue")
+    assert "People are promised a bonus, but neither" in checked(study).remark
+
+    study.pay_per_set = 3
+    assert checked(study).remark == ""
 
 
 def test_bonus_without_a_cap_is_not_launched():

@@ -171,7 +171,7 @@ def test_a_draft_made_offline_is_sent_when_the_network_is_back(page, live_server
 
     page.context.set_offline(False)
 
-    expect(page.locator("#status")).to_contain_text("Saved", timeout=10_000)
+    expect(page.locator("#status")).to_contain_text("Saved")
     assert Draft.objects.get(study=study).values["informativeness-1"] == "70"
 
 

@@ -9,12 +9,34 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.exchange.codebook import list_chapters, write_codebook
-from evalsite.exchange.columns import FILES, ONE_OF, YES_NO, Column, list_files
-from evalsite.exchange.exporting import Choice, stream_file
+from evalsite.exchange.exports.codebook import list_chapters, write_codebook
+from evalsite.exchange.exports.columns import NAMES, ONE_OF, YES_NO, list_files
+from evalsite.exchange.exports.exporting import Choice, stream_file
 from evalsite.protocol import ProtocolConfig, installed_protocols
+from tests.batches import import_rows, make_rows
+from tests.exports import export, read
+from tests.imported import load, rows_for
 
 TYPES = {"id", "text", "whole number", "number", "one of", "yes or no", "time"}
+
+# what the codebook says of empty cells, and in which rows it is true
+CAUSES: dict[str, Callable[[dict[str, str]], bool]] = {
+    "the rating is a preference": lambda row: row["scale"] == "preference",
+    "no preference": lambda row: row["scale"] != "preference",
+    "a tie": lambda row: row["outcome"] == "tie",
+    "imported": lambda row: row["origin"] == "imported",
+    "the order is not known": lambda row: row["origin"] == "imported",
+    "outside a set": lambda row: row["origin"] == "imported",
+    "the scale has none": lambda row: row["scale"] in ("preference", "magnitude"),
+    "the value was chosen": lambda row: row["scale"] == "preference",
+    "no magnitude": lambda row: row["scale"] != "magnitude",
+    "as for standard": lambda row: row["standard"] == "",
+    "the file named none": lambda row: True,
+    "the file gives none": lambda row: row["origin"] == "imported",
+    "not told": lambda row: row["origin"] == "imported",
+    "not excluded": lambda row: row["excluded"] == "no",
+    "not a repeat": lambda row: row["kind"] != "repeat",
+}
 
 
 def read_codebook(config: ProtocolConfig) -> list[dict[str, str]]:
@@ -26,37 +48,37 @@ def config() -> ProtocolConfig:
     return next(iter(installed_protocols().values()))
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", NAMES)
 def test_every_exported_column_is_documented(make_study: Callable[..., Any], file: str) -> None:
     protocols = installed_protocols().values()
     protocol = next(config.label for config in protocols if file in list_files(config))
     study = make_study(items=0, protocol=protocol)
 
-    written = b"".join(stream_file(study, Choice(file=file), by=None)).decode().strip().split(",")
+    written = b"".join(stream_file(study, Choice(file=file), by=None)).decode().split("\r\n")[0]
 
     documented = [
         row["column"] for row in read_codebook(study.config) if row["file"] == f"{file}.csv"
     ]
-    assert documented == written
+    assert documented == written.split(",")
 
 
-@pytest.mark.parametrize(
-    "column", [column for columns in FILES.values() for column in columns], ids=lambda one: one.name
-)
+@pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.label)
 def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
-    column: Column,
+    config: ProtocolConfig,
 ) -> None:
-    assert column.meaning.endswith(".")
-    assert column.type in TYPES
-    if column.type in (ONE_OF, YES_NO) and column.name != "criterion":
-        assert column.allowed
+    for columns in list_files(config).values():
+        for column in columns:
+            assert column.meaning.endswith("."), column
+            assert column.type in TYPES, column
+            if column.type in (ONE_OF, YES_NO) and column.name != "criterion":
+                assert column.allowed, column
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_no_column_stands_twice(file: str) -> None:
-    names = [column.name for column in FILES[file]]
-
-    assert len(names) == len(set(names))
+@pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.label)
+def test_no_column_stands_twice(config: ProtocolConfig) -> None:
+    for columns in list_files(config).values():
+        names = [column.name for column in columns]
+        assert len(names) == len(set(names))
 
 
 def test_codebook_names_the_criteria_and_values_of_the_protocol(config: ProtocolConfig) -> None:
@@ -69,6 +91,35 @@ def test_codebook_names_the_criteria_and_values_of_the_protocol(config: Protocol
         assert criterion.scale.kind in allowed["scale"]
 
 
+@pytest.mark.parametrize("protocol", ["pairwise", "magnitude"])
+def test_codebook_has_a_true_cause_for_each_empty_cell_of_imported_ratings(
+    make_study: Callable[..., Any], protocol: str
+) -> None:
+    study = make_study(items=0, protocol=protocol)
+    import_rows(study, make_rows(study.config, items=3))
+    # nothing in the file tells the order
+    load(study, [row | {"place": ""} for row in rows_for(study)])
+    chapters = {chapter.file: chapter.columns for chapter in list_chapters(study.config)}
+
+    unexplained = {
+        column.name
+        for row in read(export(study))
+        for column in chapters["ratings.csv"]
+        if not row[column.name]
+        and not any(say in column.missing and holds(row) for say, holds in CAUSES.items())
+    }
+
+    assert unexplained == set()
+
+
+def test_scores_of_metrics_are_not_said_to_be_of_the_scales_of_people() -> None:
+    for config in installed_protocols().values():
+        metrics = next(one for one in list_chapters(config) if one.file == "metrics.csv")
+        value = next(column for column in metrics.columns if column.name == "value")
+
+        assert value.allowed.startswith("any number")
+
+
 def test_codebook_stands_on_a_page_and_as_a_file(
     staff_client: Client, make_study: Callable[..., Any]
 ) -> None:
@@ -79,5 +130,7 @@ def test_codebook_stands_on_a_page_and_as_a_file(
 
     files = list_files(study.config).values()
     assert "pandas.read_csv(path, dtype=str, keep_default_na=False)" in page
+    assert '<a href="#ratingscsv">ratings.csv</a>' in page
+    assert '<h2 id="ratingscsv">' in page
     assert all(f">{column.name}</th>" in page for columns in files for column in columns)
     assert file.content.decode() == write_codebook(study.config)

@@ -21,9 +21,9 @@ from evalsite.annotation.launch import launch_study
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.screens import Screen, load_screen
 from evalsite.annotation.simulation import Crowd, Visitor, simulate_crowd
-from evalsite.exchange.checking import check_file
+from evalsite.exchange.batches.checking import check_file
 from evalsite.exchange.demo import import_example
-from evalsite.exchange.exporting import Choice, stream_file
+from evalsite.exchange.exports.exporting import Choice, stream_file
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.protocol import (

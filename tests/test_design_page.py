@@ -12,6 +12,7 @@ from evalsite.results import design_views
 from evalsite.results.counting import newest_report, start_count
 from evalsite.results.design import report_design
 from evalsite.studies.models import Membership, Study
+from tests.browsing import is_watched
 from tests.factories import launch, make_study, make_user
 from tests.queues import run_waiting_jobs
 from tests.test_design_report import make_counted
@@ -138,11 +139,11 @@ def test_a_large_study_is_counted_by_a_job_and_the_page_says_when(staff_client, 
 
     assert "The study has 4 places: counting them takes a minute." in before.text
     assert "<caption>" not in before.text
-    assert "Counting. This page reloads itself" in during.text
-    assert during.headers["Refresh"]
+    assert "Counting. This page follows the count" in during.text
+    assert is_watched(during)
     assert "What follows was counted on" in after.text
     assert "Largest difference of one system: planned 0, achieved 1." in after.text
-    assert "Refresh" not in after.headers
+    assert not is_watched(after)
 
 
 def test_what_was_counted_by_a_job_is_what_a_page_counts(large_study):

@@ -328,6 +328,15 @@ def test_before_the_launch_the_design_says_what_will_be():
     assert any("on each side equally often" in words for words in promise_design(study))
 
 
+def test_the_design_counts_items_and_the_inputs_that_they_are_of():
+    study = make_study(protocol="pairwise", items=0, k=2)
+    add_items(study, ("ab", "one"), ("bc", "one"), ("ac", "two"))
+
+    facts = dict(report_design(study).facts)
+
+    assert facts["Items"] == "3 items of 2 inputs, 3 systems"
+
+
 def test_the_design_names_caps_checks_repeats_and_the_seed():
     study = make_study(max_sets=2, max_items=15, check_every=10, repeat_percent=5, seed="s33d")
 

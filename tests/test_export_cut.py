@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from itertools import chain
 from typing import Any
 
 import pytest
@@ -12,9 +11,11 @@ from django.db import connection
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Rating, Revision
-from evalsite.exchange import tables
-from evalsite.exchange.cut import consistent_cut
-from evalsite.exchange.exporting import Choice, stream_file
+from evalsite.exchange.exports import reading, tables
+from evalsite.exchange.exports.columns import list_files
+from evalsite.exchange.exports.cut import consistent_cut
+from evalsite.exchange.exports.exporting import Choice, stream_file
+from evalsite.exchange.exports.writing import Plain, weave_rows
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 from tests.exports import export
@@ -48,8 +49,8 @@ def answer_two(study: Study) -> tuple[Participant, ItemSet]:
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Study:
-    # a page for each annotation: what belongs to the second is asked for after the first is given
-    monkeypatch.setattr(tables, "PAGE", 1)
+    # a stretch for each annotation: the third is asked for after the first is given
+    monkeypatch.setattr(reading, "STRETCH", 1)
     return launch(make_study(items=3, k=2, set_size=3))
 
 
@@ -67,13 +68,17 @@ def test_revision_addition_and_withdrawal_while_the_rows_are_read_are_not_in_the
     me, item_set = answer_two(study)
     answer_two(study)
 
+    columns = list_files(study.config)["ratings"]
+    value = [column.name for column in columns].index("value")
+
     with consistent_cut():
-        found = tables.Tables(study).read_ratings()
+        form = Plain(columns)
+        found = weave_rows(columns, tables.Tables(study, form).read_ratings(), form)
         first = next(found)
         meanwhile(lambda: change_all(me, item_set))
-        rows = [row for _, own in chain([first], found) for row in own]
+        rows = [first, *found]
 
-    assert [row["value"] for row in rows] == [100] * 12
+    assert [row[value] for row in rows] == ["100"] * 12
     assert Revision.objects.exists()
     assert Rating.objects.filter(value=8).exists()
     assert Annotation.objects.filter(status="withdrawn").count() == 2
@@ -129,3 +134,37 @@ def test_reader_takes_no_lock_that_a_writer_waits_for(study: Study) -> None:
         assert Annotation.objects.count() == 2
 
     assert Annotation.objects.count() == 3
+
+
+def test_nobody_reads_on_after_an_export_that_broke_off(study: Study) -> None:
+    answer_two(study)
+    answer_two(study)
+    columns = list_files(study.config)["ratings"]
+    before = set(threading.enumerate())  # those of servers of other tests among them
+
+    with consistent_cut():
+        form = Plain(columns)
+        found = weave_rows(columns, tables.Tables(study, form).read_ratings(), form)
+        next(found)
+        found.close()
+        del found
+
+    assert set(threading.enumerate()) <= before
+    assert Annotation.objects.count() == 4  # the connection serves the next
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="is about SQLite")
+def test_sqlite_that_was_built_for_one_thread_is_read_by_one(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_two(study)
+    answer_two(study)
+    before = export(study)
+
+    def refuse(**known: Any) -> None:
+        raise AssertionError("a second thread")
+
+    monkeypatch.setattr(reading.sqlite3, "threadsafety", 1)
+    monkeypatch.setattr(reading, "ThreadPoolExecutor", refuse)
+
+    assert export(study) == before

@@ -14,18 +14,20 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Rating
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange import tables
-from evalsite.exchange.columns import FILES
-from evalsite.exchange.exporting import (
+from evalsite.exchange.exports import reading
+from evalsite.exchange.exports.cells import Page, Source
+from evalsite.exchange.exports.columns import FILES, list_files
+from evalsite.exchange.exports.exporting import (
     Choice,
-    RowWriter,
     guard_cell,
     name_file,
     stream_file,
     write_rows,
 )
+from evalsite.exchange.exports.writing import Csv, Weaver, write_lines
 from evalsite.studies.models import Output, Study, System
 from tests.exports import annotate, export, main_items, read, study
+from tests.factories import launch
 
 __all__ = ["study"]  # fixture
 
@@ -61,7 +63,7 @@ def test_export_read_with_the_documented_pandas_call_equals_the_database(
     assert list(annotations["note"]) == HOSTILE
     assert list(annotations["device"]) == [text[:20] for text in HOSTILE]
     stored = Rating.objects.order_by("annotation_id", "output__position").values_list(
-        "annotation_id", "output__system__name", "value", "value_typed"
+        "annotation__key", "output__system__name", "value", "value_typed"
     )
     found = ratings[["annotation", "system", "value", "value_typed"]].itertuples(index=False)
     assert [tuple(row) for row in found] == [tuple(str(cell) for cell in row) for row in stored]
@@ -72,10 +74,13 @@ def test_rows_are_quoted_as_python_quotes_them(text: str) -> None:
     columns = FILES["ratings"][:4]
     first, second, third, fourth = (column.name for column in columns)
 
-    writer = RowWriter(columns, {second, third}, is_guarded=False)
-    found = writer.write({first: 1, fourth: text}, [{second: text, third: None}] * 2)
+    form = Csv(columns)
+    source = Source((fourth, first), ((second, third),), [])
+    own = form.join((second, third))([["", ""], [text, text]])
+    page = Page([[text, "2"], ["1", "2"]], [own], [0, 0])
+    found = write_lines(Weaver(columns, source, form).weave(page))
 
-    assert found == write_rows([[1, text, None, text]] * 2)
+    assert found == write_rows([[1, None, text, text]] * 2)
 
 
 def test_same_data_gives_the_same_bytes(
@@ -84,7 +89,7 @@ def test_same_data_gives_the_same_bytes(
     fill_with_hostile_texts(study, make_participant)
     whole = export(study)
 
-    monkeypatch.setattr(tables, "PAGE", 3)
+    monkeypatch.setattr(reading, "STRETCH", 3)
 
     assert export(study) == whole
 
@@ -163,7 +168,40 @@ def test_download_is_logged_with_rows_and_checksum_and_listed(
     }  # fmt: skip
     page = staff_client.get(reverse("admin:study-export", args=[study.pk])).content.decode()
     assert sha256(data).hexdigest() in page
-    assert "3 rows now" in page
+    assert '<td data-label="Rows">3</td>' in page
+
+
+def test_each_file_says_when_it_was_taken_last_and_with_which_checksum(
+    staff_client: Client, study: Study, make_participant: Callable[..., Any]
+) -> None:
+    annotate(study, make_participant(study), main_items(study)[0])
+    page = reverse("admin:study-export", args=[study.pk])
+    before = staff_client.get(page).content.decode()
+
+    data = download(staff_client, study).getvalue()
+
+    after = staff_client.get(page).content.decode()
+    files = after.partition('id="files"')[2].partition("</table>")[0]
+    offered = len(list_files(study.config))
+    assert before.count(">never</td>") == offered
+    assert files.count(">never</td>") == offered - 1
+    assert f"ratings.csv, SHA-256 {sha256(data).hexdigest()[:12]}…" in files
+
+
+def test_page_of_an_empty_study_says_what_brings_answers(
+    staff_client: Client, make_study: Callable[..., Any]
+) -> None:
+    def show(study: Study) -> str:
+        address = reverse("admin:study-export", args=[study.pk])
+        return staff_client.get(address).content.decode()
+
+    empty, waiting, live = (make_study(items=items, title=str(items)) for items in (0, 1, 2))
+    launch(live)
+
+    assert "upload a batch under Items" in show(empty)
+    assert "Share the link" not in show(empty)
+    assert "Take the pilot, or launch the study" in show(waiting)
+    assert "No answers yet. Share the link." in show(live)
 
 
 def test_download_that_breaks_off_is_logged_as_such(
@@ -184,14 +222,14 @@ def test_download_is_an_attachment_with_the_chosen_options(
     annotate(study, make_participant(study), main_items(study)[0], status="pilot")
 
     response = download(
-        staff_client, study, "annotations", **{"for": "spreadsheets", "pilot": "yes"}
+        staff_client, study, "annotations", **{"for": "spreadsheets", "with_pilot": "on"}
     )
     data = response.getvalue()
 
     assert response["Content-Type"] == "text/csv; charset=utf-8"
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["Content-Disposition"] == (
-        'attachment; filename="restaurant-descriptions-annotations.csv"'
+        'attachment; filename="restaurant-descriptions-annotations-for-spreadsheets.csv"'
     )
     assert data.startswith(b"\xef\xbb\xbf")
     assert len(read(data)) == 1
@@ -219,12 +257,11 @@ def test_no_file_holds_what_identifies_a_person_or_a_link(
     study: Study, make_participant: Callable[..., Any]
 ) -> None:
     participant = make_participant(study)
-    annotation = annotate(study, participant, main_items(study)[0])
+    annotate(study, participant, main_items(study)[0])
 
-    for file in FILES:
+    for file in list_files(study.config):
         text = export(study, file).decode()
         assert participant.receipt not in text
-        assert str(annotation.key) not in text
 
 
 def test_outputs_of_an_item_with_one_more_system_keep_their_order(

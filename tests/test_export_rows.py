@@ -6,11 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from evalsite.annotation.models import Rating, Revision
-from evalsite.exchange.exporting import count_rows
+from evalsite.exchange.exports.exporting import count_rows
+from evalsite.exchange.exports.selection import Selection
 from evalsite.participants.models import ItemSet
 from evalsite.protocol import Criterion, Preference
 from evalsite.quality.models import Exclusion
-from evalsite.studies.models import Item, Study, StudyVersion
+from evalsite.studies.models import Item, Output, Study, StudyVersion
 from tests.exports import START, annotate, export, main_items, read, study
 
 __all__ = ["study"]  # fixture
@@ -23,9 +24,10 @@ def test_columns_stand_in_the_order_of_the_specification(study: Study) -> None:
     header = (
         "study,version,batch,item,group,cluster,kind,system,output_id,criterion,scale,"
         "scale_min,scale_max,value,label,value_typed,standard,log_ratio,system_1,system_2,"
-        "preferred,outcome,shown_first,annotation,participant,set,place,place_in_group,"
+        "preferred,outcome,shown_first,annotation,participant,person,set,place,place_in_group,"
         "place_in_set,trial,repeat_of,status,origin,aids,device,language,excluded,"
-        "exclusion_reason,revisions,started_at,submitted_at,seconds,active_seconds"
+        "exclusion_reason,revisions,started_at,submitted_at,seconds,active_seconds,time_given,"
+        "file_row"
     )
 
     assert export(study) == f"{header}\r\n".encode()
@@ -47,19 +49,20 @@ def test_rating_holds_all_that_analysis_needs(
 
     first, second, third = read(export(study))
 
-    output = item.outputs.get(position=0)  # type: ignore[attr-defined]
     assert first == {
         "study": str(study.pk), "version": "1", "batch": str(item.batch_id), "item": "item-001",
         "group": "group-001", "cluster": "", "kind": "main", "system": "baseline",
-        "output_id": str(output.pk), "criterion": "informativeness", "scale": "magnitude",
+        "output_id": "item-001#1", "criterion": "informativeness", "scale": "magnitude",
         "scale_min": "1", "scale_max": "999999", "value": "50", "label": "", "value_typed": " 50",
         "standard": "200", "log_ratio": repr(math.log(0.25)), "system_1": "", "system_2": "",
-        "preferred": "", "outcome": "", "shown_first": "", "annotation": str(annotation.pk),
-        "participant": participant.pseudonym, "set": "1", "place": "2", "place_in_group": "1",
-        "place_in_set": "4", "trial": "1", "repeat_of": "", "status": "counted", "origin": "own",
+        "preferred": "", "outcome": "", "shown_first": "", "annotation": str(annotation.key),
+        "participant": participant.pseudonym, "person": "yes", "set": "1", "place": "2",
+        "place_in_group": "1", "place_in_set": "4", "trial": "1", "repeat_of": "",
+        "status": "counted", "origin": "own",
         "aids": "yes", "device": "wide-landscape", "language": "en-GB", "excluded": "no",
         "exclusion_reason": "", "revisions": "1", "started_at": "2026-11-21T12:30:00.000000Z",
-        "submitted_at": "2026-11-21T12:30:12.500000Z", "seconds": "12.5", "active_seconds": "9.25",
+        "submitted_at": "2026-11-21T12:30:12.500000Z", "seconds": "12.5",
+        "active_seconds": "9.25", "time_given": "", "file_row": "",
     }  # fmt: skip
     assert [(row["system"], row["value"], row["place"]) for row in (second, third)] == [
         ("neural", "51", "3"),
@@ -96,9 +99,8 @@ def test_annotations_hold_reasons_problems_and_notes(
     assert [(row["outcome"], row["reason"], row["problem"]) for row in rows] == [
         ("rated", "", ""), ("reported", "", "offensive"), ("ignored", "unsuitable", ""),
     ]  # fmt: skip
-    outputs = [str(one.outputs.get(position=place).pk) for place in (2, 0, 1)]  # type: ignore[attr-defined]
     assert rows[0]["note"] == '=1\r\n, said "she"'
-    assert rows[0]["order_shown"].split() == outputs
+    assert rows[0]["order_shown"] == "3 1 2"
     assert rows[0]["ratings"] == "3"
 
 
@@ -125,7 +127,7 @@ def test_preferences_speak_of_systems_and_never_of_sides(
     study: Study, make_participant: Callable[..., Any]
 ) -> None:
     study.config = SimpleNamespace(
-        criteria=(), default_options={}, standard_score=None,
+        criteria=(), default_options={}, standard_score=None, has_highlight=False, inputs=(),
         criterion_by_key={
             "readability": Criterion(
                 key="readability", label="", definition="",
@@ -169,8 +171,13 @@ def test_pilots_are_left_out_unless_asked_for_and_surplus_stays_marked(
     assert [row["status"] for row in read(export(study))[::3]] == ["counted", "surplus"]
     with_pilot = read(export(study, with_pilot=True))
     assert [row["status"] for row in with_pilot[::3]] == ["counted", "surplus", "pilot"]
-    assert count_rows(study) == {"ratings": 6, "annotations": 2, "participants": 2}
-    assert count_rows(study, with_pilot=True) == {"ratings": 9, "annotations": 3, "participants": 3}
+    fixed = {"items": Output.objects.count(), "metrics": 0}
+    assert count_rows(study) == fixed | {
+        "ratings": 6, "ratings_wide": 6, "annotations": 2, "participants": 2,
+    }  # fmt: skip
+    assert count_rows(study, Selection(with_pilot=True)) == fixed | {
+        "ratings": 9, "ratings_wide": 9, "annotations": 3, "participants": 3,
+    }  # fmt: skip
 
 
 def test_excluded_rows_stay_marked_with_their_reasons(
@@ -199,3 +206,25 @@ def test_rows_of_another_study_never_get_in(
     annotate(other, make_participant(other), main_items(other)[0])
 
     assert read(export(study)) == []
+
+
+def test_outputs_stand_by_their_place_in_the_item_not_by_their_keys(
+    study: Study, make_participant: Callable[..., Any], make_study: Callable[..., Any]
+) -> None:
+    first, second, _ = Output.objects.filter(item=main_items(study)[0]).order_by("position")
+    make_study(items=1)  # keys of another study lie between
+    moved = Output.objects.create(
+        study=study, item=first.item, system=None, position=9, text="a text"
+    )
+    for one, position in ((first, 7), (second, 8), (moved, 0), (first, 1), (second, 3)):
+        Output.objects.filter(pk=one.pk).update(position=position)
+    annotate(study, make_participant(study), first.item, order_shown=[2, 0, 1, 3])
+
+    rows = read(export(study))
+
+    assert [(row["output_id"], row["system"], row["value"]) for row in rows] == [
+        ("item-001#1", "", "50"),
+        ("item-001#2", "baseline", "51"),
+        ("item-001#3", "template", "52"),
+        ("item-001#4", "neural", "53"),
+    ]

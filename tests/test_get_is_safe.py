@@ -18,10 +18,12 @@ from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.launch import launch_study
 from evalsite.annotation.models import Slot
 from evalsite.annotation.services import save_draft
+from evalsite.exchange.models import MetricFile, Upload
 from evalsite.exchange.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Participant
+from evalsite.quality.excluding import exclude
 from evalsite.studies.models import Item, Study
 from tests.factories import (
     answer_item,
@@ -31,6 +33,8 @@ from tests.factories import (
     make_user,
     mint_link,
 )
+from tests.imported import load, rows_for, write_csv
+from tests.reports import keep_report
 from tests.tabs import Tab, make_live
 from tests.uploads import GOOD
 
@@ -143,18 +147,35 @@ def make_staff_pages() -> dict[str, list[Any]]:
     live, draft, waiting = make_live(items=3), make_study(items=2), make_study(items=2)
     make_people(live)
     upload = keep_upload(study=draft, file_name="a.csv", chunks=[GOOD.encode()], by=None)
+    rated = make_study(items=1)
+    text = write_csv(rows_for(rated))
+    ratings = keep_upload(study=rated, file_name="b.csv", chunks=[text.encode()], by=None)
+    Upload.objects.filter(pk=ratings.pk).update(purpose=Upload.Purpose.RATINGS)
+    file = load(rated, rows_for(rated, ["w2"]))
+    scores = MetricFile.objects.create(study=rated, file_name="c.csv", sha256="c" * 64)
     launch_study(study=waiting, by=make_user())
     Job.objects.update(created_at=timezone.now() - timedelta(hours=1))
     for me in (make_annotator(live), make_annotator(live)):
         reported = live.items.main().first()
         answer_item(me, reported, outcome="reported", reason="other", values=())
-    studies = [live, draft, waiting]
+    report = keep_report(live)
+    person = live.participants.first()
+    [exclusion] = exclude(study=live, participants=[person], reason="Too fast", by=None)
+    studies = [live, draft, waiting, rated]
     return {
         "study_id": [study.pk for study in studies],
         "batch_id": [study.batches.get().pk for study in studies],
         "item_id": [live.items.main().first().pk],
-        "upload_id": [upload.pk],
+        "upload_id": [upload.pk, ratings.pk],
+        "file_id": [file.pk, scores.pk],
+        "job_id": [Job.objects.first().pk],
         "file": ["ratings", "annotations", "participants"],
+        "report_id": [report.pk],
+        "pseudonym": [person.pseudonym, "nobody"],
+        "exclusion_id": [exclusion.pk],
+        "part": ["informativeness", "raters"],
+        "name": ["informativeness-systems", "other"],
+        "kind": ["svg", "pdf", "exe"],
         "content_type_id": [1],
         "id": [make_user().pk],
     }

@@ -14,9 +14,10 @@ from django.urls import reverse
 from evalsite.annotation.models import Annotation, Highlight
 from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.annotation.values import Passage
-from evalsite.exchange.codebook import list_chapters
-from evalsite.exchange.columns import HIGHLIGHTS
-from evalsite.exchange.exporting import count_rows
+from evalsite.exchange.exports.codebook import list_chapters
+from evalsite.exchange.exports.columns import HIGHLIGHTS
+from evalsite.exchange.exports.exporting import count_rows
+from evalsite.exchange.exports.selection import Selection
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Output, Study
 from tests.exports import export, main_items, read
@@ -57,12 +58,11 @@ def test_highlight_says_what_was_marked_by_whom_and_where(study: Study) -> None:
 
     first, second = read(export(study, "highlights"))
 
-    output = annotation.item.outputs.get()
     start = TEXT.index("kind words")
     known = {
         "study": str(study.pk), "item": annotation.item.key, "group": annotation.item.group,
-        "kind": "main", "system": "neural", "output_id": str(output.pk),
-        "annotation": str(annotation.pk), "participant": me.pseudonym, "place": "1",
+        "kind": "main", "system": "neural", "output_id": f"{annotation.item.key}#1",
+        "annotation": str(annotation.key), "participant": me.pseudonym, "place": "1",
         "start": str(start), "end": str(start + 10), "quote": "kind words",
         "status": annotation.status, "origin": "own", "excluded": "no", "revisions": "0",
     }  # fmt: skip
@@ -81,7 +81,7 @@ def test_quotes_read_back_with_the_documented_call_stand_in_the_outputs(study: S
         io.BytesIO(export(study, "highlights")), dtype=str, keep_default_na=False
     )
 
-    texts = {str(pk): text for pk, text in Output.objects.values_list("pk", "text")}
+    texts = {f"{key}#1": text for key, text in Output.objects.values_list("item__key", "text")}
     rows = table[["output_id", "start", "end", "quote"]].itertuples(index=False, name=None)
     found = [(texts[output][int(start) : int(end)], quote) for output, start, end, quote in rows]
     assert len(found) == Highlight.objects.count() == 5
@@ -105,7 +105,8 @@ def test_pilots_are_left_out_unless_asked_for_and_counted_as_they_are_exported(
 
     for with_pilot, number in ((False, 1), (True, 3)):
         rows = read(export(study, "highlights", with_pilot=with_pilot))
-        assert len(rows) == count_rows(study, with_pilot=with_pilot)["highlights"] == number
+        counts = count_rows(study, Selection(with_pilot=with_pilot))
+        assert len(rows) == counts["highlights"] == number
 
 
 def test_queries_do_not_grow_with_the_highlights(study: Study) -> None:
@@ -132,7 +133,7 @@ def test_the_file_is_offered_with_its_codebook_where_passages_are_marked(
     sent = staff_client.post(address)
 
     assert f'formaction="{address}"' in page
-    assert "1 row now; with pilots 1." in page
+    assert '<td data-label="Rows">1</td>' in page
     assert read(b"".join(sent.streaming_content))[0]["quote"] == "kind"  # type: ignore[attr-defined]
     assert "highlights.csv" in [chapter.file for chapter in list_chapters(study.config)]
 

@@ -16,8 +16,8 @@ from django.utils import timezone
 from evalsite.annotation.dealing import deal_pilot_set
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.checking import check_file
-from evalsite.exchange.importing import (
+from evalsite.exchange.batches.checking import check_file
+from evalsite.exchange.batches.importing import (
     check_open_for_items,
     find_same_file,
     import_batch,
@@ -285,6 +285,50 @@ def test_command_says_what_to_correct(
 
     with pytest.raises(CommandError, match=words):
         call_command("import_batch", *(one.format(study=study.pk, path=path) for one in arguments))
+
+
+def test_command_takes_more_rows_than_a_page_if_told_so(
+    study: Any, tmp_path: Path, settings: Any
+) -> None:
+    settings.UPLOAD_MAX_ROWS = 2
+    path = tmp_path / "a.csv"
+    path.write_text(GOOD, encoding="utf-8")
+
+    with pytest.raises(CommandError, match="more than 2 rows"):
+        call_command("import_batch", str(study.pk), str(path))
+    call_command("import_batch", str(study.pk), str(path), "--no-limit", stdout=StringIO())
+
+    assert Batch.objects.get().rows == 3
+
+
+def test_command_lists_all_faults_in_a_file_and_tells_by_its_code(
+    study: Any, tmp_path: Path
+) -> None:
+    path, faults = tmp_path / "a.csv", tmp_path / "faults.csv"
+    rows = "".join(f"n{n},name[A],{name},\n" for n in range(50) for name in ("alpha", "beta", "c"))
+    path.write_text(GOOD + rows, encoding="utf-8")
+
+    with pytest.raises(CommandError, match="and 50 more faults") as refused:
+        call_command("import_batch", str(study.pk), str(path), "--faults", str(faults))
+    with pytest.raises(CommandError) as unknown:
+        call_command("import_batch", "no-study", str(path))
+
+    assert len(faults.read_text().splitlines()) == 151
+    assert (refused.value.returncode, unknown.value.returncode) == (1, 2)
+
+
+def test_command_can_check_a_file_and_import_nothing(study: Any, tmp_path: Path) -> None:
+    path, out = tmp_path / "a.csv", StringIO()
+    path.write_text(GOOD.replace("One.", "Two."), encoding="utf-8")
+
+    call_command("import_batch", str(study.pk), str(path), "--check", stdout=out)
+
+    first, last = out.getvalue().splitlines()
+    assert first.startswith(
+        "Worth a look: Items in which two systems gave the same text (1 found)."
+    )
+    assert last.startswith("3 rows, 1 items, no faults. Nothing was imported")
+    assert not Batch.objects.exists()
 
 
 def test_protocols_example_batch_can_be_imported(study: Any, researcher: Any) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -15,7 +16,7 @@ from django_tasks_db.models import DBTaskResult
 from evalsite.annotation.launch import launch_study, newest_launch, restart_launch
 from evalsite.annotation.models import Slot
 from evalsite.jobs.models import Job
-from evalsite.jobs.services import restart_job, run_job, start_job
+from evalsite.jobs.services import restart_job, revive_job, run_job, start_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 from tests.factories import make_study, make_user
@@ -133,3 +134,119 @@ def test_job_that_ran_is_not_run_again(db):
 
     assert states == ["done", "done"]
     assert Job.objects.get().finished_at == job.finished_at
+
+
+@pytest.mark.django_db(transaction=True)
+def test_job_is_alive_while_one_long_step_of_it_tells_nothing(monkeypatch):
+    monkeypatch.setitem(run_job.__globals__, "BEAT_SECONDS", 0.01)
+    job = start_job("slow", study_id=None, by=None)
+    refused = []
+
+    def take_long(running: Job) -> dict:
+        running = in_ten_minutes(running)
+        # the step ends once somebody else has heard of it, or gives up at last
+        for _ in range(10_000):
+            running.refresh_from_db()
+            if not running.is_stale:
+                break
+            Event().wait(0.001)
+        with pytest.raises(ValidationError, match="still running"):
+            restart_job(running, by=None)
+        refused.append(running.pk)
+        return {}
+
+    monkeypatch.setitem(run_job.__globals__["_KINDS"], "slow", take_long)
+
+    assert run_job(job).state == "done"
+    assert refused == [job.pk]
+    assert Job.objects.get() == job
+
+
+def test_job_that_waits_for_its_turn_is_alive_while_the_worker_is_at_another(db, monkeypatch):
+    first = in_ten_minutes(start_job("slow", study_id=None, by=None, subject="first"))
+    second = in_ten_minutes(start_job("slow", study_id=None, by=None, subject="second"))
+    was_stale = second.is_stale
+    seen = []
+
+    def look_at_the_other(running: Job) -> dict:
+        second.refresh_from_db()
+        seen.append((second.state, second.is_stale))
+        return {}
+
+    monkeypatch.setitem(run_job.__globals__["_KINDS"], "slow", look_at_the_other)
+    run_job(first)
+
+    assert was_stale
+    assert seen == [("waiting", False)]
+    assert in_ten_minutes(second).is_stale
+
+
+def test_job_before_it_is_not_alive_because_the_worker_is_at_a_later_one(db, monkeypatch):
+    lost = in_ten_minutes(start_job("slow", study_id=None, by=None, subject="lost"))
+    monkeypatch.setitem(run_job.__globals__["_KINDS"], "slow", lambda job: {})
+
+    run_job(start_job("slow", study_id=None, by=None, subject="later"))
+
+    lost.refresh_from_db()
+    assert (lost.state, lost.is_stale) == ("waiting", True)
+
+
+def test_job_that_is_done_by_now_is_not_done_again(db, monkeypatch):
+    monkeypatch.setitem(run_job.__globals__["_KINDS"], "slow", lambda job: {"found": 1})
+    shown = in_ten_minutes(start_job("slow", study_id=None, by=None))
+    run_job(Job.objects.get())
+
+    assert shown.is_stale
+    with pytest.raises(ValidationError, match="done by now"):
+        restart_job(shown, by=None)
+    assert revive_job(shown, by=None).result == {"found": 1}
+    assert [job.state for job in Job.objects.all()] == ["done"]
+
+
+def test_job_that_was_heard_of_since_a_page_was_shown_is_not_started_again(db):
+    job = start_job("launch", study_id=make_study().pk, by=None)
+    shown = in_ten_minutes(job)
+    Job.objects.filter(pk=job.pk).update(state="running", heartbeat_at=now())
+
+    assert shown.is_stale
+    with pytest.raises(ValidationError, match="still running"):
+        restart_job(shown, by=None)
+
+
+def test_job_that_breaks_says_what_to_do_and_the_log_says_why(db, monkeypatch, caplog):
+    def divide(job: Job) -> dict[str, object]:
+        return {"share": 1 / job.done}
+
+    monkeypatch.setitem(run_job.__globals__["_KINDS"], "share", divide)
+    job = Job.objects.create(kind="share")
+
+    with pytest.raises(ZeroDivisionError):
+        run_job(job)
+
+    job.refresh_from_db()
+    assert job.state == "failed"
+    assert "Start it again" in job.message
+    assert str(job.pk) in job.message
+    assert "ZeroDivisionError" not in job.message
+    assert str(job.pk) in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_worker_knows_every_kind_of_job_that_the_code_declares():
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "evalsite").rglob("*.py")
+        if "\n@job_kind(" in path.read_text(encoding="utf-8")
+    }
+    # a worker sets Django up; it need not look at the site's addresses
+    program = (
+        "import django, sys; django.setup(); print(*[n for n in sys.modules if 'evalsite' in n])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT,
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "tests.settings"},
+    )  # fmt: skip
+
+    assert modules
+    assert modules <= set(done.stdout.split())

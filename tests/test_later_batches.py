@@ -11,11 +11,12 @@ from evalsite.annotation.launch import close_study
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.steering import newest_places, open_batch
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.importing import undo_batch
+from evalsite.exchange.batches.importing import undo_batch
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.results.progress import progress_by_system, progress_of
 from evalsite.studies.models import Batch, Item, Membership, Study
+from tests.browsing import is_watched
 from tests.factories import add_batch, answer_item, make_annotator, make_user
 from tests.queues import run_waiting_jobs
 from tests.tabs import make_live
@@ -228,7 +229,7 @@ def test_stopped_work_says_so_and_goes_on(staff_client, researcher, study, later
     assert Slot.objects.filter(item__batch=later).count() == 4
 
 
-def test_running_work_is_told_on_the_monitor_which_reloads_itself(
+def test_running_work_is_told_on_the_monitor_which_follows_it(
     staff_client, researcher, study, later
 ):
     open_batch(batch=later, by=researcher)
@@ -237,7 +238,7 @@ def test_running_work_is_told_on_the_monitor_which_reloads_itself(
     page = staff_client.get(url("study-monitor", study))
 
     assert "Places are being made or removed" in page.text
-    assert page.headers["Refresh"]
+    assert is_watched(page)
     assert "Start again" not in page.text
     Job.objects.update(state="waiting")
     run_waiting_jobs()

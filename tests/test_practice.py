@@ -5,7 +5,7 @@ from django.test import Client
 
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.exchange.importing import undo_batch
+from evalsite.exchange.batches.importing import undo_batch
 from evalsite.protocol import get_protocol
 from evalsite.studies.gold import asked_criteria, count_asked, right_values
 from evalsite.studies.models import Item, Study
@@ -158,6 +158,20 @@ def test_suggestions_have_the_focus_and_the_answers_can_not_be_changed():
 
     assert 'class="keep feedback" role="status" tabindex="-1" autofocus' in page
     assert page.count('type="radio"') == page.count(" disabled>") == 3
+
+
+def test_what_comes_next_stands_beside_the_suggestions_too():
+    one = learn("dialogue")
+    asked = one.ask().content.decode()
+
+    page = one.answer(1, appropriateness=5, information_content=5, human_likeness=4)
+
+    html = page.content.decode()
+    box = html.split('class="keep feedback"')[1].split("<form")[0]
+    assert f'href="{one.home}practice/2/">Next practice item</a>' in box
+    assert html.count(">Next practice item</a>") == 2
+    assert "Press 1 to 5" in asked
+    assert "Press 1 to 5" not in html
 
 
 def test_without_a_gold_everything_is_asked_and_nothing_is_judged():

@@ -13,6 +13,7 @@ from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Item, Study
 from tests.browsing import MAIN, Watch, answer_all, find_faults, follow, take_a_set
 from tests.factories import launch, make_study, make_user
+from tests.queues import run_waiting_jobs
 from tests.test_staff_browser import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,11 +36,22 @@ def upload(page: Page, base: Any, protocol: str, file: Path, rows: str) -> Study
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     page.set_input_files("#id_file", file)
     page.click("text=Look at the file")
-    expect(page.locator("body")).to_contain_text("No faults.")
+    work_off(page)
+    expect(page.locator("body")).to_contain_text("No faults")
     expect(page.locator("iframe")).to_have_count(5)
-    page.click(f"text=Import {rows} rows")
-    page.wait_for_selector("text=Imported")
+    page.click(f"text=Import {int(rows):,} rows")
+    work_off(page)
+    page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
+    expect(page.locator("main")).to_contain_text(file.name)
+    assert study.items.exists()  # type: ignore[attr-defined]
     return study
+
+
+def work_off(page: Page) -> None:
+    """What a large file leaves to a job is done, and the page shows it."""
+    page.wait_for_load_state("networkidle")
+    run_waiting_jobs()
+    page.reload()
 
 
 def item_in_view(page: Page, study: Study) -> Item:

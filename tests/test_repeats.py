@@ -7,14 +7,16 @@ from django.db.models import Count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsite.annotation.controls import lost_controls
 from evalsite.annotation.dealing import claim_set, deal_pilot_set
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.annotation.pilot import discard_pilots
 from evalsite.annotation.repeats import Past, count_repeats, key_of_repeat, place_repeats
 from evalsite.annotation.screens import load_screen
 from evalsite.annotation.sets import finish_set
-from evalsite.exchange.importing import undo_batch
-from evalsite.exchange.names import check_id
+from evalsite.exchange.batches.importing import undo_batch
+from evalsite.exchange.batches.names import check_id
+from evalsite.participants.models import ItemSet
 from evalsite.protocol import get_protocol
 from evalsite.studies.models import Item, Study
 from tests.answering import make_live as make_live_of
@@ -382,6 +384,25 @@ def test_a_repeat_is_gone_if_it_would_follow_too_soon_on_what_it_repeats():
 
     assert repeat.pk in again.lost_ids
     assert repeat.repeat_of_id not in again.lost_ids
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_a_repeat_that_goes_moves_those_behind_it_too_near(is_turned):
+    study = make_study(repeat_distance=4)
+    me = make_annotator(study)
+    item_set = ItemSet(study=study, participant=me, number=1, item_ids=[1, 2, 3, 4, 71, 5, 72, 6])
+    repeats = [(71, 1), (72, 2)]
+
+    gone = lost_controls(
+        item_set,
+        dict(repeats[::-1] if is_turned else repeats),
+        lost={3},
+        answered={1, 2},
+        held={4, 5, 6},
+        study=study,
+    )
+
+    assert gone == {71, 72}
 
 
 def test_repeats_come_back_with_their_set():

@@ -7,6 +7,7 @@ from evalsite.annotation.models import Rating
 from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.annotation.values import Value
 from evalsite.exchange.demo import import_example
+from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
 from evalsite.studies.models import Study
 from tests.factories import launch, make_annotator, make_study, make_user
@@ -77,6 +78,29 @@ def test_researchers_see_the_share_of_each_participant(study, staff_client):
 
     assert "75 % <b>often</b>" in page.text
     assert "On reserved points" in page.text
+    assert "at more than 40 % of 20 scores or more" in page.text
+
+
+def test_what_is_often_is_for_the_analysis_plan_to_say(study, staff_client):
+    AnalysisPlan.objects.create(study=study, thresholds={"reserved": 0.8})
+    me = make_annotator(study)
+    for item in study.items.main()[:5]:
+        rate(me, item, 3, 5, 3, 1)
+
+    page = staff_client.get(reverse("admin:study-people", args=[study.pk]))
+
+    assert "75 %" in page.text
+    assert "<b>often</b>" not in page.text
+
+
+def test_how_many_scores_it_takes_is_for_the_plan_too_and_the_page_tells_both(study, staff_client):
+    AnalysisPlan.objects.create(study=study, thresholds={"reserved": 0.7, "reserved_ratings": 4})
+    rate(make_annotator(study), study.items.main()[0], 3, 5, 3, 1)
+
+    page = staff_client.get(reverse("admin:study-people", args=[study.pk]))
+
+    assert "75 % <b>often</b>" in page.text
+    assert "at more than 70 % of 4 scores or more" in page.text
 
 
 def test_protocols_without_such_points_are_not_asked_about_them(staff_client):

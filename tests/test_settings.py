@@ -215,3 +215,14 @@ def test_postgresql_that_may_lose_answers_is_refused():
     problems = check_durability(databases=["default"])
 
     assert [problem.id for problem in problems] == ["evalsite.E003"]
+
+
+def test_database_out_of_reach_is_told_in_a_sentence(tmp_path: Path) -> None:
+    # a folder can't be made below a file, whoever tries
+    (tmp_path / "file").touch()
+
+    done = run_site("migrate", **SAFE, EVALSITE_DATA_DIR=str(tmp_path / "file" / "data"))
+
+    assert done.returncode == 1
+    assert "can't be opened and written. Make its folder" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -20,6 +20,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Membership, Study
+from tests.browsing import is_watched
 from tests.factories import make_study, make_user
 from tests.queues import run_waiting_jobs
 
@@ -50,6 +51,7 @@ def press_launch(client, study: Study):
         ({"consent": "  "}, "There is no consent text."),
         ({"consent": "Pay: [REPLACE: how much]"}, "There is 1 in the consent text"),
         ({"summary": "[REPLACE: a] and [REPLACE: b]"}, "There are 2 in the summary"),
+        ({"summary": "[REPLACE: a]", "consent": "[REPLACE: b]"}, "There is 1 in the "),
         ({"title": "[REPLACE: title]"}, "1 in the title"),
         ({"contact_email": ""}, "Enter an email address"),
         ({"options": {"standard_score": 0}}, "must be 1 or more"),
@@ -163,7 +165,7 @@ def test_settings_opened_before_the_launch_are_not_saved_over_it(db):
     assert Study.objects.get(pk=study.pk).revision == study.revision + 1
 
 
-def test_running_launch_shows_its_progress_and_reloads_itself(staff_client):
+def test_running_launch_shows_its_progress_and_is_followed(staff_client):
     study = make_study()
     job = launch_study(study=study, by=study.memberships.get().user)
     Job.objects.filter(pk=job.pk).update(state="running", heartbeat_at=now(), done=2, total=6)
@@ -171,7 +173,7 @@ def test_running_launch_shows_its_progress_and_reloads_itself(staff_client):
     page = staff_client.get(url("study-launch", study))
 
     assert "of 6 places made" in page.text
-    assert page.headers["Refresh"]
+    assert is_watched(page)
     assert "Start again" not in page.text
 
 

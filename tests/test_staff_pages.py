@@ -23,6 +23,9 @@ PAGES = {
     "study-monitor": (200, 200, 200),
     "study-people": (200, 200, 200),
     "study-design": (200, 200, 200),
+    "study-exclusions": (200, 200, 200),
+    "study-exclude": (200, 200, 403),
+    "study-analysis-plan": (200, 200, 200),
     "study-settings": (200, 200, 403),
     "study-pilot": (200, 200, 403),
     "study-launch": (200, 200, 403),
@@ -32,6 +35,7 @@ PAGES = {
     "study-answers": (200, 403, 403),
 }
 POSTS = {
+    "study-analysis-plan": (422, 422, 403),
     "study-settings": (422, 422, 403),
     "study-pilot-take": (303, 303, 403),
     "study-launch-start": (302, 403, 403),
@@ -44,6 +48,7 @@ POSTS = {
     "study-answers-change": (302, 403, 403),
     "study-places-again": (302, 403, 403),
     "study-top-up": (302, 403, 403),
+    "study-exclude": (422, 422, 403),
 }
 ROLES = ("owner", "editor", "viewer")
 
@@ -132,7 +137,7 @@ def test_bad_71_strangers_get_404_and_the_signed_out_the_login_page(db, name):
     assert signed_out.url.startswith(reverse("admin:login"))
 
 
-@pytest.mark.parametrize("name", [name for name in POSTS if name != "study-settings"])
+@pytest.mark.parametrize("name", [name for name in POSTS if name not in PAGES])
 def test_get_of_a_post_address_changes_nothing(staff_client, name):
     study = make_study()
 

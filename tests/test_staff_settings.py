@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
+from evalsite.results.progress import activity_of, progress_of
 from evalsite.studies.forms import _needed_columns
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.starters import find_placeholders
@@ -202,6 +203,15 @@ def test_bad_69_second_of_two_researchers_hears_who_changed_what_meanwhile(
     assert study.title == "The first title"
 
 
+def test_settings_offer_the_protocols_instructions_to_start_from(staff_client):
+    study = make_study(protocol="dialogue", items=0, set_size=12, instructions="Be kind.")
+
+    page = staff_client.get(address(study)).text
+
+    assert 'id="own-instructions" rows="12" readonly' in page
+    assert "A set has 12 questions; each of them is one response" in page
+
+
 def test_settings_page_shows_the_sum_of_the_design(staff_client):
     study = make_study(items=100, pay_per_set="1.75", minutes_per_set=10)
 
@@ -223,6 +233,30 @@ def test_sum_has_a_set_for_each_of_the_k_people_however_large_a_set_is(db):
 
     assert "= 300 answers = 3 sets" in describe_work(study, items=100)
     assert describe_work(study, items=100) == describe_work(set_of_all, items=100)
+
+
+def test_sets_are_no_larger_than_the_groups_that_a_person_may_meet(staff_client):
+    study = make_study(items=24, k=3, set_size=11, groups="once")
+    for number, item in enumerate(study.items.main()):
+        Item.objects.filter(pk=item.pk).update(group=f"input-{number // 3}")
+
+    told = staff_client.get(address(study)).context["work"]
+
+    assert "24 items × 3 = 72 answers = 9 sets" in told
+    assert "A person meets a group once, and there are 8 groups: a set has at most 8 items" in told
+    activity = activity_of(launch(study), progress_of([study])[study.pk])
+    assert activity.needed_sets == 9
+
+
+def test_group_of_many_items_needs_a_set_for_each_of_their_answers(staff_client):
+    study = make_study(items=30, k=3, set_size=11, groups="once")
+    twenty = study.items.main().order_by("pk")[:20]
+    Item.objects.filter(pk__in=[item.pk for item in twenty]).update(group="large")
+
+    told = staff_client.get(address(study)).context["work"]
+
+    # nobody meets two of its 20 items: 20 x 3 sets
+    assert "30 items × 3 = 90 answers = 60 sets" in told
 
 
 def test_sum_of_a_study_without_items_says_to_upload_them(db):

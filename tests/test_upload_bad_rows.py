@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.exchange.importing import import_batch
+from evalsite.exchange.batches.importing import import_batch
 from tests.uploads import GOOD, HEADER, Check, check, study, told, with_output
 
 __all__ = ["check", "study"]  # fixtures

@@ -1,5 +1,6 @@
 """Uploading, previewing, importing and exporting in a browser, with texts that try to be code."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from tests.uploads import GOOD
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HOSTILE = "</iframe><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}} \u202ereversed"
+
+
+LONG = "a_file_of_outputs_that_somebody_named_without_any_place_to_break_it_" * 2
 
 
 def upload(page: Page, base: str, study: Study, path: Path, content: str) -> None:
@@ -39,14 +43,22 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     yield "nothing chosen"
     upload(page, base, study, folder / "bad.csv", GOOD.replace("Two.", "").replace("m1", "m 1", 1))
     yield "faults"
-    content = GOOD.replace("One.", HOSTILE).replace("name[A]", HOSTILE)
-    upload(page, base, study, folder / "good.csv", content)
+    lines = GOOD.replace("One.", HOSTILE).replace("name[A]", HOSTILE).splitlines()
+    content = "\n".join(f"{line},{LONG}" for line in lines)
+    upload(page, base, study, folder / f"{LONG}.csv", content)
     yield "preview"
     page.click("text=Import 3 rows")
     page.wait_for_selector("text=Imported 3 rows.")
+    upload(page, base, study, folder / f"{LONG}.csv", content)
+    yield "the same file again"
+    page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     yield "items"
     page.click("text=Undo…")
+    page.wait_for_selector("text=Undo this batch")
     yield "undo"
+    page.click("text=Undo this batch")
+    page.wait_for_selector("text=are gone")
+    yield "undone"
     page.goto(f"{base}{reverse('admin:study-export', args=[study.pk])}")
     yield "export"
     page.click("text=Read the codebook")
@@ -60,10 +72,11 @@ def test_pages_complain_of_nothing_run_nothing_and_fit_a_phone(
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     page.set_viewport_size({"width": 360, "height": 900})
 
-    widths = {
-        step: page.evaluate("document.documentElement.scrollWidth")
-        for step in walk(page, live_server.url, tmp_path)
-    }
+    widths = {}
+    for step in walk(page, live_server.url, tmp_path):
+        widths[step] = page.evaluate("document.documentElement.scrollWidth")
+        if folder := os.environ.get("SHOTS"):
+            page.screenshot(path=f"{folder}/{step.replace(' ', '-')}.png", full_page=True)
 
     assert watch.found == []
     assert dialogs == []
@@ -150,7 +163,7 @@ def test_ratings_are_downloaded_by_their_button(page: Page, live_server: Any) ->
     page.goto(f"{live_server.url}{reverse('admin:study-export', args=[study.pk])}")
 
     with page.expect_download() as download:
-        page.click("text=Download ratings.csv")
+        page.locator("tr", has_text="ratings").first.get_by_role("button", name="CSV").click()
 
     assert download.value.suggested_filename == "restaurant-descriptions-ratings.csv"
     assert download.value.path().read_bytes().startswith(b"study,version,batch,item,")

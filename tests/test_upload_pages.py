@@ -16,9 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from evalsite.exchange.models import Upload
+from evalsite.exchange.models import MetricFile, MetricScore, Upload
 from evalsite.exchange.uploads import keep_upload
-from evalsite.studies.models import Batch, Item, Study
+from evalsite.studies.models import Batch, Item, Output, Study
 from tests.factories import launch
 from tests.uploads import GOOD
 
@@ -49,10 +49,36 @@ def press_import(client: Client, study: Study, upload: Upload) -> Any:
 def test_file_is_shown_before_anything_is_stored(staff_client: Client, study: Study) -> None:
     page = send(staff_client, study).content.decode()
 
-    assert "UTF-8 · 3 rows · 1 item · 3 outputs of 3 systems · comma" in page
+    assert "UTF-8 · 3 rows · 1 item × 3 systems · comma" in page
     assert "Import 3 rows" in page
     assert not Batch.objects.exists()
     assert not Item.objects.filter(batch__isnull=False).exists()
+
+
+def test_uploads_that_wait_stand_after_the_batches(staff_client: Client, study: Study) -> None:
+    send(staff_client, study)
+
+    page = staff_client.get(address("batch-list", study)).content.decode()
+
+    headings = ["Batches</h2>", "Waiting uploads</h2>", "Upload items</h2>"]
+    assert sorted(headings, key=page.index) == headings
+    assert "Under way" not in page
+
+
+def test_large_numbers_are_written_with_separators(staff_client: Client, study: Study) -> None:
+    rows = [f"m{n},name[{n}],{system},Text {n}." for n in range(400) for system in "abc"]
+    page = send(staff_client, study, "\n".join(["item,mr,system,output", *rows])).content.decode()
+
+    after = press_import(staff_client, study, Upload.objects.get()).content.decode()
+
+    assert "1,200 rows · 400 items × 3 systems" in page
+    assert "Import 1,200 rows" in page
+    assert 'data-label="Rows">1,200<' in after
+    assert '<h2 id="items">400 items</h2>' in after
+
+
+def test_preview_of_one_item_says_so_in_the_singular(staff_client: Client, study: Study) -> None:
+    assert "The first item, without the names" in send(staff_client, study).content.decode()
 
 
 def test_import_stores_the_batch_and_forgets_the_file(staff_client: Client, study: Study) -> None:
@@ -91,6 +117,9 @@ def test_bad_17_same_file_again_is_said_to_be_there(staff_client: Client, study:
     assert "0 new items" in page
     assert "Import 3 rows" not in page
     assert "is in the study already, from" not in page
+    listed = staff_client.get(address("batch-list", study)).content.decode()
+    assert "is in the study already: 0 new items." in listed
+    assert "has faults" not in listed
 
 
 def test_file_with_faults_has_no_import_button_and_forcing_it_stores_nothing(
@@ -321,8 +350,41 @@ def test_undo_asks_and_then_removes_the_batch(
     asked = staff_client.get(address("batch-undo-confirm", study, batch.pk)).content.decode()
     staff_client.post(address("batch-undo", study, batch.pk))
 
-    assert "Its 2 items" in asked
+    assert "Its 2 items leave the study, with all outputs. The file" in asked
     assert not Batch.objects.exists()
+
+
+def test_undo_says_that_scores_of_metrics_go_with_a_batch(
+    staff_client: Client, make_study: Callable[..., Any]
+) -> None:
+    study = make_study(items=1)
+    file = MetricFile.objects.create(study=study, file_name="bleu.csv", sha256="1")
+    output = Output.objects.filter(item__batch__study=study).first()
+    MetricScore.objects.create(file=file, output=output, metric="BLEU", value=1)
+
+    page = staff_client.get(address("batch-undo-confirm", study, Batch.objects.get().pk))
+
+    assert (
+        "Its 1 item leaves the study, with all outputs and the 1 score that metrics gave them."
+    ) in page.content.decode()
+
+
+def test_inputs_are_listed_in_the_order_of_the_protocol(
+    staff_client: Client, make_study: Callable[..., Any]
+) -> None:
+    study = make_study(items=1)
+    Item.objects.filter(study=study).update(
+        inputs={
+            "standard_score": "54321",
+            "standard_utterance": "The standard.",
+            "mr": "name[Aromi]",
+        }
+    )
+
+    page = staff_client.get(address("batch-list", study)).content.decode()
+
+    places = [page.index(text) for text in ("name[Aromi]", "The standard.", "54321")]
+    assert places == sorted(places)
 
 
 def test_closed_study_offers_no_upload(
@@ -336,3 +398,17 @@ def test_closed_study_offers_no_upload(
     assert "takes no further items" in page
     assert "Look at the file" not in page
     assert "Undo…" not in page
+
+
+def test_rows_that_stay_out_are_not_counted_as_imported(staff_client: Client, study: Study) -> None:
+    lines = GOOD.splitlines()
+    made = [f"m1 (repeat 2-1){line[2:]},repeat,m1" for line in lines[1:]]
+    content = [f"{lines[0]},kind,repeat_of", *[f"{line},main," for line in lines[1:]], *made]
+
+    looked_at = send(staff_client, study, "\n".join(content)).content.decode()
+    done = press_import(staff_client, study, Upload.objects.get()).content.decode()
+
+    assert "6 rows, of which 3 stay out" in looked_at
+    assert "Import 3 rows" in looked_at
+    assert "Imported 3 rows." in done
+    assert Batch.objects.get().rows == 3

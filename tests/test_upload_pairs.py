@@ -12,11 +12,11 @@ from django.test import Client
 
 from evalsite.annotation.display import order_of
 from evalsite.annotation.models import Slot
-from evalsite.exchange.checking import Checked, check_file
-from evalsite.exchange.importing import import_batch, undo_batch
-from evalsite.exchange.mapping import makes_pairs
+from evalsite.exchange.batches.checking import Checked, check_file
+from evalsite.exchange.batches.fields import makes_pairs
+from evalsite.exchange.batches.importing import import_batch, undo_batch
+from evalsite.exchange.batches.names import ID_PATTERN
 from evalsite.exchange.models import Upload
-from evalsite.exchange.names import ID_PATTERN
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from tests.factories import launch
@@ -182,7 +182,7 @@ def test_more_pairs_than_a_file_may_list_are_refused_before_they_are_made(
         "The outputs make 435 pairs; at most 20 are taken from one file. Split it, or say in a "
         "column “pair” which are wanted."
     ]
-    assert checked.items == []
+    assert not checked.items
 
 
 def test_item_of_very_many_outputs_is_refused_and_read_on_in_no_time(
@@ -258,7 +258,7 @@ def test_names_that_make_no_pairs_are_refused_with_their_lines(
     checked = check(add_column("pair", [f'"{cell}"' for cell in cells]))
 
     assert any(line.startswith(place) and words in line for line in told(checked))
-    assert checked.items == []
+    assert not checked.items
 
 
 def test_names_without_end_in_one_cell_are_counted_and_not_all_told(

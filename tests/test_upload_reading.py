@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from evalsite.exchange.checking import check_file
+from evalsite.exchange.batches.checking import check_file
 from tests.uploads import GOOD, HEADER, Check, check, study, told, with_output
 
 __all__ = ["check", "study"]  # fixtures
@@ -126,19 +126,19 @@ def test_bad_07_unclosed_quote_is_refused_with_the_line_where_it_opened(check: C
     checked = check(rows)
 
     assert len(checked.faults) == 1
-    assert "The quote that opens in line 3 is never closed" in told(checked)[0]
+    assert told(checked)[0].startswith("line 3: A quote that opens in this line is never closed")
 
 
 def test_bad_07_quote_that_swallows_the_next_quoted_cell_is_placed(check: Check) -> None:
     checked = check(GOOD.replace("One.", '"One.').replace("Three.", '"Three."'))
 
-    assert "The quote that opens in line 2 ends in line 4" in told(checked)[0]
+    assert told(checked)[0].startswith("line 2: A quote that opens in this line ends in line 4")
 
 
 def test_bad_07_quote_that_opens_on_a_later_line_of_its_record_is_placed(check: Check) -> None:
     checked = check(GOOD.replace("m1,name[A],alpha,One.", '"m\n1","name\n[A]",alpha,"One.'))
 
-    assert "The quote that opens in line 4 is never closed" in told(checked)[0]
+    assert told(checked)[0].startswith("line 4: A quote that opens in this line is never closed")
 
 
 def test_bad_08_nul_is_refused_with_its_position(check: Check) -> None:
@@ -216,7 +216,8 @@ def test_bad_28_file_with_too_many_rows_is_refused_with_advice(check: Check, set
 
     assert told(check(GOOD)) == [
         "line 4 (record 3): The file has more than 2 rows. "
-        "Split it and upload the parts one after the other."
+        "Split it and upload the parts one after the other, or have it imported whole on the "
+        "server: manage.py import_batch --no-limit."
     ]
 
 

@@ -1,5 +1,6 @@
 """Who may open the pages of files: editors upload, viewers look, strangers find nothing."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.factories import make_user
 from tests.test_upload_pages import address
 from tests.uploads import GOOD
 
+PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+
 
 def sign_in(user: User) -> Client:
     client = Client()
@@ -23,19 +26,11 @@ def sign_in(user: User) -> Client:
 
 
 def every_address(study: Study, upload: Upload, batch: Batch) -> dict[str, str]:
-    parts = {"upload": [upload.pk], "batch-undo": [batch.pk], "export-file": ["ratings"]}
+    """Each page with what its path asks for; what there is none of gets another's id."""
+    parts: dict[str, Any] = {"batch_id": batch.pk, "file": "ratings"}
     return {
         page.name: address(
-            page.name,
-            study,
-            *next(
-                (
-                    found
-                    for start, found in parts.items()
-                    if page.name.startswith(start) and "<" in page.path
-                ),
-                [],
-            ),
+            page.name, study, *(parts.get(name, upload.pk) for name in PARAMETER.findall(page.path))
         )
         for page in study_views
     }
@@ -62,7 +57,8 @@ def test_viewer_sees_items_and_exports_and_uploads_nothing(
         assert (status != 403) == (name in open_to_all), (name, status)
     assert open_to_all == {
         "batch-list", "batch-template", "study-export", "export-codebook", "export-codebook-csv",
-        "export-file",
+        "export-file", "export-workbook", "export-ready", "export-bundle", "export-bundle-make",
+        "export-bundle-file", "ratings-list", "metrics-list", "metrics-template", "metrics-missing",
     }  # fmt: skip
     assert Upload.objects.count() == Batch.objects.count() == 1
 
@@ -105,6 +101,6 @@ def test_parts_of_another_study_are_not_found(
 
 
 def test_changes_need_a_post(staff_client: Client, addresses: dict[str, str]) -> None:
-    for name in ("upload-new", "upload-map", "upload-cancel", "upload-import", "batch-undo",
-                 "export-file"):  # fmt: skip
+    for name in ("upload-new", "upload-check", "upload-map", "upload-cancel", "upload-import",
+                 "batch-undo", "job-restart", "export-file"):  # fmt: skip
         assert staff_client.get(addresses[name]).status_code == 405, name

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.exchange.checking import Checked, check_file
+from evalsite.exchange.batches.checking import Checked, check_file
 
 HEADER = "item,mr,system,output"
 GOOD = """\

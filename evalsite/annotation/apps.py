@@ -5,4 +5,5 @@ class AnnotationConfig(AppConfig):
     name = "evalsite.annotation"
 
     def ready(self) -> None:
-        from evalsite.annotation import launch  # noqa: F401, PLC0415 (registers its job)
+        # they register their jobs
+        from evalsite.annotation import launch, steering  # noqa: F401, PLC0415

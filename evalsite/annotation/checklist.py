@@ -16,11 +16,12 @@ from evalsite.annotation.feasible import (
 )
 from evalsite.lib.clock import now
 from evalsite.studies.changes import WITH_PLACEHOLDERS
-from evalsite.studies.controls import FEWEST, checks_in, most_items
+from evalsite.studies.controls import FEWEST, checks_in, items_per_set, most_items
 from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.starters import find_placeholders
 from evalsite.studies.summaries import count_of, list_of
+from evalsite.studies.versions import protocol_instructions
 
 _NAMES = {"consent": "consent text"}
 _NO_END = 10**9
@@ -57,6 +58,7 @@ def check_launch(study: Study) -> list[Check]:
         _check_qualification(study),
         _check_checks(study),
         _check_repeats(study),
+        *_check_order(study),
         _check_bonus(study),
         _check_closing_date(study),
         _check_completion_url(study),
@@ -80,7 +82,8 @@ def _check_placeholders(study: Study) -> Check:
     places = [f"{count} in the {_NAMES.get(name, name)}" for name, count in counts.items() if count]
     problem = ""
     if places:
-        verb = "is" if sum(counts.values()) == 1 else "are"
+        # it goes with the number that follows it
+        verb = "is" if places[0].startswith("1 ") else "are"
         problem = (
             f"Put your own words in place of every [REPLACE: …]. There {verb} {list_of(places)}."
         )
@@ -166,35 +169,61 @@ def _check_repeats(study: Study) -> Check:
     return Check(label=label, remark=remark if study.repeat_percent and most < FEWEST else "")
 
 
+def _check_order(study: Study) -> list[Check]:
+    """A remark where the order of a file may tell participants which system they rate."""
+    is_single = study.config.outputs[1] == 1
+    if not is_single or study.item_order != Study.ItemOrder.UPLOADED:
+        return []
+    remark = (
+        "If the file is sorted by system, or its systems take turns, participants may come to "
+        "know them by the order. Mix the rows, or choose a random order."
+    )
+    return [Check(label="Items come in the order of the file", remark=remark)]
+
+
 def _check_bonus(study: Study) -> Check:
     """A bonus has its number of sets; where the protocol's document says others, a remark."""
-    label = "Cap and bonus are as people are told"
     if study.has_bonus and study.max_sets is None:
         return Check(
-            label=label,
+            label="Cap and bonus are as people are told",
             problem="A bonus for all sets needs a number of sets. Enter it, or untick the bonus.",
         )
     design = study.config.design
-    told = _say_sets(design.max_sets, has_bonus=design.has_bonus)
-    planned = _say_sets(study.max_sets, has_bonus=study.has_bonus)
+    told = _say_sets(design.set_size, design.max_sets, has_bonus=design.has_bonus)
+    planned = _say_sets(items_per_set(study), study.max_sets, has_bonus=study.has_bonus)
     # a protocol without a cap leaves it to the study
     if design.max_sets is None or told == planned:
-        return Check(label=label)
-    instructions = (
-        "See that your own instructions say so."
-        if study.instructions
-        else "The protocol's instructions say what the document says: write your own in the "
-        "settings, with the sentence about the sets changed."
-    )
+        return Check(label="Sets, cap and bonus are as people are told", remark=_unpaid(study))
+    if study.instructions:
+        instructions = "See that your own instructions say so."
+    elif protocol_instructions(study) != study.config.instructions:
+        instructions = "Participants are told what this study has."
+    else:
+        instructions = (
+            "The protocol's instructions say what the document says: write your own in the "
+            "settings, with the sentence about the sets changed."
+        )
     return Check(
-        label="Cap and bonus differ from the document's",
-        remark=f"The document says {told}; this study has {planned}. {instructions}",
+        label="Sets, cap or bonus differ from the document's",
+        remark=f"The document says {told}; this study has {planned}. {instructions} "
+        f"{_unpaid(study)}".strip(),
     )
 
 
-def _say_sets(most: int | None, *, has_bonus: bool) -> str:
+def _unpaid(study: Study) -> str:
+    """Said where a bonus is promised in a study that names no money at all."""
+    if not study.has_bonus or study.bonus is not None or study.pay_per_set is not None:
+        return ""
+    return (
+        "People are promised a bonus, but neither a pay nor its amount is set. If you pay none, "
+        "untick “Bonus for all sets”."
+    )
+
+
+def _say_sets(size: int, most: int | None, *, has_bonus: bool) -> str:
     cap = "no cap of sets" if most is None else f"at most {count_of(most, 'set')}"
-    return f"{cap} and {'a bonus for all of them' if has_bonus else 'no bonus'}"
+    bonus = "a bonus for all of them" if has_bonus else "no bonus"
+    return f"{cap} of {size:,} and {bonus}" if most else f"sets of {size:,}, {cap} and {bonus}"
 
 
 def _check_closing_date(study: Study) -> Check:

@@ -168,7 +168,12 @@ def lost_controls(
     if all(item_id in lost or item_id in controls for item_id in item_set.item_ids):
         return set(controls)
     gone = {pk for pk in controls if pk in item_set.lost_ids and pk not in answered}
-    repeats = {pk: of for pk, of in controls.items() if of and pk not in {*answered, *gone}}
+    # in the order of the set: what goes moves all that stands behind it nearer
+    repeats = {
+        pk: of
+        for pk in item_set.item_ids
+        if (of := controls.get(pk)) and pk not in answered and pk not in gone
+    }
     if not repeats:
         return gone
     earlier = ItemSet.objects.filter(

@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.models import F
 
 from evalsite.annotation.checklist import check_launch
+from evalsite.annotation.fitting import count_places, list_lacking
 from evalsite.annotation.slots import make_slots
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
@@ -25,6 +26,7 @@ def launch_study(*, study: Study, by: Any) -> Job:
     study = Study.objects.select_for_update().get(pk=study.pk)
     if study.is_launched:
         raise ValidationError("This study has been launched already.")
+    _check_at_rest(study)
     problems = [check.problem for check in check_launch(study) if not check.is_met]
     if problems:
         raise ValidationError(problems)
@@ -35,6 +37,23 @@ def launch_study(*, study: Study, by: Any) -> Job:
         "launch started", by=by, study_id=study.pk, version=version.number, sha256=version.sha256
     )
     return start_job(KIND, study_id=study.pk, by=by)
+
+
+def _check_at_rest(study: Study) -> None:
+    """ValidationError while ratings are imported, or places fitted to another k."""
+    open_jobs = Job.objects.filter(study_id=study.pk, kind__in=("import ratings", "places"))
+    newest = {job.kind: job for job in open_jobs.order_by("created_at")}
+    if any(job.is_open for job in newest.values()):
+        raise ValidationError(
+            "Ratings are being imported, or places made or removed, just now. Wait until that is "
+            "done, then launch."
+        )
+    places = newest.get("places")
+    if places is not None and places.state == Job.State.FAILED:
+        raise ValidationError(
+            "Work on the places has stopped in the middle. Start it again on the monitor page; "
+            "when that is done, launch."
+        )
 
 
 def restart_launch(*, study: Study, by: Any) -> Job:
@@ -55,7 +74,11 @@ def run_launch(job: Job) -> dict[str, Any]:
     """Every main item has its k slots, and the study is live."""
     study = Study.objects.get(pk=str(job.study_id))
     batches = list(Batch.objects.filter(study=study))
-    slots = make_slots(study, batches, lambda done, total: report_progress(job, done, total))
+    early = [batch for batch in batches if batch.opened_at is not None]
+    # what was opened for imported answers has its places, and they may be of any numbers
+    lacking = [*(batch for batch in batches if batch.opened_at is None), *list_lacking(study)]
+    slots = make_slots(study, lacking, lambda done, total: report_progress(job, done, total))
+    slots += count_places(study, [batch for batch in early if batch not in lacking])
     with transaction.atomic():
         Batch.objects.filter(pk__in=[batch.pk for batch in batches], opened_at=None).update(
             opened_at=now()

@@ -1,5 +1,8 @@
 """The act of rating: slots, drafts, annotations with their ratings, and earlier states."""
 
+from uuid import uuid4
+
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -104,6 +107,31 @@ class Draft(models.Model):
         return not self.order_shown or self.order_shown == order
 
 
+class RatingsFile(models.Model):
+    """One file of ratings collected elsewhere; its annotations have the origin "imported"."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="ratings_files")
+    file_name = models.CharField(max_length=200)
+    sha256 = models.CharField(max_length=64)
+    rows = models.PositiveIntegerField()
+    # as the researcher declared: whether each of its participants is one person
+    has_persons = models.BooleanField()
+    uploaded_at = models.DateTimeField(default=now)
+    uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        ordering = ["uploaded_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "sha256"], name="same_ratings_file_once_per_study"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+
 class AnnotationQuerySet(models.QuerySet["Annotation"]):
     def counted(self) -> "AnnotationQuerySet":
         return self.filter(status=Annotation.Status.COUNTED)
@@ -157,6 +185,11 @@ class Annotation(models.Model):
     submitted_at = models.DateTimeField()
     client_ms = models.PositiveIntegerField(null=True)
     active_ms = models.PositiveIntegerField(null=True)
+    ratings_file = models.ForeignKey(
+        RatingsFile, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    # of an imported annotation: its time as the file gave it, whatever zone that was in
+    time_given = models.CharField(max_length=64, blank=True)
 
     objects = AnnotationQuerySet.as_manager()
 
@@ -179,6 +212,13 @@ class Annotation(models.Model):
                 name="reported_annotations_never_count",
             ),
         ]
+        indexes = [
+            models.Index(
+                fields=["ratings_file"],
+                condition=Q(ratings_file__isnull=False),
+                name="annotation_imported",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"annotation {self.pk}"
@@ -196,6 +236,8 @@ class Rating(models.Model):
     )
     value = models.IntegerField()
     value_typed = models.CharField(max_length=200, blank=True)
+    # of an imported rating: its record in the file, from 1; the order of the file is data
+    file_row = models.PositiveIntegerField(null=True)
 
     class Meta:
         ordering = ["id"]
@@ -210,6 +252,12 @@ class Rating(models.Model):
                 condition=Q(output__isnull=True),
                 name="one_tie_per_criterion",
             ),
+        ]
+        indexes = [
+            # taking back outputs looks for ratings of each: without it, through all there are
+            models.Index(
+                fields=["output"], condition=Q(output__isnull=False), name="rating_by_output"
+            )
         ]
 
     def __str__(self) -> str:
@@ -237,6 +285,7 @@ class Highlight(models.Model):
                 condition=Q(end__gt=models.F("start")), name="highlights_end_after_their_start"
             ),
         ]
+        indexes = [models.Index(fields=["output"], name="highlight_by_output")]
 
     def __str__(self) -> str:
         return f"{self.start} to {self.end}"

@@ -31,6 +31,7 @@ from evalsite.annotation.launch import (
 )
 from evalsite.annotation.pilot import start_pilot
 from evalsite.annotation.places_views import places_views
+from evalsite.jobs.watching import keep_watching
 from evalsite.studies.changes import change_settings
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.pages import StudyView, has_role, study_url
@@ -91,10 +92,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
             "is_owner": has_role(request, study, Membership.Role.OWNER),
         },
     )
-    if job is not None and job.is_open and not job.is_stale:
-        # works without scripts; the job runs on whether or not somebody watches
-        response["Refresh"] = "2"
-    return response
+    return keep_watching(response, job)
 
 
 @require_POST

@@ -135,7 +135,7 @@ def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
     finished = me.annotations.exclude(item__kind=Item.Kind.PRACTICE).count()
     context = page_context(request, me) | {
         "finished": finished,
-        "code": last_code(me),
+        **told_codes(me),
         "start_url": address(request, "participant-start"),
         "bonus": due_bonus(me),
     }
@@ -149,12 +149,15 @@ def due_bonus(me: Participant) -> str:
     return say_due(me.study, me.item_sets.filter(finished_at__isnull=False).count())
 
 
-def last_code(me: Participant) -> str:
-    """The completion code to show: the study's fixed one, else that of the last finished set."""
-    last = me.item_sets.filter(finished_at__isnull=False).order_by("-number").first()
-    if last is None:
-        return ""
-    return me.study.completion_code or last.code
+def told_codes(me: Participant) -> dict[str, Any]:
+    """The code to show: the study's fixed one, else that of the last finished set; those before."""
+    finished = list(me.item_sets.filter(finished_at__isnull=False).order_by("number"))
+    if not finished:
+        return {"code": "", "earlier_codes": []}
+    if me.study.completion_code:
+        return {"code": me.study.completion_code, "earlier_codes": []}
+    *earlier, last = finished
+    return {"code": last.code, "earlier_codes": [(one.number, one.code) for one in earlier]}
 
 
 @participant_page
@@ -217,7 +220,8 @@ def pause(request: HttpRequest, me: Participant, number: int, place: int) -> Htt
 @require_http_methods(["GET", "HEAD", "POST"])
 def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     """Thanks, the code, feedback, and the next set if there is one."""
-    code = last_code(me)
+    codes = told_codes(me)
+    code = codes["code"]
     if not code:
         return redirect(address(request, "participant-home"))
     form = FeedbackForm(request.POST if request.method == "POST" else None)
@@ -229,7 +233,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     next_set = _next_set_label(me, len(sets))
     context = page_context(request, me) | {
         "done": done,
-        "code": code,
+        **codes,
         "completion_url": me.study.completion_url.replace("{code}", quote(code, safe="")),
         "hands_over": hands_over_code(me.study),
         "next_set": next_set,
@@ -266,7 +270,7 @@ def shut(request: HttpRequest, me: Participant) -> HttpResponse:
     """A study that is paused or closed: what it means, and the code if one was earned."""
     if next_step(me).name != "participant-shut":
         return redirect(address(request, "participant-home"))
-    context = page_context(request, me) | shut_sentence(me.study) | {"code": last_code(me)}
+    context = page_context(request, me) | shut_sentence(me.study) | told_codes(me)
     return render(request, "participants/closed.html", context)
 
 
@@ -313,7 +317,7 @@ def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
         "receipt": me.receipt,
-        "code": last_code(me),
+        **told_codes(me),
         "is_deleted": me.annotations.filter(status=Annotation.Status.WITHDRAWN).exists(),
     }
     return render(request, "participants/withdrawn.html", context)

@@ -3,12 +3,11 @@
 from hashlib import sha256
 from math import ceil
 from typing import Any
-from uuid import uuid4
 
 from evalsite.annotation.launch import launch_study
 from evalsite.annotation.simulation import SETS_A_PERSON, simulate_crowd
-from evalsite.exchange.checking import check_file
-from evalsite.exchange.importing import import_batch
+from evalsite.exchange.batches.checking import check_file
+from evalsite.exchange.batches.importing import import_batch
 from evalsite.jobs.services import run_job
 from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import ProtocolConfig, installed_protocols
@@ -76,7 +75,6 @@ def import_example(study: Study, *, by: Any) -> Batch:
         file_name=path.name,
         sha256=digest,
         by=by,
-        upload_key=uuid4(),
     )
 
 

@@ -1,4 +1,4 @@
-"""Files that wait for a decision: checked and shown, but not imported yet."""
+"""Files that wait for a decision, and the scores of metrics that came in files."""
 
 from pathlib import Path
 from uuid import uuid4
@@ -6,22 +6,38 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import models
 
-from evalsite.studies.models import Batch, Study
+from evalsite.annotation.models import RatingsFile
+from evalsite.lib.clock import now
+from evalsite.studies.models import Batch, Output, Study
 
 
 class Upload(models.Model):
     """A file that a researcher is looking at before importing it. Its bytes are never served."""
 
+    class Purpose(models.TextChoices):
+        ITEMS = "items"
+        RATINGS = "ratings"
+        METRICS = "metrics"
+
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="uploads")
+    purpose = models.CharField(max_length=10, choices=Purpose.choices, default=Purpose.ITEMS)
     file_name = models.CharField(max_length=200)
     sha256 = models.CharField(max_length=64)
     size = models.PositiveBigIntegerField()
     mapping = models.JSONField(default=dict)
+    # what else the researcher said of it, as plain data
+    options = models.JSONField(default=dict)
+    # what was found when it was last checked, as plain data that the page shows
+    report = models.JSONField(default=dict)
+    checked_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
-    # the batch it became, once imported
+    # the batch it became, or the ratings, once imported
     batch = models.ForeignKey(Batch, null=True, on_delete=models.CASCADE, related_name="+")
+    ratings_file = models.ForeignKey(
+        RatingsFile, null=True, on_delete=models.CASCADE, related_name="+"
+    )
 
     class Meta:
         ordering = ["-created_at"]
@@ -33,3 +49,49 @@ class Upload(models.Model):
     def path(self) -> Path:
         """Where its bytes wait: a random name, none that came from outside."""
         return settings.DATA_DIR / "uploads" / str(self.pk)
+
+    @property
+    def faults_path(self) -> Path:
+        """Where all of its faults are listed, as CSV, once it was checked."""
+        return self.path.with_suffix(".faults.csv")
+
+
+class MetricFile(models.Model):
+    """An uploaded file of scores that automatic metrics gave to a study's outputs."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="metric_files")
+    file_name = models.CharField(max_length=200)
+    sha256 = models.CharField(max_length=64)
+    uploaded_at = models.DateTimeField(default=now)
+    uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        ordering = ["uploaded_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "sha256"], name="same_metric_file_once_per_study"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+
+class MetricScore(models.Model):
+    """What one metric gave to one output."""
+
+    file = models.ForeignKey(MetricFile, on_delete=models.CASCADE, related_name="scores")
+    output = models.ForeignKey(Output, on_delete=models.CASCADE, related_name="metric_scores")
+    metric = models.CharField(max_length=100)
+    value = models.FloatField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["output", "metric"], name="one_score_per_output_and_metric"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.value}"

@@ -1,23 +1,30 @@
 """Staff pages of files: a study's items, uploads and exports."""
 
-from evalsite.exchange.export_views import (
-    download_codebook,
-    download_file,
-    show_codebook,
-    show_export,
-)
-from evalsite.exchange.upload_views import (
+from evalsite.exchange.batches.views import (
     cancel_upload,
+    check_again,
     confirm_undo,
     download_faults,
     download_template,
-    import_upload,
+    import_file,
     list_batches,
     map_upload,
     show_upload,
     undo,
     upload_file,
 )
+from evalsite.exchange.bundle.views import bundle_views
+from evalsite.exchange.exports.views import (
+    download_codebook,
+    download_file,
+    download_ready,
+    download_workbook,
+    show_codebook,
+    show_export,
+)
+from evalsite.exchange.job_views import restart
+from evalsite.exchange.metrics.views import metrics_views
+from evalsite.exchange.ratings.views import ratings_views
 from evalsite.studies.models import Membership
 from evalsite.studies.pages import StudyView
 
@@ -29,12 +36,13 @@ study_views = [
     StudyView(path="items/template.csv", name="batch-template", view=download_template),
     StudyView(path="uploads/", name="upload-new", view=upload_file, role=_EDITOR, within="Items"),
     StudyView(path=_UPLOAD, name="upload-preview", view=show_upload, role=_EDITOR, within="Items"),
+    StudyView(path=f"{_UPLOAD}check/", name="upload-check", view=check_again, role=_EDITOR),
     StudyView(path=f"{_UPLOAD}mapping/", name="upload-map", view=map_upload, role=_EDITOR),
     StudyView(
         path=f"{_UPLOAD}faults.csv", name="upload-faults", view=download_faults, role=_EDITOR
     ),
     StudyView(path=f"{_UPLOAD}cancel/", name="upload-cancel", view=cancel_upload, role=_EDITOR),
-    StudyView(path=f"{_UPLOAD}import/", name="upload-import", view=import_upload, role=_EDITOR),
+    StudyView(path=f"{_UPLOAD}import/", name="upload-import", view=import_file, role=_EDITOR),
     StudyView(
         path="batches/<uuid:batch_id>/undo/confirm/",
         name="batch-undo-confirm",
@@ -43,8 +51,14 @@ study_views = [
         within="Items",
     ),
     StudyView(path="batches/<uuid:batch_id>/undo/", name="batch-undo", view=undo, role=_EDITOR),
+    *ratings_views,
+    *metrics_views,
+    StudyView(path="jobs/<uuid:job_id>/again/", name="job-restart", view=restart, role=_EDITOR),
     StudyView(path="export/", name="study-export", view=show_export, tab="Export", order=90),
     StudyView(path="export/codebook/", name="export-codebook", view=show_codebook, within="Export"),
     StudyView(path="export/codebook.csv", name="export-codebook-csv", view=download_codebook),
     StudyView(path="export/<slug:file>.csv", name="export-file", view=download_file),
+    StudyView(path="export/<slug:file>.xlsx", name="export-workbook", view=download_workbook),
+    StudyView(path="export/large/<uuid:job_id>/", name="export-ready", view=download_ready),
+    *bundle_views,
 ]

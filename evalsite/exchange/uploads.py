@@ -16,13 +16,22 @@ from evalsite.studies.models import Study
 
 KEEP_FOR = timedelta(days=1)
 _MAX_NAME = 200
+_UNPACKED = 6
 
 
-def keep_upload(*, study: Study, file_name: str, chunks: Iterable[bytes], by: Any) -> Upload:
+def keep_upload(
+    *,
+    study: Study,
+    file_name: str,
+    chunks: Iterable[bytes],
+    by: Any,
+    purpose: str = Upload.Purpose.ITEMS,
+) -> Upload:
     """The bytes wait on disk under a random name; nothing of the study has changed."""
     prune_uploads()
     upload = Upload(
         study=study,
+        purpose=purpose,
         file_name=clean_file_name(file_name),
         created_by=by if getattr(by, "is_authenticated", False) else None,
     )
@@ -46,13 +55,21 @@ def keep_upload(*, study: Study, file_name: str, chunks: Iterable[bytes], by: An
 
 def drop_upload(upload: Upload) -> None:
     """The file is given up: row and bytes are gone."""
-    upload.path.unlink(missing_ok=True)
+    forget_bytes(upload)
     upload.delete()
 
 
 def forget_bytes(upload: Upload) -> None:
     """The file was imported: its bytes are gone, the row says what became of it."""
     upload.path.unlink(missing_ok=True)
+    upload.faults_path.unlink(missing_ok=True)
+
+
+def is_large(upload: Upload) -> bool:
+    """Whether reading it takes too long for a page: told by its size, before it is read."""
+    with upload.path.open("rb") as file:
+        is_packed = file.read(4) == b"PK\x03\x04"  # a workbook: several times as large inside
+    return upload.size * (_UNPACKED if is_packed else 1) > settings.UPLOAD_JOB_BYTES
 
 
 def prune_uploads() -> None:

@@ -22,6 +22,8 @@ class Job(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     study_id = models.UUIDField(null=True, db_index=True)
     kind = models.CharField(max_length=40)
+    # what it works on, where a study may have several of a kind at once: an upload, an export
+    subject = models.CharField(max_length=64, blank=True)
     params = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     done = models.PositiveIntegerField(default=0)
@@ -30,6 +32,7 @@ class Job(models.Model):
     result = models.JSONField(default=dict)
     started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)
+    # when a worker was last heard of: of one that waits, a worker that was at another
     heartbeat_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -37,9 +40,9 @@ class Job(models.Model):
         ordering = ["-created_at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["study_id", "kind"],
+                fields=["study_id", "kind", "subject"],
                 condition=models.Q(state__in=["waiting", "running"]),
-                name="one_open_job_of_a_kind_per_study",
+                name="one_open_job_of_a_kind_and_subject_per_study",
             )
         ]
 
@@ -55,3 +58,13 @@ class Job(models.Model):
         """Open, but nobody has heard of it for two minutes: its worker is gone, or never came."""
         last_sign = self.heartbeat_at or self.created_at
         return self.is_open and last_sign < timezone.now() - STALE_AFTER
+
+    @property
+    def has_stopped(self) -> bool:
+        """It failed, or nobody hears of it any more: only starting it again gets it done."""
+        return self.state == self.State.FAILED or self.is_stale
+
+    @property
+    def progress(self) -> str:
+        """How far it is, to be followed by what it counts: "12,000 of 100,000"."""
+        return f"{min(self.done, self.total):,} of {self.total:,}"

@@ -10,6 +10,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
+# its lists of rules are made at the first text, and two threads at once would find them half made
+_PARSER.parse("*first*")
 _TAGS = {
     "p", "br", "hr", "h2", "h3", "h4", "ul", "ol", "li", "strong", "em", "code", "pre",
     "blockquote", "a", "table", "thead", "tbody", "tr", "th", "td",

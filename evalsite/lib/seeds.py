@@ -1,7 +1,7 @@
 """Randomness that can be replayed: every choice is a function of a seed and of what it is for."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from itertools import permutations
@@ -13,8 +13,20 @@ SHUFFLE_PRIME = 1_099_511_627_689
 
 def derive_number(*parts: object) -> int:
     """A number below SHUFFLE_PRIME that depends on every part and on nothing else."""
-    text = "\x1f".join(str(part) for part in parts)
+    text = "\x1f".join(map(str, parts))
     return int.from_bytes(sha256(text.encode()).digest()[:16]) % SHUFFLE_PRIME
+
+
+def derive_numbers(*parts: object) -> Callable[[str], int]:
+    """What derive_number gives for these parts and a last one, in half of its time for each."""
+    begun = sha256("".join(f"{part}\x1f" for part in parts).encode())
+
+    def derive(last: str) -> int:
+        whole = begun.copy()
+        whole.update(last.encode())
+        return int.from_bytes(whole.digest()[:16]) % SHUFFLE_PRIME
+
+    return derive
 
 
 def make_random(*parts: object) -> random.Random:

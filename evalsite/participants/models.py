@@ -47,6 +47,8 @@ class Participant(models.Model):
     receipt = models.CharField(max_length=20, default=make_receipt)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.OWN)
     is_pilot = models.BooleanField(default=False)
+    # False: an imported column of ratings that no single person stands behind
+    is_person = models.BooleanField(default=True)
     is_eligible = models.BooleanField(null=True)
     # the consent text that this person agreed to, as a hash; empty: none
     consented_to = models.CharField(max_length=64, blank=True)
@@ -99,6 +101,31 @@ class ParticipantLink(models.Model):
 
     def __str__(self) -> str:
         return f"link of {self.participant_id}"
+
+
+class ParticipantIdentity(models.Model):
+    """What a participant is called elsewhere: on a platform, or in an imported file."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    participant = models.ForeignKey(
+        Participant, on_delete=models.CASCADE, related_name="identities"
+    )
+    platform = models.CharField(max_length=40)
+    outside_id = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=now)
+
+    class Meta:
+        verbose_name_plural = "participant identities"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "platform", "outside_id"],
+                name="one_participant_per_outside_identity",
+            )
+        ]
+
+    def __str__(self) -> str:
+        # never the outside id: this text reaches logs and histories
+        return f"identity of {self.participant_id}"
 
 
 class Consent(models.Model):

@@ -4,6 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
 from evalsite.annotation.controls import CHECKS
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.studies.agreement import Given, Named, agrees_with_gold
@@ -21,27 +23,29 @@ class ChecksMet:
 
 def count_checks(study: Study, participants: Collection[int]) -> dict[int, ChecksMet]:
     """The checks of each of these participants who has rated one whose gold asks something."""
-    answers = Annotation.objects.filter(
-        study=study,
-        participant__in=participants,
-        item__kind__in=CHECKS,
-        outcome=Annotation.Outcome.RATED,
-    ).order_by()
-    rows = list(
-        answers.values_list("pk", "participant_id", "item_id", "item__gold", "item__inputs")
-    )
+    answers = Annotation.objects.filter(study=study, participant__in=participants)
+    met: Counter[int] = Counter()
+    asked: Counter[int] = Counter()
+    for participant, agrees in judge_checks(study, answers).values():
+        asked[participant] += 1
+        met[participant] += agrees
+    return {one: ChecksMet(met=met[one], asked=asked[one]) for one in asked}
+
+
+def judge_checks(study: Study, answers: QuerySet[Annotation]) -> dict[int, tuple[int, bool]]:
+    """Of each of these answers that is to a check: by whom it is, and whether it is as its gold."""
+    rated = answers.filter(item__kind__in=CHECKS, outcome=Annotation.Outcome.RATED).order_by()
+    rows = list(rated.values_list("pk", "participant_id", "item_id", "item__gold", "item__inputs"))
     given = _ratings_of([row[0] for row in rows])
     outputs = _outputs_of({row[2] for row in rows})
     options = shown_content(study)["options"]
-    met: Counter[int] = Counter()
-    asked: Counter[int] = Counter()
+    found: dict[int, tuple[int, bool]] = {}
     for pk, participant, item, gold, inputs in rows:
         standard = study.config.standard_score(options, inputs)
         agrees = agrees_with_gold(study.config, gold, outputs[item], given[pk], standard)
         if agrees is not None:
-            asked[participant] += 1
-            met[participant] += agrees
-    return {one: ChecksMet(met=met[one], asked=asked[one]) for one in asked}
+            found[pk] = participant, agrees
+    return found
 
 
 def _ratings_of(annotations: Collection[int]) -> dict[int, Given]:

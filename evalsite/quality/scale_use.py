@@ -10,17 +10,22 @@ from evalsite.protocol import Likert, ProtocolConfig
 from evalsite.studies.models import Study
 
 # even use of 7 points puts 2 of them at 29 %; above this nobody uses them sparingly
-_MOST_PERCENT = 40
+MOST_SHARE = 0.4
 # fewer scores than this say little about anybody
-_FEWEST_SCORES = 20
+FEWEST_SCORES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReservedUse:
-    """How many of a participant's scores are on reserved points."""
+    """How many of a participant's scores are on reserved points, and which share is often.
+
+    `fewest`: the scores that it takes to tell.
+    """
 
     reserved: int
     scores: int
+    most: float = MOST_SHARE
+    fewest: float = FEWEST_SCORES
 
     @property
     def percent(self) -> int:
@@ -29,8 +34,9 @@ class ReservedUse:
     @property
     def is_high(self) -> bool:
         """Whether this is more than "sparingly", in scores enough to tell."""
-        is_over = 100 * self.reserved > _MOST_PERCENT * self.scores
-        return is_over and self.scores >= _FEWEST_SCORES
+        # the share as people read it: 0.29 times 100 is a little less than 29
+        is_over = 100 * self.reserved > round(100 * self.most, 6) * self.scores
+        return is_over and self.scores >= self.fewest
 
 
 def reserved_points(config: ProtocolConfig) -> dict[str, list[int]]:
@@ -43,8 +49,17 @@ def reserved_points(config: ProtocolConfig) -> dict[str, list[int]]:
     return {key: values for key, values in found.items() if values}
 
 
-def count_reserved(study: Study, participants: Collection[int]) -> dict[int, ReservedUse]:
-    """The use of reserved points by each of these participants who has scored on such a scale."""
+def count_reserved(
+    study: Study,
+    participants: Collection[int],
+    *,
+    most: float = MOST_SHARE,
+    fewest: float = FEWEST_SCORES,
+) -> dict[int, ReservedUse]:
+    """The use of reserved points by each of these participants who has scored on such a scale.
+
+    `most`: the share above which a study calls it often, in `fewest` scores or more.
+    """
     points = reserved_points(study.config)
     if not points:
         return {}
@@ -60,6 +75,6 @@ def count_reserved(study: Study, participants: Collection[int]) -> dict[int, Res
     rows = given.order_by().values_list("annotation__participant")
     counts = rows.annotate(reserved=Count("pk", filter=is_reserved), scores=Count("pk"))
     return {
-        participant: ReservedUse(reserved=reserved, scores=scores)
+        participant: ReservedUse(reserved=reserved, scores=scores, most=most, fewest=fewest)
         for participant, reserved, scores in counts
     }

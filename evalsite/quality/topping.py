@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, Max, OuterRef, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
 from evalsite.annotation.launch import insist_on_owner
 from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot
@@ -32,25 +32,29 @@ class Shortage:
     places: int
 
 
-def excluded_answers(study: Study) -> QuerySet[Annotation]:
-    """The answers that count, but are left out of analysis: alone, or with their participant."""
+def excluded_answers(study: Study, *, also: Q | None = None) -> QuerySet[Annotation]:
+    """The answers that count, but are left out of analysis: alone, or with their participant.
+
+    `also`: further answers, as if they were left out too.
+    """
     standing = Exclusion.objects.standing()
-    by_person = standing.filter(participant=OuterRef("participant"), study=study)
+    alone = Q(Exists(standing.filter(annotation=OuterRef("pk"))))
+    by_person = Q(Exists(standing.filter(participant=OuterRef("participant"), study=study)))
     counted = Annotation.objects.counted().filter(study=study)
-    return counted.filter(Exists(standing.filter(annotation=OuterRef("pk"))) | Exists(by_person))
+    return counted.filter(alone | by_person | (also or Q()))
 
 
-def find_shortage(study: Study) -> Shortage:
-    """How many answers items lack that nobody is being asked for."""
-    missing = _count_missing(study)
+def find_shortage(study: Study, *, also: Q | None = None) -> Shortage:
+    """How many answers items lack that nobody is being asked for; `also` as if left out too."""
+    missing = _count_missing(study, also)
     return Shortage(items=len(missing), places=sum(missing.values()))
 
 
-def _count_missing(study: Study) -> dict[int, int]:
+def _count_missing(study: Study, also: Q | None = None) -> dict[int, int]:
     """For each item that is short: k, less its places but those of excluded answers."""
-    excluded = excluded_answers(study).order_by().values_list("item").annotate(n=Count("pk"))
-    out = dict(excluded)
-    places = Slot.objects.filter(item__in=excluded_answers(study).values("item")).order_by()
+    left_out = excluded_answers(study, also=also)
+    out = dict(left_out.order_by().values_list("item").annotate(n=Count("pk")))
+    places = Slot.objects.filter(item__in=left_out.values("item")).order_by()
     standing = places.values_list("item").annotate(n=Count("pk"))
     missing = {item: study.k - (n - out.get(item, 0)) for item, n in standing}
     return {item: n for item, n in missing.items() if n > 0}

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from evalsite.jobs.models import Job
-from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
+from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.results.design import Report, report_design
 from evalsite.studies.models import Study
 
@@ -25,7 +25,7 @@ def start_count(*, study: Study, by: Any) -> Job:
     """The balance is being counted; a count that has stopped without a word begins anew."""
     job = newest_count(study)
     if job is not None and job.is_stale:
-        return restart_job(job, by=by)
+        return revive_job(job, by=by)
     return start_job(KIND, study_id=study.pk, by=by)
 
 

@@ -8,14 +8,14 @@ from evalsite.studies.summaries import count_of, format_moment, list_of, name_of
 def describe_design(study: Study) -> list[tuple[str, str]]:
     """The settings that rule the hand-out of work, each as a name and words."""
     items = Item.objects.main().filter(study=study).order_by()
-    count, groups = items.count(), items.values("group").distinct().count()
+    count, inputs = items.count(), items.values("group").distinct().count()
     launched = f"launched {format_moment(study.launched_at)}" if study.launched_at else ""
     return [
         ("Protocol", name_of_protocol(study.protocol)),
         ("State", ", ".join(filter(None, (study.get_state_display(), launched)))),
         (
             "Items",
-            f"{count_of(count, 'item')} in {count_of(groups, 'group')}, "
+            f"{count_of(count, 'item')} of {count_of(inputs, 'input')}, "
             f"{count_of(study.systems.count(), 'system')}",
         ),
         ("Answers per item", f"{study.k}, each by a different person"),

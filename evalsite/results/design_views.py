@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from evalsite.annotation.checklist import check_people
 from evalsite.annotation.models import Slot
 from evalsite.jobs.models import Job
+from evalsite.jobs.watching import keep_watching
 from evalsite.results.counting import newest_count, newest_report, start_count
 from evalsite.results.describing import promise_design
 from evalsite.results.design import begin_report, report_design
@@ -33,10 +34,7 @@ def show_design(request: HttpRequest, study: Study) -> HttpResponseBase:
     else:
         context = _describe_large(study, places)
     response = TemplateResponse(request, "results/design.html", context)
-    if context.get("is_counting"):
-        # works without scripts; the job runs on whether or not somebody watches
-        response["Refresh"] = "3"
-    return response
+    return keep_watching(response, context.get("job"))
 
 
 def _describe_draft(request: HttpRequest, study: Study) -> dict[str, Any]:

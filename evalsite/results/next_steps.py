@@ -49,7 +49,10 @@ def _before_launch(study: Study, progress: Progress) -> list[Step]:
                 action="Upload items",
             )
         ]
-    return [*_texts(study), *_trials()]
+    # answers that were collected elsewhere are there before any launch
+    if progress.done >= progress.target:
+        return _to_take_out(progress)
+    return [*_texts(study), *_trials(), *_to_take_out(progress)]
 
 
 def _texts(study: Study) -> list[Step]:
@@ -146,9 +149,15 @@ def _to_take_out(progress: Progress) -> list[Step]:
         return []
     return [
         Step(
+            title="See the results",
+            why="Systems compared, with intervals, and how much raters agree.",
+            url_name="study-results",
+            action="Open results",
+        ),
+        Step(
             title="Take out the ratings",
             why=f"{count_of(progress.done, 'answer')} so far, as CSV with a codebook.",
             url_name="study-export",
             action="Open export",
-        )
+        ),
     ]

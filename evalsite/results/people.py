@@ -1,15 +1,21 @@
 """The people of a study as researchers look them up: by pseudonym, receipt or code."""
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
 from evalsite.annotation.bonus import find_earners
 from evalsite.annotation.models import Annotation
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.quality.checks import ChecksMet, count_checks
+from evalsite.quality.models import Exclusion
 from evalsite.quality.scale_use import ReservedUse, count_reserved
+from evalsite.results.models import Report
+from evalsite.results.plan import find_threshold
+from evalsite.results.raters import Noted, read_notes
 from evalsite.studies.models import Item, Study
 
 MAX_SEARCH = 60
@@ -26,6 +32,9 @@ class Person:
     has_bonus: bool = False  # whether the bonus is due
     reserved: ReservedUse | None = None  # where the protocol reserves points of a scale
     checks: ChecksMet | None = None  # where the study deals checks
+    active_seconds: float | None = None  # the median of an item
+    exclusion: Exclusion | None = None  # the one that stands
+    noted: Noted = field(default_factory=Noted)  # by the newest report
 
 
 def clean_search(text: str) -> str:
@@ -53,7 +62,9 @@ def _is_fixed_code(study: Study, search: str) -> bool:
     return bool(code) and search.casefold() == code.casefold()
 
 
-def describe_people(study: Study, participants: list[Participant]) -> list[Person]:
+def describe_people(
+    study: Study, participants: list[Participant], report: Report | None = None
+) -> list[Person]:
     """These participants with their sets and answers, in a few queries for all of them."""
     ids = [one.pk for one in participants]
     sets: dict[int, list[ItemSet]] = {}
@@ -61,8 +72,18 @@ def describe_people(study: Study, participants: list[Participant]) -> list[Perso
         sets.setdefault(item_set.participant_id, []).append(item_set)
     answers = dict(_answers(study, ids))
     earners = find_earners(study, ids)
-    reserved = count_reserved(study, ids)
+    reserved = count_reserved(
+        study,
+        ids,
+        most=find_threshold(study, "reserved"),
+        fewest=find_threshold(study, "reserved_ratings"),
+    )
     checks = count_checks(study, ids) if study.check_every else {}
+    seconds, excluded, notes = (
+        _active_seconds(study, ids),
+        _excluded(study, ids),
+        read_notes(report),
+    )
     return [
         Person(
             participant=one,
@@ -76,6 +97,9 @@ def describe_people(study: Study, participants: list[Participant]) -> list[Perso
             has_bonus=one.pk in earners,
             reserved=reserved.get(one.pk),
             checks=checks.get(one.pk),
+            active_seconds=seconds.get(one.pk),
+            exclusion=excluded.get(one.pk),
+            noted=notes.get(one.pseudonym, Noted()),
         )
         for one in participants
     ]
@@ -92,9 +116,31 @@ def _answers(study: Study, ids: list[int]) -> Any:
     )
 
 
+def _active_seconds(study: Study, ids: list[int]) -> dict[int, float]:
+    """The median active time of an item that each of these people rated, where it is known."""
+    rated = Annotation.objects.filter(
+        study=study,
+        participant__in=ids,
+        item__kind=Item.Kind.MAIN,
+        outcome=Annotation.Outcome.RATED,
+        active_ms__isnull=False,
+    )
+    found: dict[int, list[int]] = defaultdict(list)
+    for participant, active_ms in rated.order_by().values_list("participant", "active_ms"):
+        found[participant].append(active_ms or 0)
+    return {one: median(times) / 1000 for one, times in found.items()}
+
+
+def _excluded(study: Study, ids: list[int]) -> dict[int, Exclusion]:
+    standing = Exclusion.objects.standing().filter(study=study, participant__in=ids)
+    return {one.participant_id or 0: one for one in standing.select_related("decided_by")}
+
+
 def state_of(participant: Participant, sets: list[ItemSet]) -> str:
     """Where this person stands, in one word or two."""
     state = "arrived"
+    if participant.origin == Origin.IMPORTED:
+        return "imported" if participant.is_person else "imported, no single person"
     if participant.withdrawn_at is not None:
         state = "withdrawn"
     elif participant.is_qualified is False:

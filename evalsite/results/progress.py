@@ -8,22 +8,24 @@ from statistics import median
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import TOP_UP_ACTION, Annotation, Draft, Slot
 from evalsite.audit.models import AuditEntry
+from evalsite.exchange.imported import tell_imports
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.studies.models import Item, Output, Study, System
-from evalsite.studies.summaries import count_sets
+from evalsite.studies.summaries import count_groups, count_sets
 
 ACTIVE_MINUTES = 10
 LATEST = 1000
 _COUNTED = Q(status=Annotation.Status.COUNTED)
 _REPORTED = Q(outcome=Annotation.Outcome.REPORTED)
 _REAL = ~Q(status=Annotation.Status.PILOT)
+_GIVEN_HERE = ~Q(origin=Origin.IMPORTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,11 @@ def progress_of(studies: Collection[Study]) -> dict[UUID, Progress]:
         for row in Annotation.objects.filter(study__in=ids)
         .order_by()
         .values("study")
-        .annotate(done=Count("pk", filter=_COUNTED), last=Max("submitted_at", filter=_COUNTED))
+        .annotate(
+            done=Count("pk", filter=_COUNTED),
+            # when others were imported tells nothing of how the study goes
+            last=Max("submitted_at", filter=_COUNTED & _GIVEN_HERE),
+        )
     }
     added = _count_top_ups(ids)
     return {
@@ -97,6 +103,7 @@ class Activity:
     held: int
     simulated: str
     waiting: int = 0
+    imported: tuple[str, ...] = ()
 
 
 def activity_of(study: Study, progress: Progress) -> Activity:
@@ -109,6 +116,7 @@ def activity_of(study: Study, progress: Progress) -> Activity:
             & (Q(stopped_at__isnull=False) | Q(withdrawn_at__isnull=False)),
         ),
     )
+    items = Item.objects.main().open().filter(study=study)
     answers = Annotation.objects.filter(_REAL, study=study).aggregate(
         reports=Count("pk", filter=_REPORTED & ~Q(status=Annotation.Status.WITHDRAWN)),
         surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
@@ -117,7 +125,7 @@ def activity_of(study: Study, progress: Progress) -> Activity:
     )
     return Activity(
         finished_sets=_real_sets(study).filter(finished_at__isnull=False).count(),
-        needed_sets=count_sets(study, progress.target // study.k),
+        needed_sets=count_sets(study, progress.target // study.k, count_groups(study, items)),
         active=_count_active(study),
         people=people["started"],
         stopped=people["stopped"],
@@ -126,6 +134,7 @@ def activity_of(study: Study, progress: Progress) -> Activity:
         held=Item.objects.filter(study=study, held_at__isnull=False).count(),
         simulated=_say_simulated(answers["simulated"], answers["all"]),
         waiting=study.batches.filter(opened_at__isnull=True).count(),
+        imported=tuple(tell_imports(study)),
     )
 
 
@@ -150,7 +159,7 @@ def _count_active(study: Study) -> int:
     """People at work whose answers, drafts or places were touched in the last minutes."""
     since = now() - timedelta(minutes=ACTIVE_MINUTES)
     renewed = since + timedelta(minutes=study.lease_minutes)
-    answered = Annotation.objects.filter(study=study, submitted_at__gte=since)
+    answered = Annotation.objects.filter(_GIVEN_HERE, study=study, submitted_at__gte=since)
     drafted = Draft.objects.filter(study=study, updated_at__gte=since)
     leased = Slot.objects.leased().filter(study=study, lease_until__gte=renewed)
     touched = Q(pk__in=leased.values("participant"))
@@ -158,13 +167,26 @@ def _count_active(study: Study) -> int:
         touched |= Q(pk__in=answered.values("participant"))
         touched |= Q(pk__in=drafted.values("participant"))
     people = Participant.objects.filter(study=study, is_pilot=False, withdrawn_at=None)
-    return people.filter(touched).count()
+    return people.filter(touched).exclude(pk__in=_find_idle(study)).count()
+
+
+def _find_idle(study: Study) -> Any:
+    """Those who have finished every set they were dealt, where no further one can be for them."""
+    open_sets = ItemSet.objects.filter(participant=OuterRef("pk"), finished_at=None)
+    people = Participant.objects.filter(study=study, item_sets__isnull=False)
+    done = people.filter(~Exists(open_sets)).annotate(sets=Count("item_sets"))
+    places = Slot.objects.filter(study=study, item__held_at=None).exclude(state=Slot.State.DONE)
+    if study.is_open and places.exists():
+        done = done.filter(sets__gte=study.max_sets) if study.max_sets else done.none()
+    return done.order_by().values("pk")
 
 
 def median_seconds(study: Study) -> int | None:
     """The median time from shown to saved, of the latest thousand items that were rated."""
     # not of all: a database sorts what it computes from two columns without an index
-    rated = Annotation.objects.counted().filter(study=study, outcome=Annotation.Outcome.RATED)
+    rated = Annotation.objects.counted().filter(
+        _GIVEN_HERE, study=study, outcome=Annotation.Outcome.RATED
+    )
     times = rated.order_by("-id")
     seconds = [
         (submitted - started).total_seconds()

@@ -1,5 +1,6 @@
 """Staff pages: the overview of a study, and its progress by item and system."""
 
+from typing import Any
 from uuid import UUID
 
 from django.core.paginator import Paginator
@@ -9,11 +10,15 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from evalsite.annotation.places_views import describe_places
-from evalsite.quality.scale_use import reserved_points
+from evalsite.jobs.watching import keep_watching
 from evalsite.quality.topping import find_shortage
+from evalsite.results.analysing import newest_report
 from evalsite.results.design_views import design_views
+from evalsite.results.exclusion_views import exclusion_views
 from evalsite.results.next_steps import next_steps
-from evalsite.results.people import clean_search, describe_people, find_people
+from evalsite.results.people_views import people_views
+from evalsite.results.plan_views import plan_views
+from evalsite.results.planner_views import planner_views
 from evalsite.results.progress import (
     Activity,
     activity_of,
@@ -22,7 +27,10 @@ from evalsite.results.progress import (
     progress_by_system,
     progress_of,
 )
-from evalsite.studies.bonus import promises_bonus
+from evalsite.results.repeating_views import repeating_views
+from evalsite.results.report_views import report_views
+from evalsite.results.result_views import result_views
+from evalsite.results.showing import glance_at
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.pages import StudyView, has_role, study_url
 from evalsite.studies.summaries import count_of, format_money
@@ -41,6 +49,7 @@ def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
             "progress": progress,
             "activity": activity,
             "facts_now": _facts(study, activity),
+            **_results_so_far(study),
             "steps": [
                 (step, url)
                 for step in next_steps(study, progress, activity)
@@ -48,6 +57,14 @@ def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
             ],
         },
     )
+
+
+def _results_so_far(study: Study) -> dict[str, Any]:
+    """The newest report at a glance, if one was computed."""
+    report = newest_report(study)
+    if report is None:
+        return {}
+    return {"report": report, "so_far": glance_at(report)}
 
 
 def _facts(study: Study, activity: Activity) -> list[tuple[str, str]]:
@@ -95,29 +112,7 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
             "items": Paginator(items, PAGE).get_page(request.GET.get("page")),
         },
     )
-    if places and not places["has_stopped"]:
-        # works without scripts; the job runs on whether or not somebody watches
-        response["Refresh"] = "3"
-    return response
-
-
-@require_safe
-def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Who took part, with their codes, so that a researcher can check them."""
-    search = clean_search(request.GET.get("q", ""))
-    rows = Paginator(find_people(study, search), PAGE).get_page(request.GET.get("page"))
-    return TemplateResponse(
-        request,
-        "results/people.html",
-        {
-            "search": search,
-            "rows": rows,
-            "found": count_of(rows.paginator.count, "person", "people"),
-            "people": describe_people(study, list(rows)),
-            "bonus": promises_bonus(study),
-            "has_reserved": bool(reserved_points(study.config)),
-        },
-    )
+    return keep_watching(response, places.get("places"))
 
 
 def _chosen_batch(request: HttpRequest, known: set[UUID]) -> UUID | None:
@@ -135,5 +130,11 @@ study_views = [
     ),
     StudyView(path="monitor/", name="study-monitor", view=show_monitor, tab="Monitor", order=60),
     *design_views,
-    StudyView(path="people/", name="study-people", view=show_people, tab="People", order=65),
+    *result_views,
+    *plan_views,
+    *planner_views,
+    *report_views,
+    *repeating_views,
+    *people_views,
+    *exclusion_views,
 ]

@@ -4,11 +4,28 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from evalsite.audit.models import AuditEntry
 from evalsite.lib.readonly import ReadOnlyAdmin
 from evalsite.studies.models import Batch, Item, Output, Study
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnlyAdmin):
+    list_display = ("created_at", "action", "actor_name", "study")
+    list_filter = ("action",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEntry]:
+        titles = Study.objects.filter(pk=OuterRef("study_id")).values("title")
+        return super().get_queryset(request).annotate(title=Subquery(titles))
+
+    @admin.display(description="study")
+    def study(self, entry: Any) -> str:
+        """The title; the number that is left of a study that is gone."""
+        return entry.title or str(entry.study_id or "")
 
 
 @admin.register(Study)

@@ -6,6 +6,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import start_job
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.starters import find_placeholders
 from evalsite.studies.summaries import format_moment
@@ -26,6 +28,8 @@ SHOWN = (
 CONTACT = ("contact_name", "contact_email")
 WITH_PLACEHOLDERS = ("title", "headline", "summary", "consent", "instructions")
 
+# the job that makes and removes places until every item of an open batch has k
+PLACES = "places"
 # the log's word for another number of answers per item while the study runs
 CHANGED_K = "answers per item changed"
 
@@ -59,6 +63,8 @@ def change_settings(
         _refuse_after_launch(current.version, changed, values, is_new_version)
     for name in changed:
         setattr(current, name, values[name])
+    if current.batches.filter(opened_at__isnull=False).exists():
+        _fit_what_is_open(current, changed, by=by)
     current.revision += 1
     current.save(update_fields=[*changed, "revision"])
     if current.version_id is not None and set(changed) & {*SHOWN, *CONTACT}:
@@ -66,6 +72,26 @@ def change_settings(
     # names only: the log is no place for texts, and the versions keep them
     AuditEntry.objects.record("settings changed", by=by, study_id=study.pk, fields=changed)
     return current
+
+
+def _fit_what_is_open(study: Study, changed: list[str], *, by: Any) -> None:
+    """Batches that imported answers opened have their places already: they follow another k."""
+    if "groups" in changed:
+        raise ValidationError(
+            "Ratings were imported, so the places of their items are planned. To change how items "
+            "of a group are handed out, undo that import, save, and import again."
+        )
+    if "k" not in changed:
+        return
+    if Job.objects.filter(
+        study_id=study.pk,
+        kind__in=(PLACES, "import ratings"),
+        state__in=(Job.State.WAITING, Job.State.RUNNING),
+    ).exists():
+        raise ValidationError(
+            "Places are being made or removed just now. Wait until that is done, then save again."
+        )
+    start_job(PLACES, study_id=study.pk, by=by)
 
 
 def _refuse_after_launch(

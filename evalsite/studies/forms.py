@@ -14,6 +14,7 @@ from evalsite.protocol import ProtocolConfig, installed_protocols
 from evalsite.studies.changes import DESIGN, name_new_version
 from evalsite.studies.controls import FEWEST
 from evalsite.studies.models import Study
+from evalsite.studies.versions import protocol_instructions
 
 _MINUTES = "%Y-%m-%dT%H:%M"
 _LOCKED = (
@@ -94,6 +95,7 @@ class Section:
     note: str
     fields: list[forms.BoundField]
     is_paired: bool  # short fields, which stand two in a row
+    own_instructions: str = ""  # the protocol's, for who wants to start from them
 
 
 _LEAST = {"minutes_per_set": 1, "bonus": Decimal("0.01")}
@@ -172,7 +174,10 @@ class SettingsForm(forms.ModelForm):
                 "Markdown. Replace every [REPLACE: …] by your own words: a study can't be "
                 "launched while one stands."
             ),
-            "instructions": "Markdown. Leave empty for the protocol's own instructions.",
+            "instructions": (
+                "Markdown. Leave empty for the protocol's own instructions, which stand below: to "
+                "change a part of them, copy them into this box."
+            ),
             "k": "How many different people answer each item.",
             "set_size": "How many items a person gets at one go. Checks and repeats come on top.",
             "max_sets": "Leave empty for no limit.",
@@ -353,6 +358,7 @@ def settings_sections(form: SettingsForm, options: forms.Form | None) -> Iterato
                 note=(_LOCKED_WORK if key == "work" else _LOCKED) if is_locked else note,
                 fields=fields,
                 is_paired=key in ("work", "pay"),
+                own_instructions=protocol_instructions(form.instance) if key == "texts" else "",
             )
 
 

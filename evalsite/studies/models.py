@@ -281,7 +281,8 @@ class Item(models.Model):
     group = models.CharField(max_length=128)
     cluster = models.CharField(max_length=128, blank=True)
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.MAIN)
-    repeat_of = models.ForeignKey("self", null=True, on_delete=models.CASCADE)
+    # few items repeat another: the index below holds only those
+    repeat_of = models.ForeignKey("self", null=True, on_delete=models.CASCADE, db_index=False)
     inputs = models.JSONField(default=dict)
     extra = models.JSONField(default=dict)
     gold = models.JSONField(default=dict)
@@ -304,7 +305,12 @@ class Item(models.Model):
                 name="repeats_name_their_original",
             ),
         ]
-        indexes = [models.Index(fields=["study", "kind", "id"], name="item_by_kind")]
+        indexes = [
+            models.Index(fields=["study", "kind", "id"], name="item_by_kind"),
+            models.Index(
+                fields=["repeat_of"], condition=Q(repeat_of__isnull=False), name="item_by_original"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.key

@@ -1,11 +1,12 @@
 """Making studies, and the items that come with their protocol."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
-from evalsite.lib.seeds import derive_number
+from evalsite.lib.seeds import derive_numbers
 from evalsite.protocol import get_protocol
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.starters import CONSENT, SUMMARY
@@ -55,9 +56,17 @@ def add_practice_items(study: Study) -> None:
 
 def item_keys(study: Study, *, key: str, group: str) -> dict[str, Any]:
     """Key, group, and the numbers that the study's seed gives them."""
+    shuffle_key, group_shuffle_key = number_items(study)(key, group)
     return {
         "key": key,
         "group": group,
-        "shuffle_key": derive_number(study.seed, "item", key),
-        "group_shuffle_key": derive_number(study.seed, "group", group),
+        "shuffle_key": shuffle_key,
+        "group_shuffle_key": group_shuffle_key,
     }
+
+
+def number_items(study: Study) -> Callable[[str, str], tuple[int, int]]:
+    """Gives the numbers of an item's key and of its group, which the study's seed decides."""
+    of_item = derive_numbers(study.seed, "item")
+    of_group = derive_numbers(study.seed, "group")
+    return lambda key, group: (of_item(key), of_group(group))

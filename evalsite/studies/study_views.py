@@ -21,7 +21,7 @@ from evalsite.studies.forms import (
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.pages import StudyView
 from evalsite.studies.services import create_study
-from evalsite.studies.summaries import describe_work
+from evalsite.studies.summaries import count_groups, describe_work
 
 INVALID = 422
 CONFLICT = 409
@@ -53,6 +53,7 @@ def show_settings(request: HttpRequest, study: Study) -> HttpResponseBase:
         status = _save(request, study, form, options)
         if status == 200:
             return redirect("admin:study-settings", study.pk)
+    items = Item.objects.main().filter(study=study)
     return TemplateResponse(
         request,
         "studies/settings.html",
@@ -60,7 +61,7 @@ def show_settings(request: HttpRequest, study: Study) -> HttpResponseBase:
             "form": form,
             "sections": list(settings_sections(form, options)),
             "has_errors": bool(form.errors or (options and options.errors)),
-            "work": describe_work(study, Item.objects.main().filter(study=study).count()),
+            "work": describe_work(study, items.count(), count_groups(study, items)),
         },
         status=status,
     )

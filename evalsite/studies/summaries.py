@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from math import ceil
+from typing import NamedTuple
 
+from django.db.models import Count, Max, QuerySet
 from django.utils.formats import date_format
+from django.utils.text import slugify
 
 from evalsite.protocol import installed_protocols
 from evalsite.studies.controls import checks_in, items_per_set, repeats_in
@@ -22,6 +25,11 @@ def format_money(amount: Decimal, currency: str) -> str:
     """An amount such as £52.50, or 52.50 CHF where the currency has no sign of its own here."""
     sign = _SIGNS.get(currency)
     return f"{sign}{amount:,.2f}" if sign else f"{amount:,.2f} {currency}"
+
+
+def name_start(study: Study) -> str:
+    """How the names of a study's files begin: its title, as far as a file can be called so."""
+    return slugify(study.title)[:60] or "study"
 
 
 def count_of(number: int, noun: str, plural: str = "") -> str:
@@ -86,19 +94,43 @@ def hourly_pay(study: Study) -> Decimal | None:
     return None if pay is None else pay * 60 / minutes_per_set(study)
 
 
-def count_sets(study: Study, items: int) -> int:
+class MetOnce(NamedTuple):
+    """The groups of items of which a person meets one item each, and the items of the largest."""
+
+    groups: int
+    largest: int
+
+
+def count_groups(study: Study, items: QuerySet[Item]) -> MetOnce | None:
+    """The groups of these items where a person meets each once; None: as often as wanted."""
+    if study.groups != Study.Groups.ONCE:
+        return None
+    sizes = items.order_by().values("group").annotate(size=Count("pk"))
+    found = sizes.aggregate(groups=Count("group"), largest=Max("size"))
+    return MetOnce(found["groups"], found["largest"] or 0)
+
+
+def count_sets(study: Study, items: int, groups: MetOnce | None = None) -> int:
     """The fewest sets in which this many items get their answers."""
-    # nobody answers an item twice, so however large the sets, k people take one each
-    return max(study.k, ceil(items * study.k / study.set_size)) if items else 0
+    size = _most_in_a_set(study, items, groups)
+    # nobody answers an item twice, so however large the sets, k people take one each; nor two of
+    # a group that is met once
+    least = study.k * (groups.largest if groups else 1)
+    return max(least, ceil(items * study.k / size)) if items else 0
 
 
-def estimate_work(study: Study, items: int) -> Estimate:
+def _most_in_a_set(study: Study, items: int, groups: MetOnce | None) -> int:
+    """A set holds no more items than there are, nor more than groups that are met once."""
+    return min(study.set_size, groups.groups if groups and groups.groups else items, items)
+
+
+def estimate_work(study: Study, items: int, groups: MetOnce | None = None) -> Estimate:
     """Answers, sets, hours and pay that this design needs for this many items."""
     answers = items * study.k
-    sets = count_sets(study, items)
+    sets = count_sets(study, items, groups)
     pay = study.pay_per_set
-    # a set holds no more items than there are
-    minutes = study.minutes_per_set or _expected_minutes(study, items_per_set(study, items))
+    size = _most_in_a_set(study, items, groups)
+    minutes = study.minutes_per_set or _expected_minutes(study, items_per_set(study, size))
     return Estimate(
         items=items,
         answers=answers,
@@ -109,11 +141,11 @@ def estimate_work(study: Study, items: int) -> Estimate:
     )
 
 
-def describe_work(study: Study, items: int) -> str:
+def describe_work(study: Study, items: int, groups: MetOnce | None = None) -> str:
     """The sum of a design in one line, such as "100 items × 3 = 300 answers = 30 sets"."""
     if not items:
         return "Upload items first. Then this says how many answers, sets and hours they take."
-    sum_ = estimate_work(study, items)
+    sum_ = estimate_work(study, items, groups)
     hours = f"{sum_.hours:,.1f}".removesuffix(".0")
     line = (
         f"{count_of(items, 'item')} × {study.k} = {count_of(sum_.answers, 'answer')} = "
@@ -122,17 +154,26 @@ def describe_work(study: Study, items: int) -> str:
     if sum_.cost is not None and sum_.hourly is not None:
         cost = format_money(sum_.cost, study.currency)
         line += f" ≈ {cost} at {format_money(sum_.hourly, study.currency)} an hour"
-    return line + _describe_set(study, items)
+    return line + _describe_groups(study, groups) + _describe_set(study, items, groups)
 
 
-def _describe_set(study: Study, items: int) -> str:
+def _describe_groups(study: Study, groups: MetOnce | None) -> str:
+    """Why sets are shorter than the settings ask, where they are: a sentence after the sum."""
+    if groups is None or groups.groups >= study.set_size:
+        return ""
+    count = groups.groups
+    there = "is 1 group" if count == 1 else f"are {count:,} groups"
+    most = count_of(count, "item")
+    return f". A person meets a group once, and there {there}: a set has at most {most}"
+
+
+def _describe_set(study: Study, items: int, groups: MetOnce | None) -> str:
     """What a set shows where that is more than its items: a sentence that follows the sum."""
-    mains = min(items, study.set_size)
+    mains = _most_in_a_set(study, items, groups)
     checks, repeats = checks_in(study, mains), repeats_in(study, mains)
     more = [count_of(checks, "check")] if checks else []
     more += [count_of(repeats, "repeat")] if repeats else []
     if not more:
         return ""
-    return (
-        f". A set shows up to {items_per_set(study, items)} items: {list_of([str(mains), *more])}"
-    )
+    shown = items_per_set(study, mains)
+    return f". A set shows up to {shown} items: {list_of([str(mains), *more])}"

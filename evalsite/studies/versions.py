@@ -4,12 +4,14 @@ import json
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from django.db import transaction
 from django.db.models import Max
 
 import evalsite
+from evalsite.protocol import Design
+from evalsite.studies.controls import items_per_set
 from evalsite.studies.models import Study, StudyVersion
 
 _TEXTS = (
@@ -39,7 +41,7 @@ def build_content(study: Study) -> dict[str, Any]:
     return {
         "texts": {
             **{name: getattr(study, name) for name in _TEXTS},
-            "instructions": study.instructions or study.config.instructions,
+            "instructions": study.instructions or protocol_instructions(study),
         },
         "settings": {
             **{name: getattr(study, name) for name in _SETTINGS},
@@ -50,6 +52,19 @@ def build_content(study: Study) -> dict[str, Any]:
         "instrument": study.config.describe(),
         "software": evalsite.__version__,
     }
+
+
+def protocol_instructions(study: Study) -> str:
+    """The protocol's own instructions, with the sets and the bonus that this study has."""
+    return study.config.instructions_for(
+        Design(
+            k=study.k,
+            set_size=items_per_set(study),
+            max_sets=study.max_sets,
+            has_bonus=study.has_bonus,
+            groups=cast(Any, study.groups),  # its choices are those of a design
+        )
+    )
 
 
 def _write_amount(amount: Decimal | None) -> str | None:

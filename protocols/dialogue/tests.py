@@ -3,6 +3,7 @@
 import csv
 import html
 import re
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from itertools import product
@@ -257,6 +258,25 @@ def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
     assert len(short.split()) <= 150
     assert not short.startswith("#")
     assert not re.search(r"<\w|^# ", config.instructions, flags=re.MULTILINE)
+
+
+def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
+    design, own = config.design, config.instructions
+
+    assert config.instructions_for(design) == own
+
+    fewer = config.instructions_for(replace(design, set_size=12, max_sets=2, has_bonus=False))
+    assert "A set has 12 questions; each of them" in fewer
+    assert "- **You can complete at most 2 sets.**\n\nThe menu" in fewer
+    assert "11 questions" not in fewer
+    assert "bonus" not in fewer
+
+    single = config.instructions_for(replace(design, set_size=1, max_sets=1))
+    assert "A set has 1 question; each" in single
+    assert "at most 1 set. If you complete it, you get a bonus**" in single
+
+    endless = config.instructions_for(replace(design, max_sets=None, has_bonus=False))
+    assert "You can complete" not in endless
 
 
 def test_jump_menu_leads_to_headings_that_the_instructions_have(config):

@@ -81,6 +81,7 @@ class MagnitudeConfig(ProtocolConfig):
             together="standard",
         ),
     )
+    standard_inputs = ("standard_score",)
     outputs = (3, 3)
     output_name = "Utterance"
     output_aliases = ("utterance", "ref", "text")

@@ -12,7 +12,7 @@ import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.display import view_item
-from evalsite.exchange.checking import check_file
+from evalsite.exchange.batches.checking import check_file
 from evalsite.protocol import Preference, get_protocol, installed_protocols
 from evalsite.studies.gold import check_gold, feedback
 from tests.factories import make_study

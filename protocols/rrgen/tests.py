@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.test import Client
 
 from evalsite.annotation.display import view_example, view_item
-from evalsite.exchange.checking import check_file
+from evalsite.exchange.batches.checking import check_file
 from evalsite.exchange.demo import import_example
 from evalsite.fields import make_field
 from evalsite.participants.models import ItemSet

@@ -13,9 +13,18 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 from tests.databases import Cluster, find_binaries
+
+# what there is to measure, each in a process of its own
+MEASURES = {
+    "saving": "tests.bench.measure",
+    "importing": "tests.bench.importing",
+    "exporting": "tests.bench.exporting",
+    "analysing": "tests.bench.analysing",
+}
 
 
 def main() -> int:
@@ -28,17 +37,26 @@ def main() -> int:
         "--saves", type=int, default=320, help="in each of the rounds; ten for each person at least"
     )
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=[*MEASURES], nargs="+", default=[*MEASURES])
+    parser.add_argument("--rows", type=int, default=100_000, help="of a file to import")
+    parser.add_argument(
+        "--ratings",
+        type=int,
+        default=1_000_000,
+        help="of a study to export, and of the larger report",
+    )
     given = parser.parse_args()
     names = ["sqlite", "postgresql"] if given.database == "both" else [given.database]
-    plan = {name: getattr(given, name) for name in ("items", "people", "saves", "rounds")}
+    chosen = ("items", "people", "saves", "rounds", "rows", "ratings")
+    plan = {name: getattr(given, name) for name in chosen}
     worst = 0
-    for name in names:
+    for measure, name in product(given.only, names):
         with database(name) as url:
             if url is None:
                 sys.stdout.write("PostgreSQL skipped: no server binaries are installed.\n")
                 continue
             done = subprocess.run(
-                [sys.executable, "-m", "tests.bench.measure", json.dumps({"name": name, **plan})],
+                [sys.executable, "-m", MEASURES[measure], json.dumps({"name": name, **plan})],
                 env=os.environ | url,
                 check=False,
             )

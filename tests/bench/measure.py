@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import median
 from time import perf_counter
 
@@ -196,4 +196,5 @@ def budget_lines(name: str, cells: list[Cell]) -> list[Line]:
 
 
 if __name__ == "__main__":
-    main(Plan(**json.loads(sys.argv[1])))
+    asked = json.loads(sys.argv[1])
+    main(Plan(**{field.name: asked[field.name] for field in fields(Plan)}))

@@ -11,6 +11,8 @@ from evalsite.studies.models import Study
 MOST_EXAMPLES = 20
 # the jobs that make and remove places
 PLACE_JOBS = ("launch", "places")
+# makes them too, in a study that was not launched yet
+IMPORT_JOB = "import ratings"
 
 Finder = Callable[[Any], Iterable[str]]
 
@@ -85,10 +87,14 @@ def _look(check: Check, scope: Study | None) -> Breach | None:
 
 def is_in_progress(study: Study) -> bool:
     """Whether places are being made or removed, or that has stopped and is to go on."""
+    kinds = [*PLACE_JOBS, IMPORT_JOB]
     newest = {}
-    for job in Job.objects.filter(study_id=study.pk, kind__in=PLACE_JOBS).order_by("created_at"):
+    for job in Job.objects.filter(study_id=study.pk, kind__in=kinds).order_by("created_at"):
         newest[job.kind] = job
-    if not study.is_launched:
-        return "launch" in newest
-    changing = newest.get("places")
-    return changing is not None and changing.state != Job.State.DONE
+    if not study.is_launched and ("launch" in newest or _is_unfinished(newest.get(IMPORT_JOB))):
+        return True
+    return _is_unfinished(newest.get("places"))
+
+
+def _is_unfinished(job: Job | None) -> bool:
+    return job is not None and job.state != Job.State.DONE

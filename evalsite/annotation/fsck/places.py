@@ -65,7 +65,7 @@ def place_number_twice(study: Study) -> Iterable[str]:
 
 def item_without_its_k_places(study: Study) -> Iterable[str]:
     """Main items of opened batches; top-ups come on top."""
-    if not study.is_launched or is_in_progress(study):
+    if is_in_progress(study):
         return
     items = Item.objects.main().filter(study=study, batch__opened_at__isnull=False)
     designed = Slot.objects.filter(item=OuterRef("pk"), no__lt=TOP_UP_FROM)

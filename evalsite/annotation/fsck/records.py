@@ -7,7 +7,9 @@ from django.apps import apps
 from django.db.models import Count, F, ForeignKey, Max, Model, Q
 
 from evalsite.annotation.fsck.findings import PLACE_JOBS, RESTORE, Check, checks_in
+from evalsite.annotation.models import Annotation
 from evalsite.jobs.models import Job
+from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import hash_content
 
@@ -36,10 +38,15 @@ def version_that_was_changed(study: Study) -> Iterable[str]:
 
 
 def batch_open_at_the_wrong_time(study: Study) -> Iterable[str]:
-    """Open batches are those of launched studies, which have at least one."""
+    """Open batches are those of launched studies, which have at least one.
+
+    Before the launch only answers that were collected elsewhere open the batch of their items.
+    """
     opened = study.batches.filter(opened_at__isnull=False)
     if not study.is_launched:
-        yield from (f"{batch.file_name} is open before the launch" for batch in opened)
+        imported = Annotation.objects.filter(study=study, origin=Origin.IMPORTED)
+        early = opened.exclude(pk__in=imported.values("item__batch"))
+        yield from (f"{batch.file_name} is open before the launch" for batch in early)
     elif not opened.exists():
         yield "no batch is open though the study is launched"
 

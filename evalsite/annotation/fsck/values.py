@@ -21,6 +21,7 @@ from evalsite.annotation.fsck.findings import checks_in
 from evalsite.annotation.fsck.naming import name_answers
 from evalsite.annotation.models import Annotation, Highlight, Rating
 from evalsite.fields import parse_magnitude
+from evalsite.participants.models import Origin
 from evalsite.protocol import Criterion, Likert, Preference
 from evalsite.studies.gold import asked_criteria
 from evalsite.studies.models import Item, Output, Study
@@ -41,7 +42,10 @@ def _name(rows: QuerySet[Rating] | QuerySet[Highlight], what: str) -> Iterator[s
 
 
 def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
-    """What is rated has a rating for each question; of practice, for each that was asked."""
+    """What is rated has a rating for each question; of practice, for each that was asked.
+
+    What was collected elsewhere may lack some, if whoever imported it said so.
+    """
     rated = Annotation.objects.filter(study=study, outcome=_RATED).exclude(status=_WITHDRAWN)
     ratings = Rating.objects.filter(annotation=OuterRef("pk")).order_by()
     outputs = Output.objects.filter(item=OuterRef("item")).order_by()
@@ -50,7 +54,9 @@ def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
     )
     is_main = ~Q(item__kind=Item.Kind.PRACTICE)
     each, once = _questions(study.config.criteria)
-    yield from name_answers(rated.filter(is_main).exclude(given=each * F("shown") + once))
+    is_whole = Q(given=each * F("shown") + once)
+    is_part = Q(origin=Origin.IMPORTED, given__gt=0, given__lt=each * F("shown") + once)
+    yield from name_answers(rated.filter(is_main).exclude(is_whole | is_part))
     for item in Item.objects.practice().filter(study=study):
         each, once = _questions(asked_criteria(study.config, item.gold))
         of_item = rated.filter(item=item)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentParser
+from http.client import HTTPConnection, HTTPException
 from types import FrameType
 from typing import Any
 
@@ -16,6 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 HOST = "127.0.0.1"
 SECONDS_TO_START = 60
+SECONDS_TO_ANSWER = 5
 SECONDS_TO_STOP = 20
 
 
@@ -121,9 +123,16 @@ def refuse_taken_port(port: int) -> None:
 
 
 def is_answering(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((HOST, port)) == 0
+    """A request gets an answer: gunicorn takes connections before anybody can serve them."""
+    link = HTTPConnection(HOST, port, timeout=SECONDS_TO_ANSWER)
+    try:
+        link.request("HEAD", "/")
+        link.getresponse()
+    except (OSError, HTTPException):
+        return False
+    finally:
+        link.close()
+    return True
 
 
 def manage(*arguments: str) -> list[str]:

@@ -7,48 +7,112 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.exchange.importing import find_same_file, hash_file, import_file
+from evalsite.exchange.batches.checking import Checked, check_file
+from evalsite.exchange.batches.files import list_faults
+from evalsite.exchange.batches.importing import find_same_file, hash_file, import_batch
+from evalsite.exchange.formats.reading import Limits
 from evalsite.studies.models import Study
 
 _MOST_SHOWN = 100
 
 
 class Command(BaseCommand):
-    help = "Import a CSV file as a batch of a study; with one fault nothing is imported."
+    help = (
+        "Import a file as a batch of a study; with one fault nothing is imported. Exit code 0: it "
+        "is a batch of the study; 1: it has faults; 2: the study or the file can't be found."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", help="the id in the study's address")
+        parser.add_argument("study", help="the id in the study's address, or its title")
         parser.add_argument("file", type=Path)
         parser.add_argument(
             "--map",
             action="append",
             default=[],
             metavar="COLUMN=FIELD",
-            help="what a column holds, if its name doesn't say so; COLUMN= keeps it as metadata",
+            help="what a column holds, if its name doesn't say so; COLUMN= keeps it as metadata, "
+            "COLUMN=- leaves it out",
+        )
+        parser.add_argument(
+            "--no-limit",
+            action="store_true",
+            help="take files with more rows than an upload may have",
+        )
+        parser.add_argument(
+            "--faults", type=Path, metavar="FILE", help="write all faults into this file, as CSV"
+        )
+        parser.add_argument(
+            "--check", action="store_true", help="only say what the file holds; import nothing"
         )
 
-    def handle(self, *, study: str, file: Path, map: list[str], **options: Any) -> None:
+    def handle(self, *, study: str, file: Path, **options: Any) -> None:
         found = find_study(study)
         if not file.is_file():
-            raise CommandError(f"There is no file {file}.")
-        if same := find_same_file(found, hash_file(file)):
+            raise CommandError(f"There is no file {file}.", returncode=2)
+        sha256 = hash_file(file)
+        if same := find_same_file(found, sha256):
             self.stdout.write(f"Already uploaded as {same.file_name}, 0 new.")
             return
+        checked = self._check(found, file, options)
+        if options["check"]:
+            self.stdout.write(
+                f"{checked.rows:,} rows, {len(checked.items):,} items, no faults. "
+                "Nothing was imported: this was a check."
+            )
+            return
         try:
-            batch = import_file(
-                study=found, path=file, by="the command line", mapping=read_mapping(map)
+            batch = import_batch(
+                study=found,
+                checked=checked,
+                file_name=file.name,
+                sha256=sha256,
+                by="the command line",
             )
         except ValidationError as error:
             raise CommandError(describe_faults(error.messages)) from None
-        items = batch.items.count()
+        items = len(checked.items)
         self.stdout.write(f"Imported {batch.rows:,} rows as {items:,} items.")
+
+    def _check(self, study: Study, file: Path, options: dict[str, Any]) -> Checked:
+        """What the file holds; CommandError with its faults, if it has any."""
+        mapping = read_mapping(options["map"])
+        with file.open("rb") as source:
+            checked = check_file(
+                source,
+                study=study,
+                mapping=mapping,
+                limits=Limits.of_command() if options["no_limit"] else None,
+                tell=self._tell if self.stderr.isatty() else None,
+            )
+        # a name mistyped would else be kept, though it was to be left out
+        if checked.header and (others := mapping.keys() - set(checked.header)):
+            raise CommandError(
+                f"The file has no column {', '.join(sorted(others))}, which --map names. It has: "
+                f"{', '.join(checked.header)}."
+            )
+        if options["faults"]:
+            options["faults"].write_bytes(list_faults(checked.faults).encode())
+        # also beside faults, whose cause they may tell
+        for remark in checked.remarks:
+            self.stdout.write(f"Worth a look: {remark}")
+        if checked.faults:
+            raise CommandError(describe_faults([str(fault) for fault in checked.faults]))
+        return checked
+
+    def _tell(self, rows: int) -> None:
+        self.stderr.write(f"\r{rows:,} rows read", ending="")
 
 
 def find_study(text: str) -> Study:
+    """The study of this id, or the only one of this title."""
     try:
         return Study.objects.get(pk=text)
     except (Study.DoesNotExist, ValidationError):
-        raise CommandError(f"There is no study {text}. Its id stands in its address.") from None
+        named = list(Study.objects.filter(title=text)[:2])
+    if len(named) == 1:
+        return named[0]
+    found = "More than one study has the title" if named else "There is no study"
+    raise CommandError(f"{found} {text}. Give the id that stands in its address.", returncode=2)
 
 
 def read_mapping(pairs: list[str]) -> dict[str, str]:

@@ -1,0 +1,367 @@
+"""The report of a bare file, without site or database: `python -m evalsite.analysis FILE`."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalsite.analysis.icc import icc_in_file_order
+from evalsite.analysis.report import list_systems, make_report
+from evalsite.analysis.report.findings import write_p
+from evalsite.analysis.report.metrics import read_metrics
+from evalsite.analysis.report.repetition import Side, make_repetition
+from evalsite.analysis.resample import SEED
+from evalsite.analysis.table import Table, read_table
+
+# what counts are of, where that is not the word of the file
+_COUNTED = {"items": "inputs", "groups": "inputs"}
+_KINDS = {
+    "likert": "likert",
+    "magnitude": "magnitude",
+    "decision": "decision",
+    "pairwise": "preference",
+    "preference": "preference",
+}
+_LEFT_OUT = {
+    "no_value": "without a value",
+    "rated_twice": "of an output that the same participant has rated before (the first counts)",
+    "excluded_ratings": "excluded",
+    "not_main": "of practice, checks or repeats",
+    "not_counted": "that do not count (their status says so)",
+}
+_MOST_POINTS = 11  # where nobody says what the scale is
+_MOST_POINTS_ASKED_FOR = 101  # such as 0-100
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The report stands on the standard output; 2 and a sentence where the file can't be read."""
+    options = _make_parser().parse_args(arguments)
+    try:
+        tables = [_read(path, options) for path in (options.ratings, options.repeat) if path]
+        together = Table(rows=pd.concat([table.rows for table in tables]))
+        instrument = [
+            _describe(together.of(key), key, options.protocol, options.scale)
+            for key in together.criteria
+        ]
+        _find_baseline(together, options.baseline)
+        others = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
+        sides = [_report(table, others, instrument, options) for table in tables]
+    except (ValueError, OSError) as fault:
+        sys.stderr.write(f"{fault}\n")
+        return 2
+    if options.repeat:
+        found = make_repetition(*sides, instrument=instrument, seed=options.seed)
+    else:
+        found = dict(sides[0].report)
+    if options.json:
+        text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    else:
+        text = write_repetition(found) if options.repeat else write_text(found)
+    sys.stdout.write(text)
+    return 0
+
+
+def _read(path: Path, options: argparse.Namespace) -> Table:
+    table = read_table(path, outputs=options.items, raters_known=not options.raters_unknown)
+    if options.standard:
+        table = replace(table, rows=table.rows.assign(standard=options.standard))
+    return table
+
+
+def _find_baseline(table: Table, name: str) -> None:
+    """ValueError, with the names to choose from, where no system is called so."""
+    known = list_systems(table)
+    if name and name not in known:
+        raise ValueError(f"No system is called {name}. There are: {', '.join(known) or 'none'}.")
+
+
+def _report(
+    table: Table,
+    others: dict[str, pd.DataFrame],
+    instrument: list[dict[str, Any]],
+    options: argparse.Namespace,
+) -> Side:
+    kept = table.results(with_excluded=options.with_excluded)
+    mine = [one for one in instrument if one["key"] in table.criteria]
+    report = make_report(
+        kept, table, others, instrument=mine, seed=options.seed, baseline=options.baseline
+    )
+    if options.file_order:
+        for criterion in report["criteria"]:
+            criterion["agreement"] += _correlate_in_file_order(kept.of(criterion["key"]))
+    return Side(table=kept, report=report)
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m evalsite.analysis", description=__doc__)
+    add = parser.add_argument
+    add("ratings", type=Path, help="CSV with participant, item, and value or preferred; "
+        "criterion, system, group, cluster and more where there are some")  # fmt: skip
+    add("--protocol", choices=sorted(_KINDS), help="what the values are; default: as the file "
+        "tells")  # fmt: skip
+    add("--items", type=Path, help="CSV of the items with item and system, for preferences whose "
+        "systems the ratings do not name")  # fmt: skip
+    add("--metrics", type=Path, help="CSV of automatic metrics to set beside the ratings: item, "
+        "system, metric, value; or item, system and a column for each metric")  # fmt: skip
+    add("--scale", type=_read_scale, metavar="LOW-HIGH", help="the points of a Likert scale, such "
+        "as 1-7; default: from the lowest to the highest value seen")  # fmt: skip
+    add("--standard", type=float, help="the score of the standard of magnitudes, such as 100")
+    add("--repeat", type=Path, metavar="FILE", help="CSV of the ratings of a repetition of the "
+        "study: instead of a report, the two are compared")  # fmt: skip
+    add("--baseline", default="", metavar="SYSTEM", help="compare all other systems with this one "
+        "only; p values are corrected over fewer comparisons")  # fmt: skip
+    add("--raters-unknown", action="store_true", help="participants are positions, not persons")
+    add("--file-order", action="store_true", help="show the intraclass correlations of columns in "
+        "file order as well, as some papers give them")  # fmt: skip
+    add("--with-excluded", action="store_true", help="keep the rows that are excluded")
+    add("--seed", type=int, default=SEED, help="of all that is drawn at random")
+    add("--json", action="store_true", help="all figures as JSON")
+    return parser
+
+
+def _read_scale(text: str) -> list[float]:
+    low, _, high = text.partition("-")
+    if not (low.isdigit() and high.isdigit() and int(low) < int(high)):
+        raise argparse.ArgumentTypeError("Write a scale as 1-7.")
+    return [float(point) for point in range(int(low), int(high) + 1)]
+
+
+def _describe(
+    table: Table, key: str, protocol: str | None, scale: list[float] | None
+) -> dict[str, Any]:
+    """What is known of a criterion: as the file says, then as the options say."""
+    rows = table.rows
+    kind = str(rows["scale"].iloc[0]) or _KINDS.get(protocol or "", "")
+    if not kind:
+        kind = "preference" if (rows.preferred != "").any() else "likert"
+    answers: list[dict[str, Any]] = []
+    if kind == "decision":
+        answers = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
+    elif kind == "likert":
+        points = _find_points(table, key, scale)
+        answers = [{"value": point, "label": f"{point:g}"} for point in points]
+    return {"key": key, "label": key, "kind": kind, "answers": answers, "reserved": []}
+
+
+def _find_points(table: Table, key: str, scale: list[float] | None) -> list[float]:
+    """The points of a scale: as the file says, else as asked for, else as far as values reach."""
+    rows = table.rows
+    values = rows.value.dropna().to_numpy()
+    if not len(values):
+        return scale or []
+    low, high = rows.scale_min.min(), rows.scale_max.max()
+    is_known = True
+    if np.isfinite(low) and np.isfinite(high):
+        pass
+    elif scale is not None:
+        low, high = scale[0], scale[-1]
+    else:
+        is_known = False
+        low, high = values.min(), values.max()
+    _check_points(key, values, low, high, is_known=is_known)
+    return [float(point) for point in np.arange(low, high + 1)]
+
+
+def _check_points(key: str, values: Any, low: float, high: float, *, is_known: bool) -> None:
+    """ValueError, with what to do, where values are no points from low to high."""
+    most = _MOST_POINTS_ASKED_FOR if is_known else _MOST_POINTS
+    if is_known and high - low >= most:
+        raise ValueError(
+            f"The scale of {key} has more than {most} points. Say --protocol magnitude if its "
+            "values are magnitudes."
+        )
+    if (values != np.round(values)).any() or high - low >= most:
+        other = "" if is_known else ", or give the --scale they are of, such as 1-100"
+        raise ValueError(
+            f"The values of {key} are no points of a scale. Say --protocol magnitude{other}."
+        )
+    if (values < low).any() or (values > high).any():
+        raise ValueError(
+            f"The values of {key} go from {values.min():g} to {values.max():g}: they are no "
+            f"points of a scale from {low:g} to {high:g}. Give the --scale they are of."
+        )
+
+
+def _correlate_in_file_order(table: Table) -> list[dict[str, Any]]:
+    rows = table.rows[table.rows.value.notna()]
+    found = icc_in_file_order(unit=rows.output, value=rows.value)
+    return [figure.to_dict() for figure in found.values()]
+
+
+def write_text(report: Mapping[str, Any]) -> str:
+    """The main figures of a report as plain text."""
+    data = report["data"]
+    lines = [
+        f"{data['ratings']} ratings, {data['participants']} participants, {_tell_items(data)}",
+        *_write_left_out(data["left_out"]),
+        *map(_write_warning, report["warnings"]),
+        *data["notes"],
+    ]
+    for criterion in report["criteria"]:
+        lines += ["", f"== {criterion['label']} ({criterion['kind']}) =="]
+        for system in criterion["systems"]:
+            lines.append(f"{system['system']}  n = {system['n']}{_write_place(system)}")
+            lines += [_line(one) for one in [system["headline"], *system["others"]]]
+        baseline = criterion["baseline"]
+        lines.append(f"Comparisons with {baseline}" if baseline else "Comparisons")
+        for pair in criterion["pairs"]:
+            lines.append(f"  {pair['finding']['text']}")
+            if counts := pair.get("counts"):
+                told = ", ".join(f"{name} {number}" for name, number in counts.items())
+                lines.append(f"    {pair['system_1']} and {pair['system_2']}: {told}")
+            lines += _write_checks(pair)
+        lines += [f"  {criterion['weighing']}"] if criterion["weighing"] else []
+        lines += _write_order(criterion.get("order") or [])
+        lines += _write_figures("Tests", criterion["tests"])
+        lines += _write_fit(criterion.get("fit"))
+        lines += _write_figures("Agreement", criterion["agreement"])
+        lines += _write_metrics(criterion["metrics"])
+    lines += ["", f"Seed {report['seed']}, methods {report['methods_version']}."]
+    return "\n".join(lines) + "\n"
+
+
+def _write_left_out(left_out: Mapping[str, int]) -> list[str]:
+    """Which rows of the file are no ratings of the report; nothing where all are."""
+    told = [f"{left_out[key]:,} {words}" for key, words in _LEFT_OUT.items() if left_out[key]]
+    return [f"Rows left out: {'; '.join(told)}."] if told else []
+
+
+def _write_warning(warning: Mapping[str, Any]) -> str:
+    of = f" ({warning['criterion']})" if warning.get("criterion") else ""
+    return f"Warning{of}: {warning['text']}"
+
+
+def _tell_items(data: Mapping[str, Any]) -> str:
+    """How many items of how many inputs, where those are not as many."""
+    of = "" if data["groups"] == data["items"] else f" of {data['groups']} inputs"
+    return f"{data['items']} items{of}"
+
+
+def write_repetition(found: Mapping[str, Any]) -> str:
+    """The main figures of a comparison of a study with its repetition as plain text."""
+    lines = [
+        f"{name}: {found[side]['ratings']} ratings, {found[side]['participants']} participants, "
+        f"{found[side]['outputs']} outputs"
+        for name, side in (("First study", "first"), ("Repeat", "second"))
+    ]
+    lines += [f"Warning: {one['text']}" for one in found["warnings"]]
+    for criterion in found["criteria"]:
+        lines += ["", f"== {criterion['label']} ({criterion['kind']}) ==", criterion["finding"]]
+        lines.append(_line(criterion["upheld"]))
+        for system in criterion["systems"]:
+            lines.append(system["system"])
+            for key, name in (("first", "first study"), ("second", "repeat")):
+                lines.append(_line({**system[key], "name": f"{name}, {system[key]['name']}"}))
+            lines += [_line(system[key]) for key in ("moved", "cv_star")]
+        for title, key in (("Scores of systems", "correlations"), ("Agreement", "agreement")):
+            lines += [title, *(_line(one) for one in criterion[key])]
+    lines += ["", f"Seed {found['seed']}, methods {found['methods_version']}."]
+    return "\n".join(lines) + "\n"
+
+
+def _write_figures(title: str, figures: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [title, *map(_line, figures)] if figures else []
+
+
+def _write_place(system: Mapping[str, Any]) -> str:
+    """ ", rank 1 to 2, tier 1": as far as there are any."""
+    rank, tier = system["rank"], system["cluster"]
+    told = f", rank {rank['low']} to {rank['high']}" if rank else ""
+    return f"{told}, tier {tier}" if tier else told
+
+
+def _write_checks(pair: Mapping[str, Any]) -> list[str]:
+    """What other tests say of the pair."""
+    told = [
+        f"{one['name']} p {write_p(one['details']['p'])}"
+        for one in pair["checks"]
+        if one["details"].get("p") is not None
+    ]
+    return [f"    other tests, not corrected: {', '.join(told)}"] if told else []
+
+
+def _write_fit(fit: Mapping[str, Any] | None) -> list[str]:
+    """The counts that the model expects, beside those that were seen."""
+    if fit is None:
+        return []
+    lines = ["Counts, and in brackets those that the model expects"]
+    for pair in fit["pairs"]:
+        told = [
+            f"{name} {pair['observed'][name]:.0f} ({pair['expected'][name]:.1f})"
+            for name in ("wins", "ties", "losses")
+        ]
+        lines.append(f"  {pair['system_1']} and {pair['system_2']}: {', '.join(told)}")
+    lines += [f"  {one} and {two}: never compared directly" for one, two in fit["through_others"]]
+    return lines
+
+
+def _write_order(order: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The ranking by the order within a page, a system in a line."""
+    lines = ["Order within a page"] if order else []
+    for one in order:
+        rank = one["rank"]
+        told = f", rank {rank['low']} to {rank['high']}" if rank else ""
+        figure = {**one["strength"], "name": one["system"]}
+        lines.append(_line(figure) + told)
+    return lines
+
+
+def _write_metrics(found: Mapping[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    figures = [
+        {**figure, "name": f"{one['metric']}, {level.replace('_', ' ')} {figure['name']}"}
+        for one in found["metrics"]
+        for level, figures in one["levels"].items()
+        for figure in figures
+    ]
+    figures += [found["ceiling"]] if found["ceiling"] else []
+    return ["Automatic metrics", *(_line(figure) for figure in figures)]
+
+
+def _line(figure: Mapping[str, Any]) -> str:
+    """A figure as "name value (low to high), method", or with the reason why it has no value."""
+    name = f"  {figure['name']}"
+    if figure["value"] is None:
+        return f"{name}: undefined ({figure['reason']})"
+    bounds = ""
+    if figure["low"] is not None and figure["high"] is not None:
+        bounds = f" ({figure['low']:.4g} to {figure['high']:.4g})"
+    words = _COUNTED | {"units": f"{figure['details'].get('unit', 'output')}s"}
+    known = ", ".join(
+        f"{words.get(what, what).replace('_', ' ')} {count:,}"
+        for what, count in figure["n"].items()
+    )
+    n = f"; n: {known}" if known else ""
+    value = f"{figure['value']:.4f}{bounds}{_write_test(figure['details'])}"
+    return f"{name}: {value}, {figure['method']}{n}{_write_interval(figure['details'])}"
+
+
+def _write_test(details: Mapping[str, Any]) -> str:
+    """The part ", df 2, p = .210"; "" where the figure has no p of its own."""
+    p, df = details.get("p"), details.get("df")
+    if p is None:
+        return ""
+    freedom = [] if df is None else df if isinstance(df, list) else [df]
+    told = f", df {' and '.join(f'{one:.4g}' for one in freedom)}" if freedom else ""
+    test = f" ({details['test']})" if "test" in details else ""
+    return f"{told}, p {write_p(p)}{test}"
+
+
+def _write_interval(details: Mapping[str, Any]) -> str:
+    """How the interval was made, or why there is none; nothing of tests, which need none."""
+    how = str(details.get("interval", ""))
+    if not how or how == "none: a test":
+        return ""
+    why = how.removeprefix("none: ")
+    return f"; interval: {how}" if why == how else f"; no interval: {why.replace('_', ' ')}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""The two-way bootstrap: raters and items drawn anew, each by itself ("pigeonhole", Owen 2007).
+
+A rating's weight in a draw is how often its rater was drawn times how often its item was. Named
+in the interface "bootstrap over items and raters". Right where both are samples; conservative with
+few raters. The item is the group, or the cluster of groups where clusters are given.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.resample import DRAWS, SEED, describe_draws
+
+Floats = NDArray[np.float64]
+
+METHOD = "bootstrap over items and raters"
+METHOD_ITEMS = "bootstrap over items"
+MANY_RATINGS = 100_000
+FEW_DRAWS = 500
+_CELLS = 4_000_000  # weights held at once
+# what a figure is, whether or not it could be drawn anew
+_HOW = {
+    "mean": "mean of ratings",
+    "geometric_mean": "geometric mean of ratings",
+    "arithmetic_mean": "mean of ratings",
+    "median": "median of ratings",
+    "trimmed_mean": "mean of ratings, a tenth trimmed at either end",
+    "mode_share": "share of the value given most",
+    "top_box": "share of ratings at the top point",
+    "bottom_box": "share of ratings at the lowest two points",
+    "mean_z": "mean of ratings, each less its rater's mean, over their sd",
+    "mean_centred": "mean of ratings, each less its rater's mean, the grand mean put back",
+    "geo_mean": "geometric mean of ratings",
+    "geo_mean_ratio": "geometric mean of ratings over the standard",
+    "geo_mean_ratio_rater_centred": "geometric mean of ratings over the standard, each logarithm "
+    "less its rater's mean",
+    "mean_log_z": "mean of logarithms, each less its rater's mean, over their sd",
+    "geo_mean_winsorised": "geometric mean of ratings, possible slips drawn in",
+    "mean_rank": "mean rank among the ratings of a page",
+    "share_best": "share of pages on which it is rated best, ties shared",
+    "net_win_share": "wins less losses, over all answers",
+    "win_share_ties_half": "share of answers won, a tie as half",
+}
+
+
+def draws_for(ratings: int) -> int:
+    """How many draws a table of this size gets by default."""
+    return FEW_DRAWS if ratings > MANY_RATINGS else DRAWS
+
+
+def _weights(rng: np.random.Generator, levels: int, rows: int) -> Floats:
+    drawn = rng.integers(0, levels, size=(rows, levels), dtype=np.int64)
+    flat = (drawn + np.arange(rows)[:, None] * levels).ravel()
+    return np.bincount(flat, minlength=rows * levels).reshape(rows, levels).astype(np.float64)
+
+
+def two_way_weights(
+    raters: int, items: int, *, draws: int, seed: int
+) -> Iterator[tuple[Floats, Floats]]:
+    """Weights of raters (some, raters) and items (some, items), some draws at a time."""
+    rng_rater, rng_item = (np.random.default_rng([seed, side]) for side in (0, 1))
+    some = max(1, min(draws, _CELLS // max(raters, items, 1)))
+    for start in range(0, draws, some):
+        rows = min(some, draws - start)
+        yield _weights(rng_rater, raters, rows), _weights(rng_item, items, rows)
+
+
+def two_way_sums(
+    rater: Any, item: Any, columns: Any, *, draws: int = DRAWS, seed: int = SEED
+) -> Floats:
+    """The weighted sum of each column in each draw: (draws, columns).
+
+    `rater`, `item`: codes (n,) from 0 (see ordering.canonical_rows); rater None: items alone are
+    drawn. `columns`: (n, c) numbers, or a sparse table. Every figure made of weighted sums (a mean,
+    a share, a table of wins) follows from them. Time grows with draws x columns x filled cells.
+    """
+    table = sparse.csc_matrix(columns, dtype=np.float64)
+    item = np.asarray(item)
+    left = np.zeros(len(item), dtype=np.int64) if rater is None else np.asarray(rater)
+    shape = (int(left.max()) + 1, int(item.max()) + 1)
+    cells = []
+    for begin, end in zip(table.indptr[:-1], table.indptr[1:], strict=True):
+        rows, numbers = table.indices[begin:end], table.data[begin:end]
+        where = (item[rows], left[rows])
+        cells.append(sparse.csr_matrix((numbers, where), shape=shape[::-1]))
+    found = []
+    for by_rater, by_item in two_way_weights(*shape, draws=draws, seed=seed):
+        sums = np.empty((len(by_item), len(cells)))
+        for place, one in enumerate(cells):
+            sums[:, place] = np.einsum("di,di->d", np.asarray((one @ by_rater.T).T), by_item)
+        found.append(sums)
+    return np.concatenate(found)
+
+
+def two_way_means(
+    rater: Any, item: Any, system: Any, value: Any, *, draws: int = DRAWS, seed: int = SEED
+) -> tuple[Floats, Floats]:
+    """The mean of each system (systems,) and in each draw (draws, systems).
+
+    All length n, codes from 0. NaN in a draw that holds no rating of a system.
+    """
+    system, value = np.asarray(system), np.asarray(value, dtype=np.float64)
+    systems = int(system.max()) + 1
+    one = np.zeros((len(value), systems))
+    one[np.arange(len(value)), system] = 1.0
+    centre = float(value.mean())  # sums of centred values keep their digits
+    columns = np.hstack([one * (value - centre)[:, None], one])
+    sums = two_way_sums(rater, item, columns, draws=draws, seed=seed)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        drawn = centre + sums[:, :systems] / sums[:, systems:]
+    count = np.bincount(system, minlength=systems)
+    means = centre + np.bincount(system, weights=value - centre, minlength=systems) / count
+    return means, np.where(np.isfinite(drawn), drawn, np.nan)
+
+
+def drawn_figure(
+    name: str,
+    value: float,
+    drawn: Floats,
+    *,
+    n: dict[str, int],
+    seed: int,
+    level: float = LEVEL,
+    over_raters: bool = True,
+    test: bool = False,
+    details: dict[str, Any] | None = None,
+) -> Figure:
+    """A figure with the percentile interval of its draws (draws,), NaN where undefined.
+
+    `test`: the details hold the p value of 0 as well. Fewer than two items, or two raters where
+    raters are drawn, or draws that are all the same: the interval would be a point, so there is
+    none, and the details say so. The method is what the figure is; of a test, the bootstrap.
+    """
+    over = METHOD if over_raters else METHOD_ITEMS
+    method = over if test else _HOW.get(name, over)
+    known, low, high = dict(details or {}), None, None
+    if not np.isfinite(value):
+        return undefined(name, Reason.NO_DATA, method=method, n=n, details=known)
+    if missing := _find_missing(n, over_raters=over_raters):
+        known["interval"] = f"none: needs two {missing} or more"
+    else:
+        spread = describe_draws(drawn, level)
+        low, high = spread.low, spread.high
+        known |= spread.details
+        if low is not None:
+            known["interval"] = f"{over}, percentile"
+        if test:
+            known["p"] = bootstrap_p(drawn)
+    return Figure(
+        name=name,
+        method=method,
+        value=float(value),
+        low=low,
+        high=high,
+        level=level,
+        n=n,
+        seed=seed,
+        details=known,
+    )
+
+
+def _find_missing(n: dict[str, int], *, over_raters: bool) -> str:
+    """What there is only one of, so that nothing can be drawn anew; "" where there are several."""
+    if over_raters and n.get("raters", 2) < 2:
+        return "raters"
+    unit = "clusters" if "clusters" in n else "items"
+    return {"clusters": "clusters of inputs", "items": "inputs"}[unit] if n.get(unit, 2) < 2 else ""
+
+
+def bootstrap_p(drawn: Floats) -> float:
+    """The two-sided p value that agrees with the percentile interval about 0."""
+    there = drawn[~np.isnan(drawn)]
+    below, above = (there <= 0).sum(), (there >= 0).sum()
+    return float(min(1.0, 2 * (min(below, above) + 1) / (len(there) + 1)))

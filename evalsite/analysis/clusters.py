@@ -1,0 +1,83 @@
+"""Rank ranges and clusters of systems, from simultaneous intervals of their differences."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from evalsite.analysis.figure import LEVEL
+from evalsite.analysis.intervals import MANY
+
+Floats = NDArray[np.float64]
+
+
+def max_t(scores: Floats, drawn: Floats, *, level: float = LEVEL) -> float | None:
+    """How many standard errors a difference may be off, for all pairs at once.
+
+    `scores`: (systems,), `drawn`: (draws, systems) by a bootstrap. The quantile of the largest
+    studentised difference (Westfall & Young 1993); None where no draw holds all systems.
+    """
+    i, j = np.triu_indices(len(scores), 1)
+    there = drawn[np.isfinite(drawn).all(axis=1)]
+    if not len(i) or len(there) < 2:
+        return None
+    off = (there[:, j] - there[:, i]) - (scores[j] - scores[i])
+    se = off.std(axis=0, ddof=1)
+    moved = se > 1e-12
+    if not moved.any():
+        return None
+    return float(np.quantile(np.abs(off[:, moved] / se[moved]).max(axis=1), level))
+
+
+def certainly_above(drawn: Floats, *, level: float = LEVEL) -> NDArray[np.bool_] | None:
+    """Which system is above which by simultaneous percentile intervals of all differences.
+
+    `drawn`: (draws, systems) log strengths. The intervals are as wide in ranks of draws as it takes
+    that they hold in `level` of the draws all at once (Besag, Green, Higdon & Mengersen 1995), so a
+    few draws without finite strengths do no harm. None where the draws do not vary.
+    """
+    i, j = np.triu_indices(drawn.shape[1], 1)
+    apart = drawn[:, i] - drawn[:, j]
+    if not len(apart) or not np.ptp(apart, axis=0).any():
+        return None
+    rank = stats.rankdata(apart, method="average", axis=0)
+    outermost = np.maximum(rank, len(apart) + 1 - rank).max(axis=1)
+    share = float(np.quantile(outermost, level)) / (len(apart) + 1)
+    low, high = np.quantile(apart, [1 - share, share], axis=0)
+    above = np.zeros((drawn.shape[1],) * 2, dtype=bool)
+    above[i, j], above[j, i] = low > 0, high < 0
+    return above
+
+
+def simultaneous_reach(critical: float, df: Any) -> Floats:
+    """The max-t value carried over to t with few degrees of freedom, at the same tail."""
+    tail = stats.norm.sf(critical)
+    return np.asarray(stats.t.isf(tail, np.minimum(np.asarray(df, dtype=np.float64), MANY)))
+
+
+def rank_ranges(above: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Best and worst rank of each system.
+
+    `above[i, j]`: system i is certainly above system j. Best = 1 + those certainly above it; worst
+    = all systems less those certainly below.
+    """
+    table = np.asarray(above, dtype=bool)
+    best, worst = 1 + table.sum(axis=0), len(table) - table.sum(axis=1)
+    return [(int(one), int(other)) for one, other in zip(best, worst, strict=True)]
+
+
+def find_clusters(scores: Any, above: NDArray[np.bool_]) -> list[list[int]]:
+    """Systems from best to worst, parted where all before beat all after (as WMT draws lines).
+
+    `scores`: (systems,); `above[i, j]`: i beats j at the corrected level. A part says nothing about
+    the order within it.
+    """
+    score, table = np.asarray(scores, dtype=np.float64), np.asarray(above, dtype=bool)
+    order = np.argsort(-score, kind="stable")
+    parts: list[list[int]] = [[]]
+    for place, system in enumerate(order):
+        if place and table[np.ix_(order[:place], order[place:])].all():
+            parts.append([])
+        parts[-1].append(int(system))
+    return [part for part in parts if part]

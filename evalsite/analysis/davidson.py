@@ -1,0 +1,273 @@
+"""Davidson's model of pairs with ties, with a term for position; Bradley-Terry without ties.
+
+P(left wins) : P(right wins) : P(tie) = g pi_i : pi_j / g : nu sqrt(pi_i pi_j), where the left
+system is i, the right one j, and g = exp(position / 2) (Davidson 1970; Davidson & Beaver 1977).
+Without ties it is Bradley-Terry (1952); for two systems it is a share. Fitted by Newton steps on
+counts, many tables at once, so that a bootstrap costs little.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from evalsite.analysis.figure import Reason
+
+Floats = NDArray[np.float64]
+
+PRIOR = 0.1  # wins each way over each observed pair, in the penalised fit
+FAR = 15.0  # a log strength or position beyond this has no end
+_ROUNDS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class DavidsonFit:
+    """Log strengths (first system at 0), log nu, position, and their covariance.
+
+    `parameters`: strengths of all systems but the first, then log nu where ties are modelled, then
+    position where it is. `covariance` is the inverse Hessian: it takes all answers as independent.
+    """
+
+    systems: int
+    parameters: Floats
+    covariance: Floats
+    loglik: float
+    has_ties: bool
+    has_position: bool
+    is_penalised: bool
+
+    @property
+    def strengths(self) -> Floats:
+        """The log strengths, the first system at 0."""
+        return np.concatenate([[0.0], self.parameters[: self.systems - 1]])
+
+    @property
+    def nu(self) -> float:
+        """The tie parameter; 0 where no tie was seen."""
+        return float(np.exp(self.parameters[self.systems - 1])) if self.has_ties else 0.0
+
+    @property
+    def position(self) -> float | None:
+        """The log odds of the left system among equals; None where it is not modelled."""
+        return float(self.parameters[-1]) if self.has_position else None
+
+
+def count_pairs(
+    left: NDArray[np.int64], right: NDArray[np.int64], outcome: Floats, systems: int
+) -> Floats:
+    """Counts (systems, systems, 3): left system, right system, then left wins, tie, right wins.
+
+    `outcome`: 1 the left system was preferred, 0 a tie, -1 the right one.
+    """
+    place = (left * systems + right) * 3 + (1 - outcome.astype(np.int64))
+    counted = np.bincount(place, minlength=systems * systems * 3)
+    return counted.reshape(systems, systems, 3).astype(np.float64)
+
+
+def drop_ties(counts: Floats) -> Floats:
+    """The counts without ties."""
+    return counts * np.array([1.0, 0.0, 1.0])
+
+
+def find_fault(counts: Floats, *, has_position: bool = False) -> Reason | None:
+    """Why no finite strengths exist for these counts, if so.
+
+    A win leads from winner to loser, a tie both ways: all systems must reach all others.
+    """
+    if not counts.sum():
+        return Reason.NO_DATA
+    decided = drop_ties(counts)
+    if not decided.sum():
+        return Reason.NO_DECIDED_PAIRS
+    beats = counts[:, :, 0] + counts[:, :, 2].T
+    ties = counts[:, :, 1] + counts[:, :, 1].T
+    met = sparse.csr_matrix(beats + beats.T + ties)
+    if csgraph.connected_components(met, directed=False)[0] > 1:
+        return Reason.DISCONNECTED
+    reach = sparse.csr_matrix(beats + ties)
+    if csgraph.connected_components(reach, directed=True, connection="strong")[0] > 1:
+        return Reason.SEPARATED
+    if has_position and not (decided[:, :, 0].sum() and decided[:, :, 2].sum()):
+        return Reason.SEPARATED
+    return None
+
+
+def components(counts: Floats) -> list[list[int]]:
+    """The systems parted into those linked by comparisons."""
+    met = counts.sum(axis=2)
+    number, label = csgraph.connected_components(sparse.csr_matrix(met), directed=False)
+    return [np.flatnonzero(label == one).tolist() for one in range(number)]
+
+
+def _features(cells: Sequence[tuple[int, int]], systems: int, ties: bool, position: bool) -> Floats:
+    """What each outcome of each cell adds to its log weight: (cells, 3, parameters)."""
+    f = np.zeros((len(cells), 3, systems + 2))
+    for place, (i, j) in enumerate(cells):
+        f[place, 0, i] += 1
+        f[place, 2, j] += 1
+        f[place, 1, [i, j]] += 0.5
+    f[:, 1, systems] = 1.0
+    f[:, 0, systems + 1], f[:, 2, systems + 1] = 0.5, -0.5
+    kept = [*range(1, systems), *([systems] if ties else []), *([systems + 1] if position else [])]
+    return f[:, :, kept]
+
+
+def _climb(f: Floats, counts: Floats, start: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
+    """Parameters, Hessians and log-likelihoods of many tables (draws, cells, 3) by Newton steps."""
+    cells, p = f.shape[0], f.shape[2]
+    flat = f.reshape(cells * 3, p)
+    squares = (flat[:, :, None] * flat[:, None, :]).reshape(cells * 3, p * p)
+    total = counts.sum(axis=2)
+    beta = np.tile(start, (len(counts), 1))
+    off = np.array([0.0, 0.0 if ties else -np.inf, 0.0])
+    for _ in range(_ROUNDS):
+        eta = (beta @ flat.T).reshape(-1, cells, 3) + off
+        top = eta.max(axis=2, keepdims=True)
+        part = np.exp(eta - top)
+        share = part / part.sum(axis=2, keepdims=True)
+        fitted = share * total[:, :, None]
+        gradient = (counts - fitted).reshape(-1, cells * 3) @ flat
+        mean = np.einsum("dco,cop->dcp", share, f)
+        hessian = (fitted.reshape(-1, cells * 3) @ squares).reshape(-1, p, p)
+        hessian -= np.einsum("dcp,dc,dcq->dpq", mean, total, mean, optimize=True)
+        ridge = 1e-9 * (1 + total.sum(axis=1))[:, None, None] * np.eye(p)
+        step = np.linalg.solve(hessian + ridge, gradient[:, :, None])[:, :, 0]
+        step = np.clip(step, -2.0, 2.0)
+        if np.abs(step).max(initial=0.0) < 1e-10:
+            break
+        beta = np.clip(beta + step, -2 * FAR, 2 * FAR)
+    log_share = np.log(np.maximum(share, 1e-300))
+    return beta, hessian, (counts * log_share).sum(axis=(1, 2))
+
+
+def _list_cells(counts: Floats) -> list[tuple[int, int]]:
+    """The ordered pairs that were seen in any of the tables (..., systems, systems, 3)."""
+    seen = counts.reshape(-1, *counts.shape[-3:]).sum(axis=(0, 3)) > 0
+    return [(int(i), int(j)) for i, j in np.argwhere(seen)]
+
+
+def add_prior(counts: Floats, weight: float = PRIOR) -> Floats:
+    """The counts with `weight` wins each way over each observed pair, half on either side."""
+    seen = counts.sum(axis=2) > 0
+    seen = seen | seen.T
+    out = counts.copy()
+    out[seen, 0] += weight / 2
+    out[seen, 2] += weight / 2
+    return out
+
+
+def fit_davidson(
+    counts: Floats, *, has_position: bool = False, is_penalised: bool = False
+) -> DavidsonFit | Reason:
+    """The fitted model of counts (systems, systems, 3), or why there is none.
+
+    Ties are modelled where there are any. Penalised: PRIOR wins each way over each observed pair
+    are added, so that separated strengths stay finite; parts that never met still have no order.
+    """
+    fault = find_fault(counts, has_position=has_position)
+    if fault is not None and not (is_penalised and fault == Reason.SEPARATED):
+        return fault
+    table = add_prior(counts) if is_penalised else counts
+    ties = bool(table[:, :, 1].sum() > 0)
+    systems, cells = len(counts), _list_cells(table)
+    f = _features(cells, systems, ties, has_position)
+    data = np.array([[table[i, j] for i, j in cells]])
+    beta, hessian, loglik = _climb(f, data, np.zeros(f.shape[2]), ties)
+    if np.abs(beta).max() > FAR:
+        return Reason.SEPARATED
+    return DavidsonFit(
+        systems=systems,
+        parameters=beta[0],
+        covariance=np.linalg.pinv(hessian[0]),
+        loglik=float(loglik[0]),
+        has_ties=ties,
+        has_position=has_position,
+        is_penalised=is_penalised,
+    )
+
+
+def fit_draws(fit: DavidsonFit, counts: Floats, tables: Floats) -> Floats:
+    """The parameters of many tables (draws, systems, systems, 3), in the order of `fit`.
+
+    `counts`: the table that `fit` was made of. A strength without end comes out beyond FAR; what
+    makes ties or a position of a draw without any stands at the bound too, and moves no strength.
+    """
+    if fit.is_penalised:
+        tables = tables + (add_prior(counts) - counts)
+    cells = _list_cells(tables)
+    f = _features(cells, fit.systems, fit.has_ties, fit.has_position)
+    i, j = np.array(cells).T
+    data = tables[:, i, j, :]
+    found = [
+        _climb(f, data[a : a + 250], fit.parameters, fit.has_ties)[0]
+        for a in range(0, len(data), 250)
+    ]
+    return np.concatenate(found)
+
+
+def expect(fit: DavidsonFit, counts: Floats) -> Floats:
+    """The counts (systems, systems, 3) that the model expects for the comparisons made."""
+    total, theta = counts.sum(axis=2), fit.strengths
+    shift = (fit.position or 0.0) / 2
+    left, right = np.exp(theta + shift)[:, None], np.exp(theta - shift)[None, :]
+    tie = fit.nu * np.exp((theta[:, None] + theta[None, :]) / 2)
+    weights = np.stack([left + 0 * right, tie, right + 0 * left], axis=2)
+    return np.asarray(weights / weights.sum(axis=2, keepdims=True) * total[:, :, None])
+
+
+def fold(counts: Floats) -> Floats:
+    """Wins, ties and losses (..., pairs, 3) of the pairs in order, whoever stood left."""
+    i, j = np.triu_indices(counts.shape[-2], 1)
+    return np.asarray(counts[..., i, j, :] + counts[..., j, i, ::-1])
+
+
+def compare_with_fit(
+    fit: DavidsonFit, counts: Floats, names: list[str], tables: Floats, drawn: Floats
+) -> dict[str, Any]:
+    """Observed and expected wins, losses and ties for each pair, and Pearson's chi-square.
+
+    Its p is the share of draws (`tables`, fitted by `drawn`) in which what is left over moves as
+    far from what is left over here: answers of one rater, or on one input, are not independent. A
+    small p says that one strength for each system is too little (a circle among systems, say, or
+    ties that differ between pairs). No degrees of freedom: the model cannot be checked.
+    """
+    seen, like = fold(counts), fold(expect(fit, counts))
+    met, there = seen.sum(axis=-1) > 0, like > 1e-12
+    rest = seen - like
+    chi2 = float((rest[there] ** 2 / like[there]).sum())
+    df = int(there.sum() - met.sum()) - (fit.systems - 1) - int(fit.has_ties)
+    labels = ("wins", "ties", "losses")
+    pairs = [
+        {
+            "first": names[i],
+            "second": names[j],
+            "observed": dict(zip(labels, map(float, seen[place]), strict=True)),
+            "expected": dict(zip(labels, map(float, like[place]), strict=True)),
+        }
+        for place, (i, j) in enumerate(combinations(range(len(names)), 2))
+        if met[place]
+    ]
+    p = _share_as_far(fit, rest, like, tables, drawn) if df > 0 else None
+    return {"pairs": pairs, "chi2": chi2, "df": df, "p": p, "draws": len(tables)}
+
+
+def _share_as_far(
+    fit: DavidsonFit, rest: Floats, like: Floats, tables: Floats, drawn: Floats
+) -> float | None:
+    if not len(tables):
+        return None
+    there = like > 1e-12
+
+    def measure(off: Floats) -> float:
+        return float((off[there] ** 2 / like[there]).sum())
+
+    moved = [
+        measure(fold(table) - fold(expect(replace(fit, parameters=row), table)) - rest)
+        for table, row in zip(tables, drawn, strict=True)
+    ]
+    return (1 + int((np.array(moved) >= measure(rest)).sum())) / (1 + len(moved))

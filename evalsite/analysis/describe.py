@@ -1,0 +1,249 @@
+"""What the ratings of each system look like: distributions, means, medians, shares.
+
+Intervals are the bootstrap over items and raters (over items where raters are unknown), all from
+the same draws: a draw gives each system a distribution, and every figure follows from it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from evalsite.analysis.binary import wilson_share
+from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means, two_way_sums
+from evalsite.analysis.codes import Floats
+from evalsite.analysis.figure import Figure
+from evalsite.analysis.ordering import canonical_rows
+from evalsite.analysis.resample import SEED
+
+LEAST_FOR_Z = 5  # ratings of a rater, for standardising them
+TRIM = 0.1
+_MOST_POINTS = 15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """The figures of one system by name, and how often each value was given."""
+
+    system: str
+    figures: dict[str, Figure]
+    counts: dict[float, int]
+
+
+def describe_systems(
+    *, rater: ArrayLike | None, group: ArrayLike, system: ArrayLike, value: ArrayLike,
+    scale: Sequence[float] | None = None, draws: int | None = None, seed: int = SEED,
+) -> list[Described]:  # fmt: skip
+    """For each system by name: mean, sd, median, trimmed mean, share of the mode, and, of a
+    scale, the share of every point, of the top point and, from three points on, of the lowest two.
+
+    Arrays of length n, one row for each rating; `group` is the item factor (or its cluster).
+    Without a scale and with more than 15 distinct values only the mean has an interval.
+    ValueError: a value is not on the scale.
+    """
+    rows, (items, systems, raters) = _order(rater, group, system, value)
+    names = _name(system, rows, systems)
+    values = np.asarray(value, dtype=np.float64)[rows]
+    points = np.unique(values) if scale is None else np.asarray(sorted(scale), dtype=np.float64)
+    place = np.minimum(np.searchsorted(points, values), len(points) - 1)
+    if not np.array_equal(points[place], values):
+        raise ValueError("A value is not on the scale.")
+    if not len(values):
+        return []
+    draws = draws_for(len(values)) if draws is None else draws
+    counted = np.zeros((len(names), len(points)))
+    np.add.at(counted, (systems, place), 1)
+    if len(points) > _MOST_POINTS:
+        _, means = two_way_means(raters, items, systems, values, draws=draws, seed=seed)
+        drawn = None
+    else:
+        drawn = _draw(raters, items, systems, place, counted.shape, draws, seed)
+        means = drawn @ points
+    found = []
+    for one, name in enumerate(names):
+        mine = systems == one
+        n = {"ratings": int(mine.sum()), "items": len(np.unique(items[mine]))}
+        if raters is not None:
+            n["raters"] = len(np.unique(raters[mine]))
+        told = _Told(n=n, seed=seed, over_raters=raters is not None)
+        figures = _figures(told, points, counted[one], None if drawn is None else drawn[:, one],
+                           means[:, one], has_scale=scale is not None)  # fmt: skip
+        by_value = {float(at): int(number) for at, number in zip(points, counted[one], strict=True)
+                    if number or scale is not None}  # fmt: skip
+        found.append(Described(system=name, figures=figures, counts=by_value))
+    return sorted(found, key=lambda each: each.system)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Told:
+    n: dict[str, int]
+    seed: int
+    over_raters: bool
+
+    def figure(self, name: str, value: float, drawn: Floats, **details: Any) -> Figure:
+        return drawn_figure(name, value, drawn, n=self.n, seed=self.seed,
+                            over_raters=self.over_raters, details=details)  # fmt: skip
+
+    def bare(self, name: str, value: float, method: str) -> Figure:
+        details = {"interval": "none: too many distinct values"}
+        return Figure(name=name, method=method, value=value, n=self.n, details=details)
+
+
+def _figures(
+    told: _Told, points: Floats, counted: Floats, drawn: Floats | None, means: Floats, *,
+    has_scale: bool,
+) -> dict[str, Figure]:  # fmt: skip
+    share = counted / counted.sum()
+    mean = float(share @ points)
+    found = {"mean": told.figure("mean", mean, means, sd=_find_sd(points, counted))}
+    median, trimmed = (float(f(share[None, :], points)[0]) for f in (find_median, find_trimmed))
+    if drawn is None:
+        found["median"] = told.bare("median", median, "median")
+        found["trimmed_mean"] = told.bare("trimmed_mean", trimmed, f"mean, {TRIM:.0%} trimmed")
+        return found
+    found["median"] = told.figure("median", median, find_median(drawn, points))
+    found["trimmed_mean"] = told.figure(
+        "trimmed_mean", trimmed, find_trimmed(drawn, points), trim=TRIM
+    )
+    mode = int(np.argmax(share))
+    found["mode_share"] = told.figure(
+        "mode_share", float(share[mode]), drawn[:, mode], mode=float(points[mode])
+    )
+    if has_scale:
+        for at, point in enumerate(points):
+            found[f"share_{point:g}"] = _share(told, f"share_{point:g}", counted, drawn, [at])
+        found |= _boxes(told, counted, drawn)
+    return found
+
+
+def _boxes(told: _Told, counted: Floats, drawn: Floats) -> dict[str, Figure]:
+    """The shares of the top point and of the lowest two, where a scale has more points than that:
+    all others would be 1 whatever was rated."""
+    last = len(counted) - 1
+    boxes = {"top_box": [last]} if last > 0 else {}
+    boxes |= {"bottom_box": [0, 1]} if last > 1 else {}
+    return {name: _share(told, name, counted, drawn, at) for name, at in boxes.items()}
+
+
+def _share(told: _Told, name: str, counted: Floats, drawn: Floats, at: list[int]) -> Figure:
+    """A share with its two-way interval, and in details Wilson's naive one."""
+    hits, total = int(counted[at].sum()), int(counted.sum())
+    naive = wilson_share(hits, total)
+    if hits in (0, total):  # no draw has another share, which says nothing about how sure that is
+        return replace(naive, name=name)
+    return told.figure(
+        name, hits / total, drawn[:, at].sum(axis=1), wilson_low=naive.low, wilson_high=naive.high
+    )
+
+
+def find_median(share: Floats, points: Floats) -> Floats:
+    """The median of each row of shares (draws, points); points ascending. NaN in, NaN out."""
+    total = np.cumsum(share, axis=1)
+    half = 0.5 * total[:, -1:]
+    low = points[np.argmax(total >= half - 1e-9, axis=1)]
+    high = points[np.argmax(total > half + 1e-9, axis=1)]
+    return np.where(np.isnan(total[:, -1]), np.nan, (low + high) / 2)
+
+
+def find_trimmed(share: Floats, points: Floats, trim: float = TRIM) -> Floats:
+    """The mean of each row of shares without the outermost `trim` on either side."""
+    total = np.cumsum(share, axis=1)
+    kept = np.clip(total, trim, 1 - trim) - np.clip(total - share, trim, 1 - trim)
+    return (kept @ points) / (1 - 2 * trim)
+
+
+def _draw(
+    raters: Any, items: Any, systems: Any, place: Any, shape: tuple[int, int], draws: int, seed: int
+) -> Floats:
+    """The distribution of each system in each draw (draws, systems, points); NaN: not drawn."""
+    cells = np.zeros((len(place), shape[0] * shape[1]))
+    cells[np.arange(len(place)), systems * shape[1] + place] = 1
+    sums = two_way_sums(raters, items, cells, draws=draws, seed=seed).reshape(-1, *shape)
+    total = sums.sum(axis=2, keepdims=True)
+    return np.where(total > 0, sums / np.where(total > 0, total, 1), np.nan)
+
+
+def _find_sd(points: Floats, counted: Floats) -> float | None:
+    total = counted.sum()
+    if total < 2:
+        return None
+    mean = counted @ points / total
+    return float(np.sqrt(counted @ (points - mean) ** 2 / (total - 1)))
+
+
+def _order(
+    rater: ArrayLike | None, group: ArrayLike, system: ArrayLike, value: ArrayLike
+) -> tuple[Any, tuple[Any, Any, Any]]:
+    """Rows in an order that names do not decide, and codes of items, systems and raters."""
+    factors = [group, system] + ([] if rater is None else [rater])
+    rows, codes = canonical_rows(value, *(np.asarray(one) for one in factors))
+    return rows, (codes[0], codes[1], None if rater is None else codes[2])
+
+
+def _name(system: ArrayLike, rows: Any, codes: Any) -> list[str]:
+    given = np.asarray(system).astype(str)[rows]
+    first = np.unique(codes, return_index=True)[1]
+    return [str(one) for one in given[first]]
+
+
+def standardise(*, rater: ArrayLike, value: ArrayLike) -> pd.DataFrame:
+    """Each rating on its rater's own scale: columns `centred`, `z` and `is_centred_only`.
+
+    z is the value less the rater's mean, over the rater's sd (n - 1). A rater with fewer than 5
+    ratings or without variation is centred only, and marked. It takes for granted that all
+    raters saw a like mix of systems.
+    """
+    own = pd.DataFrame({"rater": np.asarray(rater), "value": np.asarray(value, dtype=float)})
+    by = own.groupby("rater").value
+    mean, sd, number = by.transform("mean"), by.transform("std"), by.transform("count")
+    centred = own.value - mean
+    flat = (number < LEAST_FOR_Z) | ~(sd > 1e-12)
+    z = centred / sd.where(~flat, 1.0)
+    return pd.DataFrame({"centred": centred, "z": z, "is_centred_only": flat})
+
+
+def find_imbalance(*, rater: ArrayLike, system: ArrayLike) -> float:
+    """How far the mix of systems of a rater lies from that of all, at most: the largest difference
+    of two shares, 0 to 1. At 0 all raters saw systems equally often, as standardising supposes."""
+    table = pd.crosstab(np.asarray(rater), np.asarray(system)).to_numpy(dtype=float)
+    if not table.size:
+        return 0.0
+    own = table / table.sum(axis=1, keepdims=True)
+    return float(np.abs(own - table.sum(axis=0) / table.sum()).max())
+
+
+def describe_standardised(
+    *, rater: ArrayLike, group: ArrayLike, system: ArrayLike, value: ArrayLike,
+    draws: int | None = None, seed: int = SEED,
+) -> dict[str, dict[str, Figure]]:  # fmt: skip
+    """For each system the means of rater-z and of rater-centred ratings (the grand mean put back).
+
+    Ratings are standardised once, before anything is drawn; `details["imbalance"]` says how
+    unlike the mixes of systems are that raters saw (see `find_imbalance`). Arguments as
+    `describe_systems`.
+    """
+    own = standardise(rater=rater, value=value)
+    imbalance = find_imbalance(rater=rater, system=system)
+    grand = float(np.mean(np.asarray(value, dtype=float))) if len(own) else 0.0
+    found: dict[str, dict[str, Figure]] = {}
+    for name, column in (("mean_z", own.z), ("mean_centred", own.centred + grand)):
+        rows, (items, systems, raters) = _order(rater, group, system, np.round(column, 10))
+        if not len(rows):
+            return found
+        names = _name(system, rows, systems)
+        values = column.to_numpy()[rows]
+        number = draws_for(len(values)) if draws is None else draws
+        means, drawn = two_way_means(raters, items, systems, values, draws=number, seed=seed)
+        flat = own.is_centred_only.to_numpy()[rows]
+        for one, system_ in enumerate(names):
+            mine = systems == one
+            n = {"ratings": int(mine.sum()), "items": len(np.unique(items[mine])),
+                 "raters": len(np.unique(raters[mine]))}  # fmt: skip
+            details = {"centred_only": int(flat[mine].sum()), "imbalance": imbalance}
+            found.setdefault(system_, {})[name] = drawn_figure(
+                name, float(means[one]), drawn[:, one], n=n, seed=seed, details=details
+            )
+    return {system_: found[system_] for system_ in sorted(found)}

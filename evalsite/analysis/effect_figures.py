@@ -1,0 +1,136 @@
+"""Effect sizes of one pair with intervals from the bootstrap over items and raters."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evalsite.analysis.bootstrap import METHOD, METHOD_ITEMS, two_way_sums, two_way_weights
+from evalsite.analysis.drawn_effects import effects_of_draws
+from evalsite.analysis.effects import (
+    cliffs_delta,
+    cohen_dz,
+    hedges_factor,
+    rank_biserial,
+    rounded,
+)
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.resample import describe_draws
+from evalsite.analysis.scores import Scores, cell_means, item_means
+
+Floats = NDArray[np.float64]
+
+DRAWS = 300
+FEW_DRAWS = 100
+MANY_ITEMS = 1000
+NAMES = {
+    "dz": "Cohen's dz of item means",
+    "gz": "dz of item means with Hedges' correction",
+    "superiority": "P(second > first) + .5 P(equal), same item and rater",
+    "cliffs_delta": "Cliff's delta of item means",
+    "rank_biserial": "matched rank-biserial correlation of item means",
+}
+
+
+def effect_figures(
+    data: Scores, first: int, second: int, *, seed: int, draws: int = DRAWS
+) -> dict[str, Figure]:
+    """The effect sizes named in NAMES, second against first, on the items that both have.
+
+    Undefined ones have `no_data` (no shared item), `no_overlap` (no rater with both), `too_few` or
+    `no_variation`. Intervals are from `draws` draws of items and raters, at most FEW_DRAWS of them
+    above MANY_ITEMS.
+    """
+    pair = data.take((data.system == first) | (data.system == second))
+    means = [item_means(pair, one) for one in (first, second)]
+    shared = np.isfinite(means[0]) & np.isfinite(means[1])
+    n = {"items": int(shared.sum())}
+    if not shared.any():
+        return {
+            name: undefined(name, Reason.NO_DATA, method=how, n=n) for name, how in NAMES.items()
+        }
+    draws = min(draws, FEW_DRAWS) if int(pair.group.max()) >= MANY_ITEMS else draws
+    plain = _all_effects(means[0][shared], means[1][shared])
+    plain["superiority"], drawn_superiority, met = _superiority(pair, first, second, seed, draws)
+    drawn = _draw(pair, first, second, seed, draws) | {"superiority": drawn_superiority}
+    over = METHOD if data.rater is not None else METHOD_ITEMS
+    counted = dict.fromkeys(NAMES, n) | ({"superiority": met} if met else {})
+    return {
+        name: _figure(name, plain[name], drawn[name], counted[name], seed, over) for name in NAMES
+    }
+
+
+def _all_effects(first: Floats, second: Floats) -> dict[str, float | None]:
+    d = rounded(second - first)
+    dz = cohen_dz(d)
+    return {
+        "dz": dz,
+        "gz": None if dz is None or len(d) < 3 else dz * hedges_factor(len(d) - 1),
+        "cliffs_delta": cliffs_delta(first, second),
+        "rank_biserial": rank_biserial(d),
+    }
+
+
+def _block_of_group(pair: Scores) -> NDArray[np.int64]:
+    block = np.zeros(int(pair.group.max()) + 1, dtype=np.int64)
+    block[pair.group] = pair.block
+    return block
+
+
+def _superiority(
+    pair: Scores, first: int, second: int, seed: int, draws: int
+) -> tuple[float | None, Floats, dict[str, int]]:
+    """How often the second is rated higher by the same rater on the same item, its draws, and of
+    how many items and raters that is; {}: of none."""
+    (a, n), (b, m) = (cell_means(pair, one) for one in (first, second))
+    same = sparse.coo_matrix(n.multiply(m))
+    group, rater = same.coords
+    if not len(group):
+        return None, np.full(draws, np.nan), {}
+    place = (group, rater)
+    before, after = (
+        np.asarray(x.tocsr()[place] / y.tocsr()[place]).ravel() for x, y in ((a, n), (b, m))
+    )
+    d = rounded(after - before)
+    points = (d > 0) + 0.5 * (d == 0)
+    columns = np.column_stack([points, np.ones(len(d))])
+    who = None if pair.rater is None else rater.astype(np.int64)
+    sums = two_way_sums(who, _block_of_group(pair)[group], columns, draws=draws, seed=seed)
+    n = {"items": len(np.unique(group))}
+    if who is not None:
+        n |= {"inputs and raters": len(d), "raters": len(np.unique(rater))}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(points.mean()), sums[:, 0] / sums[:, 1], n
+
+
+def _draw(pair: Scores, first: int, second: int, seed: int, draws: int) -> dict[str, Floats]:
+    """Each effect on item means in each draw; NaN where a draw leaves it undefined."""
+    cells = [cell_means(pair, one) for one in (first, second)]
+    block, raters = _block_of_group(pair), cells[0][0].shape[1]
+    found = []
+    for by_rater, by_block in two_way_weights(raters, int(block.max()) + 1, draws=draws, seed=seed):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            a, b = (((total @ by_rater.T) / (count @ by_rater.T)).T for total, count in cells)
+        found.append(effects_of_draws(a, b, by_block[:, block]))
+    return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+
+
+def _figure(
+    name: str, value: float | None, drawn: Floats, n: dict[str, int], seed: int, over: str
+) -> Figure:
+    how = NAMES[name]
+    if value is None:
+        reason = Reason.TOO_FEW if n["items"] < 3 else Reason.NO_VARIATION
+        if name == "superiority":
+            reason = Reason.NO_OVERLAP
+        return undefined(name, reason, method=how, n=n)
+    if n["items"] < 2:
+        details: dict[str, Any] = {"interval": "none: needs two inputs or more"}
+        return Figure(name=name, method=how, value=value, n=n, details=details)
+    spread = describe_draws(drawn)
+    by = {} if spread.low is None else {"interval": f"{over}, percentile"}
+    return Figure(
+        name=name, method=how, value=value, low=spread.low, high=spread.high, n=n, seed=seed,
+        details=spread.details | by,
+    )  # fmt: skip

@@ -1,0 +1,109 @@
+"""What every result is: a number with its interval and its way, or a reason why there is none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import isfinite
+from typing import Any
+
+# Raised whenever a method changes in a way that may change a number.
+METHODS_VERSION = "4"
+LEVEL = 0.95
+
+
+class Reason(StrEnum):
+    """Why a figure is undefined. Never NaN, 0 or 1 in its stead."""
+
+    NO_DATA = "no_data"
+    NO_VARIATION = "no_variation"
+    NO_OVERLAP = "no_overlap"
+    NO_DIFFERENCE = "no_difference"
+    RATERS_UNKNOWN = "raters_unknown"
+    UNEQUAL_RATERS = "unequal_raters"
+    INCOMPLETE = "incomplete"
+    TOO_FEW = "too_few"
+    SEPARATED = "separated"
+    DISCONNECTED = "disconnected"
+    NO_DECIDED_PAIRS = "no_decided_pairs"
+    PLACES_UNKNOWN = "places_unknown"
+    NOT_CONVERGED = "not_converged"
+    TOO_LARGE = "too_large"
+    NOTHING_IN_COMMON = "nothing_in_common"
+    OTHER_SCALE = "other_scale"
+    NOT_COMPUTED = "not_computed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One figure: `value` or, where it is undefined, None and the reason.
+
+    `low` and `high` bound the interval at `level`; None: the figure has no interval, and
+    `details["interval"]` says how it was made or why there is none. `n` counts what went in, such
+    as {"items": 30, "raters": 6, "ratings": 180}. `details` names form, weights, transform, tie
+    rule, test, degrees of freedom, p value, the unit that `n` counts where that is no output: plain
+    data that JSON can hold, never NaN.
+    """
+
+    name: str
+    method: str
+    value: float | None = None
+    reason: Reason | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float = LEVEL
+    n: Mapping[str, int] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    version: str = field(default=METHODS_VERSION)
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.reason is None):
+            raise ValueError(f"{self.name}: a figure has either a value or a reason.")
+        for number in (self.value, self.low, self.high):
+            if number is not None and not isfinite(number):
+                raise ValueError(f"{self.name}: {number} is no figure; give the reason.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figure as plain data, in a fixed order."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "reason": None if self.reason is None else str(self.reason),
+            "low": self.low,
+            "high": self.high,
+            "level": self.level,
+            "n": dict(self.n),
+            "method": self.method,
+            "details": dict(self.details),
+            "seed": self.seed,
+            "version": self.version,
+        }
+
+
+def finite_figure(
+    name: str, *, method: str, value: float, low: float | None, high: float | None, **known: Any
+) -> Figure:
+    """The figure, without an interval where that has no ends; `not_computed` if it is no number.
+
+    For figures of single raters, none of which may stop the report of a study.
+    """
+    if not isfinite(value):
+        return undefined(name, Reason.NOT_COMPUTED, method=method, **known)
+    if low is None or high is None or not (isfinite(low) and isfinite(high)):
+        known["details"] = {**known.get("details", {}), "interval": "none: its error is unknown"}
+        return Figure(name=name, method=method, value=value, **known)
+    return Figure(name=name, method=method, value=value, low=low, high=high, **known)
+
+
+def undefined(name: str, reason: Reason, *, method: str, **known: Any) -> Figure:
+    """The figure that cannot be computed, with the reason."""
+    return Figure(name=name, method=method, reason=reason, **known)
+
+
+def leave_open(figure: Figure, comparison: Figure) -> Figure:
+    """The figure of a pair as it is where the two are compared, else undefined as `comparison`: no
+    other test and no size says what that refuses to."""
+    if comparison.value is not None:
+        return figure
+    reason = comparison.reason or Reason.TOO_FEW
+    return undefined(figure.name, reason, method=figure.method, n=figure.n)

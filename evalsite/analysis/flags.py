@@ -1,0 +1,367 @@
+"""Flags on raters: reported with figure and threshold, never acted upon.
+
+Two kinds of carelessness need different signs (Meade & Craig 2012), and runs alone are among the
+weakest (Goldammer et al. 2024): no flag comes from runs alone, and a rater is shown with the
+number of their flags. Where the lines are a study may set: see `thresholds`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from evalsite.analysis.behaviour import (
+    Figures,
+    describe_drift,
+    describe_pace,
+    describe_sameness,
+    describe_use,
+)
+from evalsite.analysis.binary import wilson_share
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.intra import POOLED
+from evalsite.analysis.magnitude import describe_magnitude_use
+from evalsite.analysis.others import against_others
+from evalsite.analysis.resample import SEED
+from evalsite.analysis.table import Table
+from evalsite.analysis.thresholds import Thresholds
+
+_ROBUST = 1.4826  # times the median deviation: a robust standard deviation
+# raters who are much alike are few robust standard deviations apart: less than half a point, or a
+# ratio of 1.25, is no offset worth a look
+_LEAST, _LEAST_LOG = 0.5, log(1.25)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag:
+    """One sign about one rater: a sentence, the figure it rests on, and where the line is.
+
+    `limits`: the thresholds by name that drew the line.
+    """
+
+    code: str
+    text: str
+    figure: Figure
+    threshold: float
+    limits: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The flag as plain data."""
+        return {"code": self.code, "text": self.text, "figure": self.figure.to_dict(),
+                "threshold": self.threshold}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaterRow:
+    """One rater of one criterion: figures by name, and flags."""
+
+    rater: str
+    ratings: int
+    figures: Figures
+    flags: tuple[Flag, ...]
+
+
+def look_at_raters(
+    table: Table, *, scale: Sequence[float] | None = None, reserved: Sequence[float] = (),
+    is_magnitude: bool = False, words: Mapping[str, float] | None = None,
+    limits: Thresholds | None = None, seed: int = SEED,
+) -> list[RaterRow]:  # fmt: skip
+    """One row for each rater of one criterion's ratings, by name; [] where raters are unknown.
+
+    `table`: results of one criterion with numbers as values. `scale`: its points; `reserved`:
+    points meant to be rare; `is_magnitude`: drift and offset are taken on logarithms; `words`: of
+    each item, how many words a page of it shows.
+    """
+    rows = table.rows
+    if not table.raters_known or rows.empty:
+        return []
+    limits = limits or Thresholds()
+    rater, order = rows.participant, find_order(rows)
+    values = np.log(rows.value) if is_magnitude else rows.value
+    found = describe_use(rater=rater, value=rows.value, order=order, scale=scale,
+                         reserved=reserved, seed=seed)  # fmt: skip
+    if is_magnitude:
+        standard = rows.standard if rows.standard.notna().all() else None
+        use = describe_magnitude_use(rater=rater, value=rows.value, standard=standard)
+        found = {name: figures | use[name] for name, figures in found.items()}
+    for one in against_others(unit=rows.output, rater=rater, value=values):
+        found[one.rater] |= {"spearman": one.spearman, "offset": one.offset}
+    for name, column in (("drift_trial", rows.trial), ("drift_place", rows.place_in_set)):
+        if column.notna().any():
+            drift = describe_drift(rater=rater, unit=rows.output, value=values, order=column,
+                                   name=name)  # fmt: skip
+            for one_, figure in drift.items():
+                found[one_][name] = figure
+    for one_, figures in _describe_pace(rows, words).items():
+        found[one_] |= figures
+    number = rows.participant.value_counts()
+    pool = _Pool.of(found, rows.value, reserved)
+    return [
+        RaterRow(rater=name, ratings=int(number[name]), figures=figures,
+                 flags=tuple(_find_flags(figures, pool, limits, is_magnitude)))
+        for name, figures in sorted(found.items())
+    ]  # fmt: skip
+
+
+def find_order(rows: pd.DataFrame) -> Any:
+    """Of each row its place in time: by trial, else by submitted_at; then place, then file."""
+    keys = ["trial", "submitted_at", "place", "row"]
+    ordered = rows[keys].reset_index(drop=True).sort_values(keys)
+    place = np.empty(len(rows), dtype=np.intp)
+    place[ordered.index.to_numpy()] = np.arange(len(rows))
+    return place
+
+
+def _describe_pace(rows: pd.DataFrame, words: Mapping[str, float] | None) -> dict[str, Figures]:
+    pages = rows[rows.seconds.notna()].drop_duplicates(["participant", "item"])
+    if pages.empty:
+        return {}
+    read = None if words is None else pages["item"].map(dict(words)).astype(float)
+    return describe_pace(rater=pages.participant, seconds=pages.seconds, words=read)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pool:
+    """What raters do on the whole, to set one beside."""
+
+    sd: float | None
+    rho: float | None
+    offset: float | None
+    offset_sd: float | None
+    reserved: float | None
+
+    @classmethod
+    def of(cls, found: dict[str, Figures], values: pd.Series, reserved: Sequence[float]) -> "_Pool":
+        offsets = _collect(found, "offset")
+        middle = float(np.median(offsets)) if offsets.size else None
+        spread = None
+        if offsets.size >= 5:
+            spread = _ROBUST * float(np.median(np.abs(offsets - np.median(offsets))))
+        sds, rhos = _collect(found, "sd"), _collect(found, "spearman")
+        return cls(
+            sd=float(np.median(sds)) if sds.size else None,
+            rho=float(rhos.mean()) if rhos.size else None,
+            offset=middle,
+            offset_sd=spread or None,
+            reserved=float(values.isin(list(reserved)).mean()) if len(reserved) else None,
+        )
+
+
+def _collect(found: dict[str, Figures], name: str) -> Any:
+    values = [some[name].value for some in found.values() if name in some]
+    return np.sort([one for one in values if one is not None])
+
+
+def _find_flags(
+    figures: Figures, pool: _Pool, limits: Thresholds, is_magnitude: bool
+) -> list[Flag]:
+    looked = [
+        _see_straight_lining(figures, pool, limits),
+        see_speed(figures, limits),
+        _see_disagreement(figures, pool, limits),
+        _see_offset(figures, pool, limits, is_magnitude),
+        _see_reserved(figures, pool, limits),
+    ]
+    drifting = [] if is_magnitude else _see_drift(figures, limits)
+    return [one for one in looked if one is not None] + drifting
+
+
+def _get(figures: Figures, name: str) -> tuple[Figure | None, float]:
+    """The figure and its value; NaN, which no threshold meets, where there is none."""
+    figure = figures.get(name)
+    return figure, np.nan if figure is None or figure.value is None else figure.value
+
+
+def _see_straight_lining(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag | None:
+    figure, share = _get(figures, "top_share")
+    if figure and share > limits.top_share and figure.n["ratings"] >= limits.top_share_ratings:
+        return Flag(code="straight_lining", figure=figure, threshold=limits.top_share,
+                    limits=("top_share", "top_share_ratings"),
+                    text="Gives one value nearly always.")  # fmt: skip
+    figure, sd = _get(figures, "sd")
+    if figure and pool.sd and sd < limits.sd_ratio * pool.sd:
+        return Flag(code="straight_lining", figure=figure, threshold=limits.sd_ratio * pool.sd,
+                    limits=("sd_ratio",),
+                    text="Varies far less than the other raters.")  # fmt: skip
+    return None
+
+
+def see_speed(figures: Figures, limits: Thresholds) -> Flag | None:
+    """The flag of a rater who is fast; where words are known, only if too fast to read them."""
+    figure, ratio = _get(figures, "speed_ratio")
+    _, under = _get(figures, "share_under_floor")
+    if figure is None or not ratio < limits.speed_ratio or under < limits.under_floor:
+        return None
+    text = f"Takes less than {limits.speed_ratio:.0%} of the time that raters take."
+    if limits.speed_ratio == 0.5:
+        text = "Takes less than half of the time that raters take."
+    if not np.isnan(under):
+        text = f"{text[:-1]}, and often too little to read."
+    return Flag(code="speeder", figure=figure, threshold=limits.speed_ratio, text=text,
+                limits=("speed_ratio", "under_floor"))  # fmt: skip
+
+
+def _see_disagreement(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag | None:
+    figure, rho = _get(figures, "spearman")
+    if figure is None or figure.high is None or pool.rho is None:
+        return None
+    if not (rho < limits.rho and figure.high < pool.rho):
+        return None
+    return Flag(code="disagreement", figure=figure, threshold=limits.rho, limits=("rho",),
+                text="Orders outputs unlike the other raters.")  # fmt: skip
+
+
+def _see_offset(
+    figures: Figures, pool: _Pool, limits: Thresholds, is_magnitude: bool
+) -> Flag | None:
+    figure, offset = _get(figures, "offset")
+    if figure is None or pool.offset is None or pool.offset_sd is None:
+        return None
+    drawn, least = limits.offset_sds * pool.offset_sd, _LEAST_LOG if is_magnitude else _LEAST
+    line = max(drawn, least)
+    if not abs(offset - pool.offset) > line or _holds(figure, pool.offset):
+        return None
+    way, sign = ("higher", 1) if offset > pool.offset else ("lower", -1)
+    # the line itself, so that the figure lies beyond it
+    return Flag(code="offset", figure=figure, threshold=pool.offset + sign * line,
+                limits=("offset_sds",) if drawn >= least else (),
+                text=f"Rates {way} than the other raters.")  # fmt: skip
+
+
+def _holds(figure: Figure, middle: float) -> bool:
+    """Whether chance alone may set the figure apart from the middle of all raters."""
+    if figure.low is None or figure.high is None:
+        # without spread it is always as large; of a single value nothing is known
+        return figure.details.get("se") != 0
+    return figure.low <= middle <= figure.high
+
+
+def _see_reserved(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag | None:
+    figure, share = _get(figures, "share_reserved")
+    if figure is None or pool.reserved is None:
+        return None
+    if figure.n["ratings"] < limits.reserved_ratings:
+        return None
+    line = min(limits.reserved, limits.reserved_ratio * pool.reserved)
+    if not share > line:
+        return None
+    name = "reserved" if line == limits.reserved else "reserved_ratio"
+    return Flag(code="reserved_points", figure=figure, threshold=line,
+                limits=(name, "reserved_ratings"),
+                text="Uses points often that are meant for difficult cases.")  # fmt: skip
+
+
+def _see_drift(figures: Figures, limits: Thresholds) -> list[Flag]:
+    found = []
+    for name, over in (("drift_trial", "the study"), ("drift_place", "a set")):
+        figure, rise = _get(figures, name)
+        if figure is None or figure.low is None or figure.high is None:
+            continue
+        if figure.low * figure.high > 0 and abs(rise) > limits.drift:
+            way, sign = ("rise", 1) if rise > 0 else ("fall", -1)
+            found.append(Flag(code=name, figure=figure, threshold=sign * limits.drift,
+                              limits=("drift",), text=f"Ratings {way} over {over}."))  # fmt: skip
+    return found
+
+
+def flag_sameness(table: Table, limits: Thresholds | None = None) -> dict[str, Flag]:
+    """Raters who give all criteria of an output one value while others do not, by name.
+
+    `table`: results of the criteria that share a scale.
+    """
+    limits = limits or Thresholds()
+    rows = table.rows
+    if not table.raters_known or rows.empty:
+        return {}
+    figures = describe_sameness(rater=rows.participant, unit=rows.output,
+                                criterion=rows.criterion, value=rows.value)  # fmt: skip
+    shares = {name: one.value for name, one in figures.items() if one.value is not None}
+    found = {}
+    for name, share in shares.items():
+        others = [one for other, one in shares.items() if other != name]
+        if share > limits.identical and others and np.median(others) < limits.identical_others:
+            found[name] = Flag(code="identical_criteria", figure=figures[name],
+                               threshold=limits.identical,
+                               limits=("identical", "identical_others"),
+                               text="Gives all criteria of an output one value.")  # fmt: skip
+    return found
+
+
+def check_gold(
+    *, rater: ArrayLike, is_right: ArrayLike, limits: Thresholds | None = None
+) -> dict[str, tuple[Figure, Flag | None]]:
+    """For each rater by name the share of control items answered right, and the flag if it is low.
+
+    Arrays of length n, one row for each answered item with gold.
+    """
+    limits = limits or Thresholds()
+    rows = pd.DataFrame({"rater": np.asarray(rater).astype(str),
+                         "right": np.asarray(is_right, dtype=bool)})  # fmt: skip
+    found: dict[str, tuple[Figure, Flag | None]] = {}
+    for name, some in rows.groupby("rater"):
+        figure = wilson_share(int(some.right.sum()), len(some), name="gold_share")
+        flag = None
+        if figure.value is not None and figure.value < limits.gold:
+            flag = Flag(code="gold", figure=figure, threshold=limits.gold, limits=("gold",),
+                        text="Answers too few control items right.")  # fmt: skip
+        found[str(name)] = (figure, flag)
+    return found
+
+
+def check_degraded(
+    *, rater: ArrayLike, original: ArrayLike, degraded: ArrayLike,
+    limits: Thresholds | None = None,
+) -> dict[str, tuple[Figure, Flag | None]]:  # fmt: skip
+    """For each rater by name how much lower they rate spoilt copies, one-sided paired t test.
+
+    Arrays of length n, one row for each output and its copy (Graham et al.). Undefined: too_few.
+    """
+    limits = limits or Thresholds()
+    rows = pd.DataFrame({"rater": np.asarray(rater).astype(str),
+                         "fall": np.asarray(original, dtype=float)
+                         - np.asarray(degraded, dtype=float)}).dropna()  # fmt: skip
+    method = "mean fall from output to spoilt copy, one-sided paired t"
+    found: dict[str, tuple[Figure, Flag | None]] = {}
+    for name, some in rows.groupby("rater"):
+        n = {"copies": len(some)}
+        if len(some) < 2:
+            found[str(name)] = (undefined("fall", Reason.TOO_FEW, method=method, n=n), None)
+            continue
+        fall = np.sort(some.fall.to_numpy())
+        error = float(fall.std(ddof=1) / len(fall) ** 0.5)
+        mean = float(fall.mean())
+        p = float(mean <= 0) if error == 0 else float(stats.t.sf(mean / error, len(fall) - 1))
+        details = {"p": p, "df": len(fall) - 1, "interval": "none: a test"}
+        figure = Figure(name="fall", method=method, value=mean, n=n, details=details)
+        flag = None
+        if p > limits.degraded_p:
+            flag = Flag(code="degraded", figure=figure, threshold=limits.degraded_p,
+                        limits=("degraded_p",),
+                        text="Does not rate spoilt copies lower.")  # fmt: skip
+        found[str(name)] = (figure, flag)
+    return found
+
+
+def flag_changes(
+    passes: Mapping[str, Figures], *, name: str = "mean_abs_change",
+    limits: Thresholds | None = None,
+) -> dict[str, Flag]:  # fmt: skip
+    """Raters whose repeats differ more than those of 95% of raters, from `compare_passes`; by
+    name. With fewer than 5 raters none is told from the others."""
+    limits = limits or Thresholds()
+    own = {rater: some[name] for rater, some in passes.items()
+           if rater != POOLED and some[name].value is not None}  # fmt: skip
+    if len(own) < 5:
+        return {}
+    line = float(np.quantile([one.value for one in own.values()], limits.change_quantile))
+    return {
+        rater: Flag(code="inconsistent", figure=one, threshold=line,
+                    limits=("change_quantile",),
+                    text="Rates the same output differently the second time.")
+        for rater, one in own.items() if (one.value or 0.0) > line
+    }  # fmt: skip

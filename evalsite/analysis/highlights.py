@@ -1,0 +1,171 @@
+"""Marked passages: how much is marked, and whether raters mark the same words.
+
+A passage is a span of code points; a token is a word or a sign of the text, marked if any part of
+it is. Krippendorff's unitised alpha and gamma are not offered; nominal alpha over tokens is.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evalsite.analysis.alpha import alpha
+from evalsite.analysis.codes import canonical_order
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.resample import DRAWS, SEED, spread
+
+Marked = NDArray[np.bool_]
+Span = tuple[int, int]
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_MOST_PAIRS = 200  # pairs of raters of one output
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One output as one rater marked it; no spans: nothing was marked."""
+
+    output: str
+    rater: str
+    spans: tuple[Span, ...] = ()
+    block: str = ""  # what is drawn as a whole: the group or cluster; default the output
+
+
+def split_tokens(text: str) -> list[Span]:
+    """Words and signs of a text as spans of code points."""
+    return [one.span() for one in _TOKEN.finditer(text)]
+
+
+def mark_tokens(tokens: list[Span], spans: Iterable[Span]) -> Marked:
+    """Which tokens a passage touches."""
+    found = np.zeros(len(tokens), dtype=bool)
+    if not tokens:
+        return found
+    starts, ends = np.array(tokens).T
+    for start, end in spans:
+        found |= (starts < end) & (ends > start)
+    return found
+
+
+def compare_highlights(
+    seen: Iterable[Seen], texts: Mapping[str, str], *, draws: int = DRAWS, seed: int = SEED
+) -> list[Figure]:
+    """Share of tokens marked, token F1 and exact-span F1 of pairs of raters, alpha over tokens.
+
+    `texts`: of each output, as it was uploaded; outputs without a text are left out and counted.
+    F1 of a pair is 2 x both / (one + other); pairs in which neither marked anything are left out
+    of `token_f1` and `span_f1` and count as 1 in `token_f1_with_empty`. Intervals: bootstrap over
+    blocks. Undefined: no_data, no_overlap, no_variation (alpha: nothing or all is marked).
+    """
+    everything = sorted(seen, key=lambda one: (one.output, one.rater))
+    kept = [one for one in everything if texts.get(one.output, "").strip()]
+    tokens = {one.output: split_tokens(texts[one.output]) for one in kept}
+    marks = [mark_tokens(tokens[one.output], one.spans) for one in kept]
+    n = {"outputs": len(tokens), "outputs and raters": len(kept),
+         "without_text": len(everything) - len(kept)}  # fmt: skip
+    shares = pd.DataFrame(
+        {"block": [one.block or one.output for one in kept],
+         "value": [float(one.mean()) for one in marks]}
+    )  # fmt: skip
+    pairs = _pair_up(kept, marks)
+    decided = pairs[pairs.token.notna()] if len(pairs) else pairs
+    told: dict[str, Any] = {"draws": draws, "seed": seed}
+    of_pairs, of_decided = (
+        {"outputs": n["outputs"], "pairs of raters": len(some), "without_text": n["without_text"]}
+        for some in (pairs, decided)
+    )
+    return [
+        _mean("highlighted_share", "share of tokens marked, mean over outputs and raters",
+              shares, n, **told),
+        _mean("token_f1", "F1 of marked tokens, mean over pairs of raters",
+              _column(decided, "token"), of_decided, gap=_find_gap(kept, pairs), **told),
+        _mean("span_f1", "F1 of passages marked exactly alike, mean over pairs of raters",
+              _column(decided, "span"), of_decided, gap=_find_gap(kept, pairs), **told),
+        _mean("token_f1_with_empty", "F1 of marked tokens, 1 where neither marked any",
+              _column(pairs.fillna(1.0), "token"), of_pairs, gap=_find_gap(kept, pairs), **told),
+        _alpha_over_tokens(kept, marks, n, draws, seed),
+    ]  # fmt: skip
+
+
+def _find_gap(kept: list[Seen], pairs: pd.DataFrame) -> Reason:
+    """Why there is no mean over pairs, should there be none."""
+    if not kept:
+        return Reason.NO_DATA
+    return Reason.NO_VARIATION if len(pairs) else Reason.NO_OVERLAP
+
+
+def _pair_up(kept: list[Seen], marks: list[Marked]) -> pd.DataFrame:
+    """Of each pair of raters of an output: block, and F1 of tokens and of spans (or missing)."""
+    by_output: dict[str, list[int]] = {}
+    for place, each in enumerate(kept):
+        by_output.setdefault(each.output, []).append(place)
+    found: list[tuple[str, float, float]] = []
+    for output, places in by_output.items():
+        for one, two in list(combinations(places, 2))[:_MOST_PAIRS]:
+            first, second = kept[one], kept[two]
+            token = _f1(int((marks[one] & marks[two]).sum()), int(marks[one].sum()),
+                        int(marks[two].sum()))  # fmt: skip
+            span = _f1(len(set(first.spans) & set(second.spans)), len(set(first.spans)),
+                       len(set(second.spans)))  # fmt: skip
+            found.append((first.block or output, token, span))
+    return pd.DataFrame(found, columns=["block", "token", "span"])
+
+
+def _f1(both: int, one: int, other: int) -> float:
+    return 2 * both / (one + other) if one + other else np.nan
+
+
+def _column(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
+    found = pairs[["block", name]].rename(columns={name: "value"})
+    return found[found.value.notna()]
+
+
+def _mean(
+    name: str, method: str, rows: pd.DataFrame, n: dict[str, int], *, draws: int, seed: int,
+    gap: Reason = Reason.NO_DATA,
+) -> Figure:  # fmt: skip
+    """The mean of `value` over rows, with a bootstrap over their blocks."""
+    if rows.empty:
+        return undefined(name, gap, method=method, n=n)
+    values = rows.value.to_numpy(dtype=float)
+    codes = np.unique(rows.block.astype(str), return_inverse=True)[1].astype(np.intp)
+    codes = canonical_order([codes], values)[0][codes]
+    order = np.lexsort((values, codes))
+    sums = np.zeros((int(codes.max()) + 1, 2))
+    np.add.at(sums, codes[order], np.column_stack([values, np.ones(len(values))])[order])
+
+    def find(weights: Any) -> Any:
+        drawn = weights @ sums
+        return drawn[:, 0] / drawn[:, 1]
+
+    told = spread(find, len(sums), draws=draws, seed=seed)
+    value = float(find(np.ones((1, len(sums))))[0])
+    return Figure(name=name, method=method, value=value, low=told.low, high=told.high, n=n,
+                  details=told.details, seed=seed)  # fmt: skip
+
+
+def _alpha_over_tokens(
+    kept: list[Seen], marks: list[Marked], n: dict[str, int], draws: int, seed: int
+) -> Figure:  # fmt: skip
+    """Nominal alpha of "marked or not" over tokens, drawn by block."""
+    name = "token_alpha"
+    if not kept:
+        return undefined(name, Reason.NO_DATA, method="Krippendorff's alpha, nominal", n=n)
+    outputs = {one: place for place, one in enumerate(sorted({each.output for each in kept}))}
+    raters = {one: place for place, one in enumerate(sorted({each.rater for each in kept}))}
+    blocks = sorted({one.block or one.output for one in kept})
+    number = {one: place for place, one in enumerate(blocks)}
+    longest = max(len(one) for one in marks)
+    lengths = [len(one) for one in marks]
+    unit = np.concatenate([outputs[one.output] * longest + np.arange(length)
+                           for one, length in zip(kept, lengths, strict=True)])  # fmt: skip
+    rater = np.repeat([raters[one.rater] for one in kept], lengths)
+    block = np.repeat([number[one.block or one.output] for one in kept], lengths)
+    value = np.concatenate(marks).astype(float)
+    found = alpha(unit=unit, rater=rater, value=value, level="nominal", block=block, draws=draws,
+                  seed=seed, name=name)  # fmt: skip
+    return replace(found, details={**found.details, "unit": "word"})

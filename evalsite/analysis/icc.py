@@ -1,0 +1,356 @@
+"""Intraclass correlations, each by its name, and only where its design holds.
+
+Sources: Shrout & Fleiss (1979); McGraw & Wong (1996) for the names A (absolute agreement) and C
+(consistency). ICC(1,*) is for raters that differ from unit to unit; ICC(A,*) and ICC(C,*), that is
+(2,*) and (3,*), are for crossed raters. (.,1) is the reliability of one rating, (.,k) that of the
+mean of k, which is what a study reports.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special, stats
+
+from evalsite.analysis.codes import Coded, Floats, code, find_gap
+from evalsite.analysis.components import Components, TooLarge, find_components
+from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.resample import DRAWS, SEED, Spread, bootstrap, describe_draws
+
+FORMS = ("ICC(1,1)", "ICC(A,1)", "ICC(C,1)", "ICC(1,k)", "ICC(A,k)", "ICC(C,k)")
+_BY_MODEL = {
+    False: ("ICC(1,1)", "ICC(1,k)"),  # whether raters have an effect of their own
+    True: ("ICC(A,1)", "ICC(C,1)", "ICC(A,k)", "ICC(C,k)"),
+}
+_ANOVA = "ANOVA"
+_REML = "variance components by REML"
+_TINY = 1e-12  # of what varies: nothing but rounding
+_MOST_UNDEFINED = 0.05  # of draws: with more there is no interval
+
+
+def icc(
+    *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None, block: ArrayLike | None = None,
+    transform: str = "none", draws: int = DRAWS, seed: int = SEED,
+) -> dict[str, Figure]:  # fmt: skip
+    """All six forms by name. Arguments as for `alpha`; values are taken as they are, `transform`
+    is told.
+
+    Where the same raters rated all units: ANOVA with F intervals (bootstrap over blocks where
+    blocks hold several units). Where every unit has k ratings by differing raters: the one-way
+    forms by ANOVA. All else by REML, with intervals from its curvature on the logit scale. Forms
+    (A,*) and (C,*) of raters that are not crossed carry a warning in `details`. Undefined:
+    no_data, no_overlap, no_variation, raters_unknown, incomplete (too large for REML), too_few.
+    """
+    data = code(unit=unit, value=value, rater=rater, block=block)
+    if reason := find_gap(data):
+        return _all(reason, data, transform)
+    counted = data.overlapping()
+    one_way = np.ptp(counted.sizes) == 0
+    crossed = one_way and counted.rater is not None and _is_crossed(counted)
+    if crossed:
+        matrix = counted.value.reshape(len(counted.sizes), -1)
+        blocks = counted.block[:: matrix.shape[1]]
+        found = icc_of_matrix(matrix, block=blocks, transform=transform, draws=draws, seed=seed)
+        return {name: _told(one, data) for name, one in found.items()}
+    found = _by_components(counted, transform)
+    if one_way:
+        matrix = counted.value.reshape(len(counted.sizes), -1)
+        blocks = counted.block[:: matrix.shape[1]]
+        anova = icc_of_matrix(matrix, block=blocks, transform=transform, draws=draws, seed=seed)
+        found |= {name: anova[name] for name in ("ICC(1,1)", "ICC(1,k)")}
+    return {name: _told(found[name], data) for name in FORMS}
+
+
+def icc_in_file_order(
+    *, unit: ArrayLike, value: ArrayLike, transform: str = "none"
+) -> dict[str, Figure]:  # fmt: skip
+    """All six forms of the matrix whose columns are a unit's 1st, 2nd, ... rating in file order.
+
+    Some published figures are of this kind, with raters that differ from unit to unit: there the
+    (A,*) and (C,*) forms depend on the order of the file's rows. Undefined: no_data, no_overlap,
+    unequal_raters, no_variation, too_few. Rows without a value are left out.
+    """
+    values = np.asarray(value, dtype=np.float64)
+    keep = ~np.isnan(values)
+    codes = np.unique(np.asarray(unit)[keep].astype(str), return_inverse=True)[1]
+    sizes = np.bincount(codes) if codes.size else np.zeros(0, dtype=np.intp)
+    reason = None
+    if not sizes.size:
+        reason = Reason.NO_DATA
+    elif np.ptp(sizes) > 0:
+        reason = Reason.UNEQUAL_RATERS
+    elif sizes[0] < 2:
+        reason = Reason.NO_OVERLAP
+    if reason:
+        n = {"units": len(sizes), "ratings": int(keep.sum())}
+        found = {name: undefined(name, reason, method=_ANOVA, n=n) for name in FORMS}
+    else:
+        ordered = values[keep][np.argsort(codes, kind="stable")]
+        found = icc_of_matrix(ordered.reshape(len(sizes), -1), transform=transform)
+    return {name: _rename(one) for name, one in found.items()}
+
+
+def icc_of_matrix(
+    matrix: ArrayLike, *, block: ArrayLike | None = None, transform: str = "none",
+    draws: int = DRAWS, seed: int = SEED,
+) -> dict[str, Figure]:  # fmt: skip
+    """All six forms of a complete matrix (n units, k ratings), n and k 2 or more.
+
+    `block`: of each unit; where blocks hold several units, the interval is the bootstrap over
+    blocks, else the one that F gives. Undefined: too_few, no_variation.
+    """
+    table = np.asarray(matrix, dtype=np.float64)
+    n, k = table.shape
+    counted = {"units": n, "ratings": n * k}
+    if n < 2 or k < 2 or np.ptp(table) == 0:
+        reason = Reason.NO_VARIATION if table.size and np.ptp(table) == 0 else Reason.TOO_FEW
+        return {name: undefined(name, reason, method=_ANOVA, n=counted) for name in FORMS}
+    blocks = np.arange(n) if block is None else np.unique(block, return_inverse=True)[1]
+    sums = _Sums.of(table, blocks)
+    values = sums.find(np.ones((1, sums.cells.shape[0])))[0]
+    details: dict[str, Any] = {"k": float(k), "transform": transform}
+    intervals = _by_f(table, values)
+    is_drawn = len(sums.cells) < n
+    if is_drawn and len(sums.cells) > 1:
+        drawn = bootstrap(sums.find, len(sums.cells), draws=draws, seed=seed)
+    found = {}
+    for place, name in enumerate(FORMS):
+        own = intervals[name]
+        told = details | own.details
+        if fault := _find_fault(float(values[place])):
+            found[name] = undefined(name, fault, method=_ANOVA, n=counted)
+            continue
+        low, high = own.low, own.high
+        if low is not None and low == high:
+            low = high = None
+            told["interval"] = "none: no residual variation"
+        if is_drawn:
+            low = high = None
+            told["interval"] = "none: only one block to draw"
+            if len(sums.cells) > 1:
+                spread = _describe(drawn[:, place])
+                low, high, told = spread.low, spread.high, told | spread.details
+        found[name] = Figure(
+            name=name, method=_ANOVA, value=float(values[place]), low=low, high=high, n=counted,
+            details=told, seed=seed if is_drawn else None,
+        )  # fmt: skip
+    return found
+
+
+def _describe(drawn: Floats) -> Spread:
+    """The interval of draws; none where too many of them leave the coefficient undefined."""
+    spread = describe_draws(np.where(drawn > 1 + _TINY, np.nan, drawn))
+    undefined_draws = spread.details.get("draws_undefined", 0)
+    if undefined_draws <= _MOST_UNDEFINED * len(drawn):
+        return spread
+    why = f"none: {undefined_draws:,} of {len(drawn):,} draws leave it undefined"
+    return replace(spread, low=None, high=None, details=spread.details | {"interval": why})
+
+
+def _find_fault(value: float) -> Reason | None:
+    """Why a coefficient is none: nothing varies, or raters lie further apart than all outputs."""
+    if np.isnan(value):
+        return Reason.NO_VARIATION
+    return Reason.NOT_COMPUTED if value > 1 + _TINY else None
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums by block from which the mean squares of any draw follow."""
+
+    cells: Floats  # blocks x (units, row sums, squares of row sums, squares, column sums...)
+    k: int
+
+    @classmethod
+    def of(cls, table: Floats, block: ArrayLike) -> "_Sums":
+        centred = table - table.mean()
+        rows = centred.sum(axis=1)
+        each = np.column_stack(
+            [np.ones(len(table)), rows, rows**2, (centred**2).sum(axis=1), centred]
+        )
+        codes = np.asarray(block)
+        cells = np.zeros((int(codes.max()) + 1, each.shape[1]))
+        np.add.at(cells, codes, each)
+        return cls(cells, table.shape[1])
+
+    def squares(self, weights: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Units, and mean squares of units, within units, of raters, and residual, by draw."""
+        sums = weights @ self.cells
+        n, total, rows, squares, columns = (
+            sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3], sums[:, 4:],
+        )  # fmt: skip
+        k = self.k
+        middle = total**2 / (n * k)
+        of_units = rows / k - middle
+        of_raters = (columns**2).sum(axis=1) / n - middle
+        whole = squares - middle
+        whole = np.where(whole <= _TINY * squares, 0, whole)
+        floor = _TINY * whole
+        of_units, of_raters = (np.clip(one, 0, whole) for one in (of_units, of_raters))
+        within = np.maximum(whole - of_units, 0)
+        rest = np.maximum(whole - of_units - of_raters, 0)
+        within, rest, of_units = (
+            np.where(one <= floor, 0, one) for one in (within, rest, of_units)
+        )
+        return (
+            n, of_units / (n - 1), within / (n * (k - 1)), of_raters / (k - 1),
+            rest / ((n - 1) * (k - 1)),
+        )  # fmt: skip
+
+    def find(self, weights: Floats) -> Floats:
+        """The six forms (draws, 6); NaN where a draw leaves them undefined."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            n, units, within, raters, rest = self.squares(weights)
+            k = self.k
+            forms = [
+                (units - within, units + (k - 1) * within),
+                (units - rest, units + (k - 1) * rest + k * (raters - rest) / n),
+                (units - rest, units + (k - 1) * rest),
+                (units - within, units),
+                (units - rest, units + (raters - rest) / n),
+                (units - rest, units),
+            ]
+            # what is nothing but rounding is 0, above and below the line
+            floor = _TINY * (units + within + raters + rest)
+            above, below = (
+                np.column_stack([np.where(np.abs(one) <= floor, 0, one) for one in side])
+                for side in zip(*forms, strict=True)
+            )
+            found = above / below
+        return np.where(np.isfinite(found), found, np.nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Interval:
+    low: float | None
+    high: float | None
+    details: dict[str, Any]
+
+
+def _by_f(table: Floats, values: Floats) -> dict[str, _Interval]:
+    """The intervals that F gives, with F and p (Shrout & Fleiss; McGraw & Wong)."""
+    n, k = table.shape
+    sums = _Sums.of(table, np.zeros(n, dtype=np.intp))
+    _, units, within, raters, rest = (float(one[0]) for one in sums.squares(np.ones((1, 1))))
+    nothing = _Interval(low=None, high=None, details={"interval": "none: no residual variation"})
+    found = dict.fromkeys(FORMS, nothing)
+    for single, mean, error, freedom in (
+        ("ICC(1,1)", "ICC(1,k)", within, n * (k - 1)),
+        ("ICC(C,1)", "ICC(C,k)", rest, (n - 1) * (k - 1)),
+    ):
+        if error > _TINY * units > 0:
+            ratio = units / error
+            low = ratio / float(stats.f.ppf((1 + LEVEL) / 2, n - 1, freedom))
+            high = ratio * float(stats.f.ppf((1 + LEVEL) / 2, freedom, n - 1))
+            told = _tell_f(ratio, n - 1, freedom)
+            found[single] = _Interval(
+                low=(low - 1) / (low + k - 1), high=(high - 1) / (high + k - 1), details=told
+            )
+            found[mean] = _Interval(low=1 - 1 / low, high=1 - 1 / high, details=told)
+    if rest > _TINY * units > 0:
+        low, high = _bound_absolute(n, k, units, raters, rest, float(values[1]))
+        told = _tell_f(units / rest, n - 1, (n - 1) * (k - 1))
+        found["ICC(A,1)"] = _Interval(low=low, high=high, details=told)
+        found["ICC(A,k)"] = _step_up(low, high, k, told)
+    return found
+
+
+def _step_up(low: float, high: float, k: int, told: dict[str, Any]) -> _Interval:
+    """The interval of a mean of k ratings from that of one (Spearman & Brown); none where its lower
+    end has no bound."""
+    if 1 + low * (k - 1) <= _TINY:
+        return _Interval(low=None, high=None, details=told | {"interval": "none: no lower bound"})
+    return _Interval(
+        low=low * k / (1 + low * (k - 1)), high=high * k / (1 + high * (k - 1)), details=told
+    )
+
+
+def _tell_f(ratio: float, above: int, below: int) -> dict[str, Any]:
+    p = float(stats.f.sf(ratio, above, below))
+    return {"F": ratio, "df": [above, below], "p": p, "interval": "F"}
+
+
+def _bound_absolute(
+    n: int, k: int, units: float, raters: float, rest: float, value: float
+) -> tuple[float, float]:
+    """The interval of ICC(A,1) with Satterthwaite's degrees of freedom."""
+    ratio = raters / rest
+    inner = n * (1 + (k - 1) * value) - k * value
+    freedom = ((k - 1) * (n - 1) * (k * value * ratio + inner) ** 2) / (
+        (n - 1) * k**2 * value**2 * ratio**2 + inner**2
+    )
+    above = float(stats.f.ppf((1 + LEVEL) / 2, n - 1, freedom))
+    below = float(stats.f.ppf((1 + LEVEL) / 2, freedom, n - 1))
+    other = k * raters + (k * n - k - n) * rest
+    low = n * (units - above * rest) / (above * other + n * units)
+    high = n * (below * units - rest) / (other + n * below * units)
+    return low, high
+
+
+def _by_components(data: Coded, transform: str) -> dict[str, Figure]:
+    """The forms by REML; k is the harmonic mean of the numbers of ratings of a unit."""
+    k = float(len(data.sizes) / (1 / data.sizes).sum())
+    found = {}
+    for with_rater, names in _BY_MODEL.items():
+        reason, parts = None, None
+        if with_rater and data.rater is None:
+            reason = Reason.RATERS_UNKNOWN
+        else:
+            try:
+                parts = find_components(data, with_rater=with_rater)
+            except TooLarge:
+                reason = Reason.INCOMPLETE
+        for name in names:
+            found[name] = _of_parts(name, parts, k, transform, reason)
+    return found
+
+
+def _of_parts(
+    name: str, parts: Components | None, k: float, transform: str, reason: Reason | None
+) -> Figure:
+    """One form from variance components, with an interval on the logit scale."""
+    details: dict[str, Any] = {"k": k, "transform": transform}
+    if name[4] in "AC":
+        details["warning"] = "raters are not crossed with units"
+    if parts is None:
+        return undefined(name, reason or Reason.INCOMPLETE, method=_REML, details=details)
+    details["variance"] = {"unit": parts.unit, "rater": parts.rater, "residual": parts.residual}
+    many = k if name.endswith("k)") else 1.0
+    rater = parts.rater if name[4] == "A" else 0.0
+    error = (rater + parts.residual) / many
+    if parts.unit + error <= 0:
+        return undefined(name, Reason.NO_VARIATION, method=_REML, details=details)
+    value = parts.unit / (parts.unit + error)
+    low = high = None
+    details["interval"] = "none: a variance component is 0"
+    if parts.covariance is not None and 0 < value < 1:
+        slope = np.array([1.0, -rater / (rater + parts.residual)][: len(parts.covariance)])
+        reach = float(stats.norm.ppf((1 + LEVEL) / 2))
+        reach *= float(np.sqrt(slope @ parts.covariance @ slope))
+        logit = float(np.log(value / (1 - value)))
+        low, high = (float(special.expit(logit + by)) for by in (-reach, reach))
+        details["interval"] = "REML curvature, logit scale, units taken as independent"
+    return Figure(name=name, method=_REML, value=value, low=low, high=high, details=details)
+
+
+def _is_crossed(data: Coded) -> bool:
+    return data.rater is not None and len(np.unique(data.rater)) == data.sizes[0]
+
+
+def _all(reason: Reason, data: Coded, transform: str) -> dict[str, Figure]:
+    details = {"transform": transform}
+    return {
+        name: undefined(name, reason, method=_ANOVA, n=data.counts(), details=details)
+        for name in FORMS
+    }
+
+
+def _told(figure: Figure, data: Coded) -> Figure:
+    """The figure with all that went in counted."""
+    return replace(figure, n=data.overlapping().counts())
+
+
+def _rename(figure: Figure) -> Figure:
+    order = {"columns": "ratings of a unit in the order of the file"}
+    return replace(figure, name=f"file-order {figure.name}", details=dict(figure.details) | order)

@@ -1,0 +1,147 @@
+"""Figures from an estimate and its standard error, by Student's t."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from math import isfinite, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special, stats
+
+from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+
+MANY = 1e8  # degrees of freedom beyond which t is the normal distribution
+TINY = 1e-12  # a standard error that is nothing but rounding
+ALWAYS_EQUAL = "always_equal"  # the note of differences that are all the same, and not 0
+Units = Literal["inputs", "clusters", "raters"]
+_STEPS = 2000
+
+
+def t_figure(
+    name: str,
+    *,
+    estimate: float,
+    se: float,
+    df: float,
+    method: str,
+    n: Mapping[str, int],
+    level: float = LEVEL,
+    details: Mapping[str, Any] | None = None,
+    units: int = 0,
+) -> Figure:
+    """An estimate with its t interval; details hold se, df, t and the two-sided p value.
+
+    A standard error of 0 leaves no interval: p = 1 and the note `no_difference` where the estimate
+    is 0 as well; else the note `always_equal`, and p from sign flips of the `units` (the inputs)
+    that the differences are of, all equal.
+    """
+    known = dict(details or {})
+    if not (isfinite(estimate) and isfinite(se) and se >= 0):
+        return undefined(name, Reason.TOO_FEW, method=method, n=n, details=known)
+    if se <= TINY * max(1.0, abs(estimate)):
+        return _without_error(name, estimate, method, n, known, units)
+    df = min(df, MANY)
+    half = float(stats.t.ppf((1 + level) / 2, df)) * se
+    ratio = estimate / se
+    known |= {"se": se, "df": df, "t": ratio, "p": float(2 * stats.t.sf(abs(ratio), df))}
+    known |= {"test": "t", "interval": "t"}
+    return Figure(
+        name=name,
+        method=method,
+        value=estimate,
+        low=estimate - half,
+        high=estimate + half,
+        level=level,
+        n=n,
+        details=known,
+    )
+
+
+def _without_error(
+    name: str, estimate: float, method: str, n: Mapping[str, int], known: dict[str, Any], units: int
+) -> Figure:
+    known["se"] = 0.0
+    if abs(estimate) <= TINY:
+        known |= {"p": 1.0, "note": str(Reason.NO_DIFFERENCE)}
+        known["interval"] = "none: every difference is 0"
+        return Figure(name=name, method=method, value=0.0, n=n, details=known)
+    known |= {"note": ALWAYS_EQUAL, "interval": "none: every difference is equal"}
+    if units:
+        # of all flips only two make a mean as far from 0: no flip, and all
+        known |= {"p": min(1.0, 2.0 ** (1 - units)), "test": "sign flips", "units": units}
+    return Figure(name=name, method=method, value=estimate, n=n, details=known)
+
+
+def has_no_spread(figure: Figure) -> bool:
+    """Whether all that the figure is the mean of is equal, so that it has no error."""
+    return figure.details.get("note") in (ALWAYS_EQUAL, str(Reason.NO_DIFFERENCE))
+
+
+def say_what_is_equal(figure: Figure, *, units: Units, is_of_means: bool) -> Figure:
+    """The figure, where it has no spread, with what is equal: each difference, or only the means
+    of `units` while what these are means of varies."""
+    if not has_no_spread(figure):
+        return figure
+    known = {"units_of": units} | ({"of_means": True} if is_of_means else {})
+    return replace(figure, details={**figure.details, **known})
+
+
+@lru_cache(maxsize=64)
+def _errors(df: float) -> NDArray[np.float64]:
+    """Standard errors over the true one, at even steps of their distribution."""
+    middle = (np.arange(_STEPS) + 0.5) / _STEPS
+    return np.asarray(np.sqrt(stats.chi2.ppf(middle, df) / df))
+
+
+def power_of_t(difference: float, *, se: float, df: float, alpha: float = 0.05) -> float:
+    """The power of the two-sided t test against a true difference.
+
+    The noncentral t by its definition, a normal over the root of a chi-square: scipy's own has no
+    answer for large shifts.
+    """
+    edge = float(stats.t.ppf(1 - alpha / 2, df))
+    return _power(difference / se, edge * _errors(df))
+
+
+def _power(shift: float, edges: NDArray[np.float64]) -> float:
+    # of scipy, ndtr: norm.cdf does the same, much of its time asking what it was given
+    found = special.ndtr(shift - edges) + special.ndtr(-shift - edges)
+    return float(found.mean())
+
+
+def detectable(*, se: float, df: float, power: float = 0.8, alpha: float = 0.05) -> float:
+    """The smallest true difference that the two-sided t test finds with this power."""
+    edge = float(stats.t.ppf(1 - alpha / 2, df))
+    guess = edge + float(stats.t.ppf(max(power, 0.6), df))
+    edges = edge * _errors(df)
+
+    def gap(size: float) -> float:
+        return _power(size, edges) - power
+
+    return se * float(optimize.brentq(gap, 1e-6, 10 * guess, xtol=1e-6))
+
+
+def detectable_figure(
+    name: str, *, se: float, df: float, n: Mapping[str, int], power: float = 0.8
+) -> Figure:
+    """The smallest difference a design detects, with the interval that its own error allows.
+
+    The interval carries the chi-square interval of the standard error (df degrees of freedom).
+    """
+    method = f"smallest difference found with power {power:g} by a two-sided 5% t test"
+    if not se > 0 or not df > 0.5:
+        return undefined(name, Reason.TOO_FEW, method=method, n=n)
+    df = min(df, 1e6)
+    size = detectable(se=se, df=df, power=power)
+    low, high = (sqrt(df / float(stats.chi2.ppf(q, df))) for q in (0.975, 0.025))
+    return Figure(
+        name=name,
+        method=method,
+        value=size,
+        low=size * low,
+        high=size * high,
+        n=n,
+        details={"power": power, "alpha": 0.05, "se": se, "df": df, "interval": "chi-square"},
+    )

@@ -1,0 +1,241 @@
+"""Scores of automatic metrics beside human ratings, at three levels.
+
+Output: one row for each output. Item-centred: the same less the mean of its group, so that hard
+and easy inputs do not make a correlation. System: means by system; n is the number of systems.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from evalsite.analysis.codes import Floats, canonical_order
+from evalsite.analysis.correlation import METHODS, Kind, correlate
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.resample import DRAWS, SEED, bootstrap, describe_draws
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+LEVELS = ("output", "item_centred", "system")
+_NO_P_BELOW = 10  # systems
+_SPLITS = 200
+_ACCURACY = "share of pairs of systems that the metric orders as raters do"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """One metric beside one criterion: figures by level, then by kind of correlation."""
+
+    metric: str
+    levels: dict[str, dict[str, Figure]]
+
+
+def correlate_metrics(
+    human: pd.DataFrame, metrics: pd.DataFrame, *, levels: Collection[str] = LEVELS,
+    draws: int = DRAWS, seed: int = SEED,
+) -> list[Beside]:  # fmt: skip
+    """Every metric beside the mean human rating.
+
+    `human`: group, system, value, one row for each output; `metrics`: group, system, metric,
+    value. Where a group has several outputs of a system, both have `item` as well; where groups
+    hang together, `human` has `block`, which the bootstrap draws. Outputs without both are left out
+    and counted in `n`. System level: systems kept; no p below 10 systems. Undefined as for
+    `correlate`; `pairwise_accuracy` no_variation where raters rate all systems alike.
+    """
+    found = []
+    for name, own in metrics.groupby("metric"):
+        both = join_scores(human, own)
+        made: dict[str, dict[str, Figure]] = {}
+        if "output" in levels:
+            made["output"] = _at_level(both.value, both.value_metric, both.block, draws, seed)
+        if "item_centred" in levels:
+            centred = center_on_groups(both)
+            made["item_centred"] = _at_level(*centred, both.block, draws, seed)
+        if "system" in levels:
+            made["system"] = _at_system_level(both, draws, seed)
+        found.append(Beside(metric=str(name), levels=made))
+    return found
+
+
+def join_scores(human: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+    """The outputs that have both: human `value` and `value_metric`, with their `block`."""
+    keys = ["group", "system", *(["item"] if "item" in human and "item" in own else [])]
+    both = human.merge(own[[*keys, "value"]], on=keys, suffixes=("", "_metric"))
+    both = both[both.value.notna() & both.value_metric.notna()]
+    return both if "block" in both else both.assign(block=both.group)
+
+
+def center_on_groups(both: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """Both values less the mean of their group."""
+    columns = both[["value", "value_metric"]]
+    centred = columns - both.groupby("group")[["value", "value_metric"]].transform("mean")
+    centred = centred.round(10)
+    return centred.value, centred.value_metric
+
+
+def _at_level(
+    x: pd.Series, y: pd.Series, group: pd.Series, draws: int, seed: int
+) -> dict[str, Figure]:
+    return {kind: correlate(x=x, y=y, kind=kind, block=group, draws=draws, seed=seed)
+            for kind in KINDS}  # fmt: skip
+
+
+def _at_system_level(both: pd.DataFrame, draws: int, seed: int) -> dict[str, Figure]:
+    names = (*KINDS, "pairwise_accuracy")
+    methods = dict(METHODS) | {"pairwise_accuracy": _ACCURACY}
+    systems = sorted(set(both.system))
+    over = "clusters" if (both.block != both.group).any() else "groups"
+    told = over.replace("groups", "inputs")
+    n = {"systems": len(systems), over: int(both.block.nunique())}
+    if len(systems) < 3:
+        reason = Reason.TOO_FEW if systems else Reason.NO_DATA
+        return {one: undefined(one, reason, method=methods[one], n=n) for one in names}
+    sums = _sum_by_group(both, systems)
+    ones = np.ones((1, sums.shape[0]))
+    whole = _find_at_system_level(sums, ones)[0]
+    drawn = bootstrap(
+        lambda weights: _find_at_system_level(sums, weights), len(sums), draws=draws, seed=seed,
+        width=3 * len(systems) ** 2,
+    )  # fmt: skip
+    found = {}
+    for place, one in enumerate(names):
+        if np.isnan(whole[place]):
+            found[one] = undefined(one, Reason.NO_VARIATION, method=methods[one], n=n)
+            continue
+        spread = describe_draws(drawn[:, place])
+        details: dict[str, Any] = dict(spread.details)
+        if spread.low is not None:
+            details["interval"] = f"bootstrap over {told}, systems kept, percentile"
+        if one == "pearson" and len(systems) >= _NO_P_BELOW:
+            details["p"] = float(_p_of(whole[place], len(systems)))
+        found[one] = Figure(name=one, method=methods[one], value=float(whole[place]), n=n,
+                            low=spread.low, high=spread.high, details=details,
+                            seed=seed)  # fmt: skip
+    return found
+
+
+def _p_of(r: float, n: int) -> float:
+    t = r * np.sqrt((n - 2) / max(1 - r**2, 1e-300))
+    return float(2 * stats.t.sf(abs(t), n - 2))
+
+
+def _sum_by_group(both: pd.DataFrame, systems: list[str]) -> Floats:
+    """(groups, 3, systems): outputs, human sums, metric sums; groups in an order of content."""
+    system = both.system.map({name: at for at, name in enumerate(systems)}).to_numpy()
+    content = np.unique(both[["value", "value_metric"]].to_numpy(), axis=0, return_inverse=True)[1]
+    codes = np.unique(both.block.astype(str), return_inverse=True)[1].astype(np.intp)
+    orders = canonical_order([codes, system], content.ravel().astype(float))
+    group = orders[0][codes]
+    sums = np.zeros((int(group.max()) + 1, 3, len(systems)))
+    for part, column in enumerate((np.ones(len(both)), both.value, both.value_metric)):
+        np.add.at(sums[:, part], (group, system), np.asarray(column, dtype=float))
+    return sums
+
+
+def _find_at_system_level(sums: Floats, weights: Floats) -> Floats:
+    """Pearson, Spearman, tau-b and pairwise accuracy of system means, by draw (draws, 4)."""
+    drawn = np.tensordot(weights, sums, axes=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        human, metric = (np.round(drawn[:, at] / drawn[:, 0], 10) for at in (1, 2))
+        one, two = np.triu_indices(human.shape[1], 1)
+        up, down = (np.sign(side[:, one] - side[:, two]) for side in (human, metric))
+        met = (up * down).sum(axis=1)
+        decided = (up != 0).sum(axis=1)
+        tau = met / np.sqrt(decided * (down != 0).sum(axis=1))
+        accuracy = ((up == down) & (up != 0)).sum(axis=1) / decided
+        ranks = (stats.rankdata(side, axis=1) for side in (human, metric))
+        found = np.column_stack([_pearson(human, metric), _pearson(*ranks), tau, accuracy])
+    lost = np.isnan(human + metric).any(axis=1)
+    found[lost] = np.nan
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def _pearson(one: Floats, two: Floats) -> Floats:
+    one = one - one.mean(axis=1, keepdims=True)
+    two = two - two.mean(axis=1, keepdims=True)
+    spread = np.sqrt((one**2).sum(axis=1) * (two**2).sum(axis=1))
+    return np.where(spread > 1e-12, (one * two).sum(axis=1) / spread, np.nan)
+
+
+def williams(*, human: ArrayLike, first: ArrayLike, second: ArrayLike) -> Figure:
+    """Williams' test (1959): do two metrics correlate equally with the same human scores?
+
+    Arrays of length n, row by row. The value is r(human, first) - r(human, second); `details` hold
+    t, df and the two-sided p. Undefined: no_data, too_few (fewer than 4 rows), no_variation.
+    """
+    table = np.column_stack([np.asarray(one, dtype=float) for one in (human, first, second)])
+    table = table[~np.isnan(table).any(axis=1)]
+    n, method = len(table), "Williams' test of two dependent Pearson correlations"
+    counted = {"rows": n}
+    reason = None
+    if n < 4:
+        reason = Reason.TOO_FEW if n else Reason.NO_DATA
+    elif (np.ptp(table, axis=0) == 0).any():
+        reason = Reason.NO_VARIATION
+    if reason:
+        return undefined("williams", reason, method=method, n=counted)
+    r = np.corrcoef(table.T)
+    r12, r13, r23 = r[0, 1], r[0, 2], r[1, 2]
+    determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    below = 2 * (n - 1) / (n - 3) * abs(determinant) + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
+    details: dict[str, Any] = {"r_first": float(r12), "r_second": float(r13), "df": n - 3,
+                               "r_between": float(r23), "interval": "none: a test"}  # fmt: skip
+    if below <= 1e-15:
+        return undefined("williams", Reason.NO_VARIATION, method=method, n=counted,
+                         details=details)  # fmt: skip
+    t = float((r12 - r13) * np.sqrt((n - 1) * (1 + r23) / below))
+    details |= {"t": t, "p": float(2 * stats.t.sf(abs(t), n - 3))}
+    return Figure(name="williams", method=method, value=float(r12 - r13), n=counted,
+                  details=details)  # fmt: skip
+
+
+def find_ceiling(
+    *, output: ArrayLike, value: ArrayLike, splits: int = _SPLITS, seed: int = SEED
+) -> Figure:
+    """How well the mean of half of the ratings of an output agrees with that of the other half.
+
+    The ratings of each output (arrays of length n) are split at random, `splits` times; the mean
+    Pearson correlation of both halves is stepped up to all of them (Spearman-Brown): what as many
+    other raters would reach. A metric without any error could reach its square root. Interval: the
+    middle 95% of splits, not of outputs. Undefined: no_data, no_overlap, too_few, no_variation.
+    """
+    values = np.asarray(value, dtype=float)
+    codes = np.unique(np.asarray(output).astype(str), return_inverse=True)[1]
+    method = "split-half correlation, Spearman-Brown"
+    shared = (np.bincount(codes)[codes] > 1) & ~np.isnan(values) if codes.size else codes > 0
+    values, codes = values[shared], np.unique(codes[shared], return_inverse=True)[1]
+    if not codes.size:
+        reason = Reason.NO_OVERLAP if len(shared) else Reason.NO_DATA
+        return undefined("ceiling", reason, method=method)
+    codes = canonical_order([codes.astype(np.intp)], values)[0][codes]
+    order = np.lexsort((values, codes))
+    values, codes = values[order], codes[order]
+    n = {"outputs": int(codes.max()) + 1, "ratings": len(values)}
+    if n["outputs"] < 3:
+        return undefined("ceiling", Reason.TOO_FEW, method=method, n=n)
+    rng = np.random.default_rng(seed)
+    found = np.array([_split(values, codes, rng) for _ in range(splits)])
+    found = found[~np.isnan(found)]
+    if not found.size:
+        return undefined("ceiling", Reason.NO_VARIATION, method=method, n=n)
+    half = float(found.mean())
+    stepped = 2 * found / (1 + np.abs(found))
+    low, high = (float(one) for one in np.quantile(stepped, [0.025, 0.975]))
+    details = {"half": half, "splits": splits, "interval": "the middle 95% of splits"}
+    return Figure(name="ceiling", method=method, value=2 * half / (1 + abs(half)), low=low,
+                  high=high, n=n, details=details, seed=seed)  # fmt: skip
+
+
+def _split(values: Floats, codes: Any, rng: np.random.Generator) -> float:
+    """Pearson's r of the means of two random halves of the ratings of each output."""
+    order = np.lexsort((rng.random(len(codes)), codes))
+    starts = np.searchsorted(codes, np.arange(codes.max() + 1))
+    is_first = (np.arange(len(codes)) - starts[codes]) % 2 == 0
+    means = []
+    for side in (is_first, ~is_first):
+        number = np.bincount(codes[side], minlength=codes.max() + 1)
+        means.append(np.bincount(codes[side], weights=values[order][side]) / number)
+    return float(_pearson(means[0][None, :], means[1][None, :])[0])

@@ -1,0 +1,378 @@
+"""Preferences between two systems at a time: tables, tests, strengths, rank ranges, checks."""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
+from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
+from evalsite.analysis.davidson import count_pairs
+from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.multiple import Correction, correct
+from evalsite.analysis.one_sample import mean_test
+from evalsite.analysis.ordering import canonical_rows
+from evalsite.analysis.pair_checks import (
+    circular_triads,
+    position_bias,
+    tie_shares,
+)
+from evalsite.analysis.rank_tests import sign_test_of_counts
+from evalsite.analysis.reml import METHOD as REML
+from evalsite.analysis.resample import SEED
+from evalsite.analysis.strengths import Strengths, does_fit, find_strengths
+from evalsite.analysis.with_gaps import ONE_INPUT, list_some
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+_ONE_RATER = "all answers on them are by a single rater"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preferences:
+    """Answers as codes, rows in an order that names do not decide; see `read_preferences`."""
+
+    systems: list[str]
+    raters: list[str]
+    rater: Codes | None
+    item: Codes  # the group, or its cluster: what is drawn anew
+    unit: Codes  # the group itself
+    left: Codes
+    right: Codes
+    outcome: Floats
+    is_position_known: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairResult:
+    """One pair: counts seen from `first`, shares with intervals, tests and corrected p."""
+
+    first: str
+    second: str
+    wins: int
+    ties: int
+    losses: int
+    net: Figure
+    half: Figure
+    test: Figure
+    sign: Figure
+    majority: Figure
+    p_corrected: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsResult:
+    """Everything that preferences on one criterion say.
+
+    `model` is None for two systems: one share says all that strengths would. `through_others`: the
+    pairs that were never compared directly, whether or not something links them. `win_shares`: of
+    each system the share of its answers in which it is preferred, a tie as half.
+    """
+
+    systems: list[str]
+    pairs: list[PairResult]
+    correction: str
+    model: Strengths | None
+    left_share: Figure
+    circles: Figure
+    ties_by_rater: list[dict[str, Any]]
+    cautions: list[str]
+    through_others: list[tuple[str, str]]
+    win_shares: dict[str, Figure]
+
+
+def read_preferences(
+    *,
+    rater: Any | None,
+    item: Any,
+    left: Any,
+    right: Any,
+    outcome: Any,
+    cluster: Any | None = None,
+    is_position_known: bool = True,
+) -> Preferences:
+    """Preferences as codes.
+
+    All (n,): names of raters (None: unknown), items (groups), the two systems, and the outcome: 1
+    or "left", 0 or "tie", -1 or "right". Where it is not known which system stood left, give them
+    in any order and say so; the position is then left out. ValueError: another outcome, or a system
+    against itself.
+    """
+    words = {"left": 1.0, "tie": 0.0, "right": -1.0, 1: 1.0, 0: 0.0, -1: -1.0}
+    won = pd.Series(outcome).map(words)
+    if won.isna().any():
+        raise ValueError("An outcome is left, tie or right (1, 0 or -1).")
+    value = won.to_numpy(dtype=np.float64)
+    who = np.zeros(len(value)) if rater is None else rater
+    drawn = item if cluster is None else cluster
+    systems = sorted({str(one) for one in (*left, *right)})
+    place = {name: number for number, name in enumerate(systems)}
+    sides = [pd.Series(side).astype(str).map(place).to_numpy(np.int64) for side in (left, right)]
+    if (sides[0] == sides[1]).any():
+        raise ValueError("A system is compared with itself; leave out such items.")
+    rows, (who_code, item_code, unit_code, *_) = canonical_rows(value, who, drawn, item, *sides)
+    return Preferences(
+        systems=systems,
+        raters=_name_codes(who_code, pd.Series(who).astype(str).to_numpy()[rows]),
+        rater=None if rater is None else who_code,
+        item=item_code,
+        unit=unit_code,
+        left=sides[0][rows],
+        right=sides[1][rows],
+        outcome=value[rows],
+        is_position_known=is_position_known,
+    )
+
+
+def _name_codes(codes: Codes, names: NDArray[Any]) -> list[str]:
+    found = [""] * (int(codes.max(initial=-1)) + 1)
+    for code, name in zip(codes, names, strict=True):
+        found[code] = str(name)
+    return found
+
+
+def compare_pairs(
+    data: Preferences,
+    *,
+    baseline: str | None = None,
+    correction: Correction = "holm",
+    seed: int = SEED,
+    draws: int | None = None,
+) -> PairsResult:
+    """All figures of preferences on one criterion; without answers there are no pairs.
+
+    With a `baseline` only the pairs that hold it are tested; strengths, rank ranges and clusters
+    come from the model of all answers either way, and ranks claim nothing that the tests of all
+    pairs, corrected together, do not uphold. ValueError: a baseline without answers.
+    """
+    s = len(data.systems)
+    if baseline is not None and baseline not in data.systems:
+        raise ValueError(f"{baseline} has no answers here; choose one of the systems.")
+    counts = count_pairs(data.left, data.right, data.outcome, s)
+    tables = draw_tables(data, draws=draws or draws_for(len(data.outcome)), seed=seed)
+    every = [
+        _compare_one(data, i, j, counts, tables, seed)
+        for i, j in combinations(range(s), 2)
+        if (counts[i, j] + counts[j, i]).sum()
+    ]
+    chosen = [one for one in every if baseline in (None, one.first, one.second)]
+    model = None
+    if s > 2:
+        n = _count(data, np.ones(len(data.outcome), dtype=bool), len(data.outcome))
+        model = find_strengths(
+            data.systems, counts, tables, n=n, seed=seed, has_position=data.is_position_known,
+            is_upheld=_find_upheld(data.systems, _correct(every, correction)),
+        )  # fmt: skip
+    return PairsResult(
+        systems=data.systems,
+        pairs=_correct(chosen, correction),
+        correction=correction,
+        model=model,
+        left_share=_left_share(data, seed),
+        circles=_circles(data),
+        ties_by_rater=_ties(data),
+        cautions=_cautions(data, every, model),
+        through_others=list_through_others(data.systems, every),
+        win_shares=_share_wins(data, counts, tables, seed),
+    )
+
+
+def draw_tables(data: Preferences, *, draws: int, seed: int) -> Floats:
+    """The counts (draws, systems, systems, 3) of each draw of the two-way bootstrap."""
+    s = len(data.systems)
+    if not len(data.outcome):
+        return np.zeros((0, s, s, 3))
+    place = (data.left * s + data.right) * 3 + (1 - data.outcome.astype(np.int64))
+    kinds, column = np.unique(place, return_inverse=True)
+    one = sparse.csc_matrix((np.ones(len(place)), (np.arange(len(place)), column)))
+    tables = np.zeros((draws, s * s * 3))
+    tables[:, kinds] = two_way_sums(data.rater, data.item, one, draws=draws, seed=seed)
+    return tables.reshape(draws, s, s, 3)
+
+
+def _correct(pairs: list[PairResult], correction: Correction) -> list[PairResult]:
+    """The pairs with their p values corrected for one another."""
+    p = [one.test.details.get("p", np.nan) for one in pairs]
+    return [
+        replace(one, p_corrected=None if np.isnan(q) else float(q))
+        for one, q in zip(pairs, correct(p, correction), strict=True)
+    ]
+
+
+def _find_upheld(systems: list[str], pairs: list[PairResult]) -> NDArray[np.bool_]:
+    """Which system is above which (systems, systems) by the corrected test of the pair; what holds
+    on one input only ranks nobody."""
+    found = np.zeros((len(systems),) * 2, dtype=bool)
+    for one in (pair for pair in pairs if "only" not in pair.test.details):
+        if one.p_corrected is not None and one.p_corrected < 1 - LEVEL:
+            i, j = systems.index(one.first), systems.index(one.second)
+            is_first = (one.test.value or 0.0) > 0
+            found[(i, j) if is_first else (j, i)] = True
+    return found
+
+
+def _seen_from(data: Preferences, i: int, j: int) -> tuple[NDArray[np.bool_], Floats]:
+    """The rows of a pair, and their outcomes as the first system sees them."""
+    forth, back = (data.left == i) & (data.right == j), (data.left == j) & (data.right == i)
+    rows = forth | back
+    return rows, np.where(forth, data.outcome, -data.outcome)[rows]
+
+
+def _count(data: Preferences, rows: NDArray[np.bool_], answers: int) -> dict[str, int]:
+    """What these answers are of, for the `n` of a figure; clusters where some hold several."""
+    items, blocks = (len(np.unique(codes[rows])) for codes in (data.unit, data.item))
+    n = {"answers": answers, "items": items}
+    if blocks < items:
+        n["clusters"] = blocks
+    if data.rater is not None:
+        n["raters"] = len(np.unique(data.rater[rows]))
+    return n
+
+
+def _compare_one(
+    data: Preferences, i: int, j: int, counts: Floats, tables: Floats, seed: int
+) -> PairResult:
+    wins, ties, losses = (int(one) for one in counts[i, j] + counts[j, i, ::-1])
+    total = wins + ties + losses
+    drawn = tables[:, i, j] + tables[:, j, i, ::-1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = drawn / drawn.sum(axis=1, keepdims=True)
+    rows, outcome = _seen_from(data, i, j)
+    n = _count(data, rows, total)
+    rater = None if data.rater is None else data.rater[rows]
+    known: dict[str, Any] = {"n": n, "seed": seed, "over_raters": rater is not None}
+    return PairResult(
+        first=data.systems[i],
+        second=data.systems[j],
+        wins=wins,
+        ties=ties,
+        losses=losses,
+        net=drawn_figure(
+            "net_win_share", (wins - losses) / total, share[:, 0] - share[:, 2], **known
+        ),
+        half=drawn_figure(
+            "win_share_ties_half", (wins + ties / 2) / total, share[:, 0] + share[:, 1] / 2, **known
+        ),
+        test=_test(data, rows, outcome, n, seed),
+        sign=sign_test_of_counts(wins, losses, ties),
+        majority=majority_sign(data.unit[rows], outcome),
+        p_corrected=None,
+    )
+
+
+def _test(
+    data: Preferences, rows: NDArray[np.bool_], outcome: Floats, n: dict[str, int], seed: int
+) -> Figure:
+    """The test of a pair: none by one of several raters, and on one input of that input only."""
+    found = mean_test(
+        None if data.rater is None else data.rater[rows], data.item[rows], outcome,
+        name="net_win_share", seed=seed, units="clusters" if "clusters" in n else "inputs",
+    )  # fmt: skip
+    if len(data.raters) > 1 and n.get("raters") == 1:
+        return undefined(
+            found.name, Reason.TOO_FEW, method=found.method, n=found.n, details={"why": _ONE_RATER}
+        )
+    if n["items"] == 1:
+        return replace(found, details={**found.details, "only": ONE_INPUT})
+    return found
+
+
+def _share_wins(data: Preferences, counts: Floats, tables: Floats, seed: int) -> dict[str, Figure]:
+    points, total = _count_points(counts)
+    won, drawn = _count_points(tables)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = won / drawn
+    known: dict[str, Any] = {"seed": seed, "over_raters": data.rater is not None}
+    found = {}
+    for place, system in enumerate(data.systems):
+        there = (data.left == place) | (data.right == place)
+        n = _count(data, there, int(total[place]))
+        value = float(points[place] / total[place])
+        one = drawn_figure("win_share", value, shares[:, place], n=n, **known)
+        found[system] = replace(one, method="share of answers won, a tie as half")
+    return found
+
+
+def _count_points(counts: Floats) -> tuple[Floats, Floats]:
+    """Wins of each system, ties as half, and its answers, both (..., systems)."""
+    ties = counts[..., 1] / 2
+    won = (counts[..., 0] + ties).sum(axis=-1) + (counts[..., 2] + ties).sum(axis=-2)
+    answers = counts.sum(axis=-1)
+    return won, answers.sum(axis=-1) + answers.sum(axis=-2)
+
+
+def majority_sign(item: Codes, outcome: Floats) -> Figure:
+    """The exact sign test on what more than half of the answers to each item say.
+
+    `n` holds the items won, lost, tied, and those without a majority.
+    """
+    table = np.stack([np.bincount(item, weights=outcome == one) for one in (1, 0, -1)])
+    total = table.sum(axis=0)
+    wins, ties, losses = ((row * 2 > total).sum() for row in table)
+    found = sign_test_of_counts(int(wins), int(losses), int(ties))
+    none = int((total > 0).sum() - wins - ties - losses)
+    n = {**found.n, "no_majority": none}
+    return Figure(**{**found.__dict__, "method": f"{found.method}; majority of an item", "n": n})
+
+
+def _left_share(data: Preferences, seed: int) -> Figure:
+    if not data.is_position_known:
+        reason = Reason.PLACES_UNKNOWN if len(data.outcome) else Reason.NO_DATA
+        return undefined("left_share", reason, method="positions are not known")
+    return position_bias(data.rater, data.item, data.outcome, seed=seed)
+
+
+def _circles(data: Preferences) -> Figure:
+    if data.rater is None:
+        return undefined("circular_share", Reason.RATERS_UNKNOWN, method="circular triads")
+    unit = data.rater * (int(data.unit.max(initial=0)) + 1) + data.unit
+    unit = np.unique(unit, return_inverse=True)[1].astype(np.int64)
+    return circular_triads(unit, data.left, data.right, data.outcome, len(data.systems))
+
+
+def _ties(data: Preferences) -> list[dict[str, Any]]:
+    if data.rater is None:
+        return []
+    found = tie_shares(data.rater, data.outcome)
+    named = [{**one, "rater": data.raters[one["rater"]]} for one in found]
+    return sorted(named, key=lambda one: str(one["rater"]))
+
+
+def _cautions(data: Preferences, pairs: list[PairResult], model: Strengths | None) -> list[str]:
+    found = []
+    if data.rater is None:
+        found.append("raters_unknown")
+    elif len(data.raters) == 1:
+        found.append("one_rater")
+    elif 0 < len(data.raters) < 5:
+        found.append("few_raters")
+    methods = {one.test.method for one in pairs}
+    if thin := [one for one in pairs if one.test.details.get("why") == _ONE_RATER]:
+        found.append(f"thin_pairs: {list_some([f'{one.first} and {one.second}' for one in thin])}")
+    if REML in methods:
+        found.append("incomplete_crossing")
+    if OVER_BOTH in methods:
+        found.append("bootstrap_instead_of_model")
+    return found if model is None else [*found, *_doubt_model(model, data.systems, pairs)]
+
+
+def _doubt_model(model: Strengths, systems: list[str], pairs: list[PairResult]) -> list[str]:
+    found = []
+    if model.fault in (Reason.SEPARATED, Reason.DISCONNECTED):
+        found.append(str(model.fault))
+    if model.expected.get("p") is not None and not does_fit(model.expected):
+        found.append("model_misfit")
+    if model.fault != Reason.DISCONNECTED and list_through_others(systems, pairs):
+        found.append("through_others")
+    return found
+
+
+def list_through_others(systems: list[str], pairs: list[PairResult]) -> list[tuple[str, str]]:
+    """The pairs that were never compared directly."""
+    met = {frozenset((one.first, one.second)) for one in pairs}
+    return [(one, two) for one, two in combinations(systems, 2) if frozenset((one, two)) not in met]

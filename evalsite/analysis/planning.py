@@ -1,0 +1,366 @@
+"""Planning: how often a design finds a true difference, by simulated studies.
+
+A study of two systems is drawn from variance parts (a pilot's, or typical ones), shown on the scale
+of the protocol, and tested as results are. Closed forms for complete designs and the paired t stand
+beside as a check (Westfall, Judd & Kenny 2014); below five raters they are off: simulate. Power has
+a ceiling set by the smaller of items and raters.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special, stats
+
+from evalsite.analysis.binary import wilson_share
+from evalsite.analysis.crossed import crossed_parts
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.intervals import detectable, power_of_t
+from evalsite.analysis.resample import SEED
+
+Floats = NDArray[np.float64]
+Scale = Literal["likert", "magnitude", "pairs"]
+
+DRAWS = 1000
+ALPHA = 0.05
+_CELLS = 2_000_000  # numbers held at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Standard deviations of what a rating is made of, in the units of the scale.
+
+    Likert: points of the latent scale (one point = one step). Magnitude: natural logarithms.
+    Pairs: log odds of the second system's win among decided answers (`item_system` and
+    `rater_system` are of that difference; the residual is the model's own chance).
+    """
+
+    rater: float = 0.0
+    item: float = 0.0
+    item_system: float
+    rater_system: float
+    residual: float
+
+
+# Typical parts: guesses of the size seen in the reference tables, to be replaced by a pilot's.
+PRESETS: dict[str, Parts] = {
+    "likert": Parts(rater=0.7, item=0.5, item_system=0.4, rater_system=0.2, residual=0.9),
+    "magnitude": Parts(rater=0.3, item=0.2, item_system=0.2, rater_system=0.1, residual=0.25),
+    "pairs": Parts(item_system=0.8, rater_system=0.3, residual=0.0),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """How many items, raters, and ratings for each output; all raters on all items if None."""
+
+    items: int
+    raters: int
+    per_output: int | None = None
+
+    @property
+    def ratings_per_output(self) -> int:
+        """How many raters see each item."""
+        return self.raters if self.per_output is None else min(self.per_output, self.raters)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every rater sees every item."""
+        return self.ratings_per_output == self.raters
+
+    def shown(self) -> NDArray[np.bool_]:
+        """Which rater sees which item (raters, items): dealt round, so that loads are even."""
+        k, table = self.ratings_per_output, np.zeros((self.raters, self.items), dtype=bool)
+        for item in range(self.items):
+            # Another stride each round, so that the same raters do not always meet.
+            start = item * k + item * k // self.raters
+            table[(start + np.arange(k)) % self.raters, item] = True
+        return table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What simulated studies of one design found.
+
+    `power` with its Monte-Carlo interval; `width` the mean width of the 95% interval; `sign_error`
+    the share of significant results on the wrong side and `exaggeration` how many times too large
+    they are on average (Gelman & Carlin 2014); `difference` on the scale as shown.
+    """
+
+    design: Design
+    power: Figure
+    width: Figure
+    sign_error: Figure
+    exaggeration: Figure
+    difference: float
+    closed_form: float | None
+
+
+def closed_form(parts: Parts, design: Design, difference: float) -> tuple[float, float, float]:
+    """Power, degrees of freedom and standard error of the crossed test in a complete design.
+
+    Good from five raters; no floors or rounding of the scale.
+    """
+    p, q = design.raters, design.items
+    item, rater, rest = (2 * s**2 for s in (parts.item_system, parts.rater_system, parts.residual))
+    ms_item, ms_rater = rest + p * item, rest + q * rater
+    below = ms_item**2 / (q - 1) + ms_rater**2 / (p - 1) + rest**2 / ((p - 1) * (q - 1))
+    df = (ms_item + ms_rater - rest) ** 2 / below
+    se = sqrt(item / q + rater / p + rest / (p * q))
+    return power_of_t(difference, se=se, df=df), df, se
+
+
+def smallest_difference(parts: Parts, design: Design, *, power: float = 0.8) -> float:
+    """The smallest true difference that the design finds with this power, by the closed form.
+
+    With gaps the same form, with the ratings that there are.
+    """
+    seen = design.shown().sum(axis=1)
+    total, p, q = float(seen.sum()), design.raters, design.items
+    item = 2 * parts.item_system**2 / q
+    rater = 2 * parts.rater_system**2 * float((seen**2).sum()) / total**2
+    rest = 2 * parts.residual**2 / total
+    variance = item + rater + rest
+    if total == q and p > 1:  # one rating for each output: items and residual are one
+        below = rater**2 / (p - 1) + (item + rest) ** 2 / max(total - p, 1)
+    else:
+        below = (item + rest) ** 2 / (q - 1) + (rater + rest) ** 2 / (p - 1)
+        below += rest**2 / max(total - p - q + 1, 1)
+    return detectable(se=sqrt(variance), df=max(variance**2 / below, 1.0), power=power)
+
+
+def paired_t_power(n: int, dz: float) -> float:
+    """The power of the two-sided 5% paired t test on n items."""
+    return power_of_t(dz, se=1 / sqrt(n), df=n - 1)
+
+
+def items_for_paired_t(dz: float, *, power: float = 0.8) -> float:
+    """How many items (not rounded) the paired t needs; 2 where fewer would do."""
+
+    def gap(n: float) -> float:
+        return power_of_t(abs(dz), se=1 / sqrt(n), df=n - 1) - power
+
+    if gap(2.0) >= 0:
+        return 2.0
+    return float(optimize.brentq(gap, 2.0, 20 / dz**2 + 50, xtol=1e-6))
+
+
+def sign_test_power(n: int, win_share: float, *, tie_share: float = 0.0) -> float:
+    """The exact power of the two-sided 5% sign test on n independent answers, ties left out.
+
+    `win_share`: the share won among the decided.
+    """
+    power = 0.0
+    chance = stats.binom.pmf(np.arange(n + 1), n, 1 - tie_share)
+    for decided in np.flatnonzero(chance > 1e-9):
+        wins = np.arange(decided + 1)
+        # The sign test is symmetric: twice the smaller tail.
+        tail = stats.binom.cdf(np.minimum(wins, decided - wins), decided, 0.5)
+        found = stats.binom.pmf(wins, decided, win_share)[np.minimum(2 * tail, 1) <= ALPHA]
+        power += float(chance[decided] * found.sum())
+    return power
+
+
+def plan(
+    design: Design,
+    *,
+    difference: float,
+    parts: Parts | None = None,
+    scale: Scale = "likert",
+    points: int = 7,
+    tie_share: float = 0.3,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> Plan:
+    """What `draws` simulated studies of two systems find, each tested as complete results are.
+
+    `difference`: latent points (Likert), logarithms (magnitude), log odds among decided answers
+    (pairs). `points`: steps of the Likert scale. `tie_share`: ties between equals in pairs. Gaps in
+    the design (`per_output`) are tested with variance parts by moments. ValueError: a design of
+    fewer than two raters or items, or fewer than one draw.
+    """
+    if min(design.items, design.raters) < 2 or design.ratings_per_output < 1 or draws < 1:
+        raise ValueError("Plan with two raters and two items or more, each output rated once.")
+    chosen = parts or PRESETS[scale]
+    show = _SCALES[scale]
+    stores: tuple[list[Floats], ...] = ([], [], [], [])
+    shown = design.shown()
+    some = max(1, _CELLS // (2 * design.items * design.raters))
+    rng = np.random.default_rng(seed)
+    for start in range(0, draws, some):
+        rows = min(some, draws - start)
+        d = show(rng, design, chosen, difference, rows, points, tie_share)
+        if design.is_complete:
+            mean, se, df = crossed_parts(d)
+        else:
+            mean, se, df = moment_parts(d, shown)
+        for store, one in zip(stores, (mean, se, df, d.mean(axis=(-2, -1))), strict=True):
+            store.append(one)
+    found = [np.concatenate(one) for one in stores]
+    closed = None
+    if design.is_complete and scale != "pairs":
+        closed = closed_form(chosen, design, difference)[0]
+    return _summarise(design, found, difference, closed, seed)
+
+
+def _latent(
+    rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int
+) -> Floats:
+    """Latent ratings (rows, 2 systems, raters, items)."""
+    p, q = design.raters, design.items
+    rater = rng.normal(0, parts.rater, (rows, 1, p, 1))
+    item = rng.normal(0, parts.item, (rows, 1, 1, q))
+    output = rng.normal(0, parts.item_system, (rows, 2, 1, q))
+    taste = rng.normal(0, parts.rater_system, (rows, 2, p, 1))
+    rest = rng.normal(0, parts.residual, (rows, 2, p, q))
+    shift = np.array([-difference / 2, difference / 2])[None, :, None, None]
+    return np.asarray(rater + item + output + taste + rest + shift)
+
+
+def _show_magnitude(
+    rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
+    points: int, tie_share: float,
+) -> Floats:  # fmt: skip
+    value = _latent(rng, design, parts, difference, rows)
+    return np.asarray(value[:, 1] - value[:, 0])
+
+
+def _show_likert(
+    rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
+    points: int, tie_share: float,
+) -> Floats:  # fmt: skip
+    value = _latent(rng, design, parts, difference, rows) + (points + 1) / 2
+    value = np.clip(np.rint(value), 1, points)
+    return np.asarray(value[:, 1] - value[:, 0])
+
+
+def _show_pairs(
+    rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
+    points: int, tie_share: float,
+) -> Floats:  # fmt: skip
+    """Outcomes +1, 0, -1 by Davidson's model, strengths differing by item and rater."""
+    p, q = design.raters, design.items
+    theta = difference + rng.normal(0, parts.item_system, (rows, 1, q))
+    theta = theta + rng.normal(0, parts.rater_system, (rows, p, 1))
+    nu = 2 * tie_share / (1 - tie_share)
+    up, down = np.exp(theta / 2), np.exp(-theta / 2)
+    total = up + down + nu
+    chance = rng.random((rows, p, q))
+    return np.asarray((chance < up / total) * 1.0 - (chance > 1 - down / total))
+
+
+_SCALES: dict[str, Callable[..., Floats]] = {
+    "likert": _show_likert,
+    "magnitude": _show_magnitude,
+    "pairs": _show_pairs,
+}
+
+
+def _expect_forms(seen: Floats) -> Floats:
+    """What the sums of squares by rater, by item and of all are made of (forms, parts)."""
+    by_rater, by_item, total = seen.sum(axis=1), seen.sum(axis=0), seen.sum()
+    rater, item = (by_rater**2).sum() / total, (by_item**2).sum() / total
+    mixed_rater = (seen**2 / by_item[None, :]).sum()
+    mixed_item = (seen**2 / by_rater[:, None]).sum()
+    expected = np.array(
+        [
+            [total - rater, mixed_item - item, len(by_rater) - 1],
+            [mixed_rater - rater, total - item, len(by_item) - 1],
+            [total - rater, total - item, total - 1],
+        ]
+    )
+    if total == len(by_item):  # one rating for each output: items and residual are one
+        expected[:, 1] = 0.0
+    return expected
+
+
+def moment_parts(differences: Floats, shown: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+    """Mean, standard error, degrees of freedom where not every rater sees every item.
+
+    `differences`: (studies, raters, items), used where `shown` (raters, items). Variance parts by
+    Henderson's first method (quadratic forms equated to what they are expected to be), kept from
+    falling below 0; degrees of freedom by Satterthwaite over the parts.
+    """
+    seen = shown.astype(float)
+    by_rater, by_item, total = seen.sum(axis=1), seen.sum(axis=0), seen.sum()
+    d = np.where(shown, differences, 0.0)
+    mean = d.sum(axis=(1, 2)) / total
+    d = np.where(shown, d - mean[:, None, None], 0.0)
+    forms = np.stack(
+        [
+            (d.sum(axis=2) ** 2 / by_rater).sum(axis=1),
+            (d.sum(axis=1) ** 2 / by_item).sum(axis=1),
+            (d**2).sum(axis=(1, 2)),
+        ],
+        axis=1,
+    )
+    rater, item = (by_rater**2).sum() / total, (by_item**2).sum() / total
+    p, q = len(by_rater), len(by_item)
+    part = np.maximum(forms @ np.linalg.pinv(_expect_forms(seen)).T, 0.0)
+    pieces = part * np.array([rater, item, 1.0]) / total
+    variance = np.maximum(pieces.sum(axis=1), 1e-300)
+    freedom = np.array([p - 1, q - 1, max(total - p - (q - 1) * (total > q), 1)])
+    # The residual is in the errors of the other parts as well, as in the complete design; with one
+    # rating for each item it is that of items too.
+    extra = np.array([1.0, 1.0, 0.0]) if total > q else np.zeros(3)
+    own = pieces + pieces[:, 2:] * extra
+    df = variance**2 / np.maximum((own**2 / freedom).sum(axis=1), 1e-300)
+    return mean, np.sqrt(variance), np.maximum(df, 1.0)
+
+
+def _summarise(
+    design: Design, found: Sequence[Floats], difference: float, closed: float | None, seed: int
+) -> Plan:
+    mean, se, df, plain = found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = np.where(se > 0, 2 * special.stdtr(df, -np.abs(mean / se)), 1.0)
+    hit = p < ALPHA
+    truth = float(plain.mean())
+    n = {"studies": len(mean)}
+    method = "simulated studies"
+    width = 2 * stats.t.ppf(0.975, df) * se
+    wrong = int((np.sign(mean[hit]) != np.sign(difference)).sum())
+    power = replace(wilson_share(int(hit.sum()), len(hit), name="power"), seed=seed)
+    sign, much = (
+        undefined(name, Reason.NO_DATA, method=f"{method}: none significant", n=n)
+        for name in ("sign_error", "exaggeration")
+    )
+    if hit.any() and difference:
+        sign = replace(wilson_share(wrong, int(hit.sum()), name="sign_error"), seed=seed)
+        if truth:
+            ratio = float(np.abs(mean[hit]).mean() / abs(truth))
+            much = Figure(name="exaggeration", method=method, value=ratio, n=n, seed=seed)
+    return Plan(
+        design=design,
+        power=power,
+        width=Figure(
+            name="interval_width", method=method, value=float(width.mean()), n=n, seed=seed
+        ),
+        sign_error=sign,
+        exaggeration=much,
+        difference=truth,
+        closed_form=closed,
+    )
+
+
+def plan_grid(designs: Sequence[Design], **options: Any) -> list[Plan]:
+    """The plan of each design, all from the same seed."""
+    return [plan(one, **options) for one in designs]
+
+
+def parts_of_variances(variances: Mapping[str, float], residual: float) -> Parts:
+    """Variance parts from a pilot's mixed model (the terms of compare.compare_systems)."""
+
+    def sd(name: str) -> float:
+        return sqrt(max(variances.get(name, 0.0), 0.0))
+
+    return Parts(
+        rater=sd("rater"),
+        item=sd("group"),
+        item_system=sd("group:system"),
+        rater_system=sd("rater:system"),
+        residual=sqrt(residual),
+    )

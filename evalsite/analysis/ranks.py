@@ -1,0 +1,194 @@
+"""How alike raters order things: Kendall's W, and the correlations of pairs of raters."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from evalsite.analysis.codes import Coded, Floats, Ints, code, find_gap
+from evalsite.analysis.correlation import METHODS, Cells, Kind
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.resample import DRAWS, SEED, bootstrap, describe_draws
+
+SHARED = 5  # fewer shared units than this: no figure for a pair of raters
+_MOST_PAIRS = 400
+_WORK = 20_000_000  # cells of all pairs and draws; more: fewer draws
+_LEAST_DRAWS = 500
+_W = "Kendall's W, corrected for ties"
+
+
+def kendall_w(matrix: ArrayLike, *, name: str = "kendall_w") -> Figure:
+    """Kendall's W of a complete matrix (n units, m raters) of values: all raters, all units.
+
+    `details`: chi2, df and p of Friedman's test (Kendall & Babington Smith 1939). Undefined:
+    no_data, incomplete (a value is missing), no_overlap (one rater), too_few, no_variation.
+    """
+    table = np.asarray(matrix, dtype=np.float64)
+    n, m = table.shape if table.ndim == 2 else (0, 0)
+    counted = {"units": n, "raters": m}
+    reason = None
+    if not table.size:
+        reason = Reason.NO_DATA
+    elif np.isnan(table).any():
+        reason = Reason.INCOMPLETE
+    elif m < 2:
+        reason = Reason.NO_OVERLAP
+    elif n < 2:
+        reason = Reason.TOO_FEW
+    elif (np.ptp(table, axis=0) == 0).all():
+        reason = Reason.NO_VARIATION
+    if reason:
+        return undefined(name, reason, method=_W, n=counted)
+    ranks = stats.rankdata(table, axis=0)
+    ties = sum(float((np.unique(one, return_counts=True)[1] ** 3.0).sum()) - n for one in ranks.T)
+    squares = float(((ranks.sum(axis=1) - m * (n + 1) / 2) ** 2).sum())
+    value = 12 * squares / (m**2 * (n**3 - n) - m * ties)
+    chi2 = m * (n - 1) * value
+    details = {"chi2": chi2, "df": n - 1, "p": float(stats.chi2.sf(chi2, n - 1)),
+               "ties": "mean rank, corrected", "interval": "none: one set of units"}  # fmt: skip
+    return Figure(name=name, method=_W, value=value, n=counted, details=details)
+
+
+def kendall_w_of_sets(
+    *, group: ArrayLike, rater: ArrayLike | None, object_: ArrayLike, value: ArrayLike,
+    draws: int = DRAWS, seed: int = SEED, name: str = "kendall_w_of_sets",
+) -> Figure:  # fmt: skip
+    """The mean over sets of Kendall's W, for things that are ranked together, some at a time.
+
+    One row for each rating (length n): the set (group) it belongs to, who rated, what (object_,
+    such as the system), and the value. A rater counts for a set if they rated all of it; a set
+    counts if two raters do. Sets that every rater tied throughout have no W and are counted.
+    Interval: bootstrap over sets. Undefined: no_data, raters_unknown, no_overlap, no_variation.
+    """
+    method = f"{_W}, mean over sets ranked together"
+    if rater is None:
+        return undefined(name, Reason.RATERS_UNKNOWN, method=method)
+    rows = pd.DataFrame(
+        {"group": np.asarray(group), "rater": np.asarray(rater), "object": np.asarray(object_),
+         "value": np.asarray(value, dtype=np.float64)}
+    ).dropna()  # fmt: skip
+    if rows.empty:
+        return undefined(name, Reason.NO_DATA, method=method)
+    found = _rank_sets(rows)
+    if found.empty:
+        return undefined(name, Reason.NO_OVERLAP, method=method)
+    each = np.sort(found.w.dropna().to_numpy())
+    n = {"sets": len(each), "ratings": int(found.ratings[found.w.notna()].sum()),
+         "sets_all_tied": int(found.w.isna().sum())}  # fmt: skip
+    if not each.size:
+        return undefined(name, Reason.NO_VARIATION, method=method, n=n)
+    low = high = None
+    details: dict[str, Any] = {"interval": "none: only one set"}
+    if len(each) > 1:
+        drawn = bootstrap(lambda weights: weights @ each / len(each), len(each),
+                          draws=draws, seed=seed)  # fmt: skip
+        spread = describe_draws(drawn)
+        low, high, details = spread.low, spread.high, spread.details
+    return Figure(name=name, method=method, value=float(each.mean()), low=low, high=high, n=n,
+                  details=details, seed=seed)  # fmt: skip
+
+
+def _rank_sets(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each set that two raters ranked whole: its W (missing where all is tied), its ratings."""
+    size = rows.groupby("group").object.transform("nunique")
+    own = rows.groupby(["group", "rater"]).object.transform("nunique")
+    whole = rows[(size == own) & (size > 1)]
+    raters = whole.groupby("group").rater.transform("nunique")
+    whole = whole[raters > 1]
+    if whole.empty:
+        return pd.DataFrame({"w": [], "ratings": []})
+    ranks = whole.groupby(["group", "rater"]).value.rank()
+    sums = ranks.groupby([whole.group, whole.object]).sum()
+    per_set = whole.groupby("group").agg(n=("object", "nunique"), m=("rater", "nunique"))
+    tied = whole.groupby(["group", "rater", "value"]).size()
+    ties = (tied**3 - tied).groupby("group").sum()
+    n, m = per_set.n.astype(float), per_set.m.astype(float)
+    middle = (m * (n + 1) / 2).reindex(sums.index.get_level_values(0)).to_numpy()
+    squares = ((sums - middle) ** 2).groupby("group").sum()
+    below = m**2 * (n**3 - n) - m * ties
+    return pd.DataFrame({"w": 12 * squares / below.where(below > 0), "ratings": n * m})
+
+
+def pairwise_correlation(
+    *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, kind: Kind = "spearman",
+    block: ArrayLike | None = None, shared: int = SHARED, draws: int = DRAWS, seed: int = SEED,
+    name: str = "",
+) -> Figure:  # fmt: skip
+    """The mean correlation of pairs of raters that share `shared` units or more.
+
+    Arguments as for `alpha`. A pair in which one rater never varies has none and is counted apart
+    from the "rater pairs" that the mean is of. Of more than 400 pairs those that share most are
+    used. Interval: bootstrap over blocks, with fewer draws where pairs are many (see details).
+    Undefined: no_data, raters_unknown,
+    no_overlap, no_variation.
+    """
+    data = code(unit=unit, value=value, rater=rater, block=block)
+    name, method = name or f"mean_{kind}", f"{METHODS[kind]}, mean over pairs of raters"
+    reason = find_gap(data)
+    if data.rater is None and reason is not Reason.NO_DATA:
+        reason = Reason.RATERS_UNKNOWN
+    n = data.counts_of_overlapping()
+    if reason:
+        return undefined(name, reason, method=method, n=n)
+    pairs = _pair_up(data, shared)
+    details: dict[str, Any] = {"pairs": len(pairs), "shared_units_at_least": shared}
+    if not pairs:
+        return undefined(name, Reason.NO_OVERLAP, method=method, n=n, details=details)
+
+    def find(weights: Floats) -> Floats:
+        each = np.stack([pair.find(weights, kind) for pair in pairs])
+        defined = ~np.isnan(each)
+        number = defined.sum(axis=0)
+        total = np.where(defined, each, 0).sum(axis=0)
+        return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+    ones = np.ones((1, data.n_blocks))
+    whole = float(find(ones)[0])
+    flat = sum(bool(np.isnan(pair.find(ones, kind)[0])) for pair in pairs)
+    details["pairs_without_variation"] = flat
+    n["rater pairs"] = len(pairs) - flat
+    if np.isnan(whole):
+        return undefined(name, Reason.NO_VARIATION, method=method, n=n, details=details)
+    low = high = None
+    if draws and data.n_blocks > 1:
+        work = sum(_weigh(pair, kind) for pair in pairs)
+        draws = min(draws, max(_LEAST_DRAWS, _WORK // work))
+        width = max(_weigh(pair, kind) for pair in pairs)
+        drawn = bootstrap(find, data.n_blocks, draws=draws, seed=seed, width=width)
+        spread = describe_draws(drawn)
+        low, high, details = spread.low, spread.high, details | spread.details
+    return Figure(name=name, method=method, value=whole, low=low, high=high, n=n,
+                  details=details, seed=seed)  # fmt: skip
+
+
+def _weigh(pair: Cells, kind: Kind) -> int:
+    return pair.n_cells if kind == "kendall" else len(pair.left)
+
+
+def _pair_up(data: Coded, least: int) -> list[Cells]:
+    """For each pair of raters with enough shared units, both their values there."""
+    rater = data.rater
+    assert rater is not None
+    shares = _find_shared(data.unit, rater, least)
+    rows = {int(one): np.flatnonzero(rater == one) for one in np.unique(shares[:, :2])}
+    found = []
+    for first, second, _ in shares:
+        one, two = rows[int(first)], rows[int(second)]
+        _, at_one, at_two = np.intersect1d(data.unit[one], data.unit[two], return_indices=True)
+        mine, theirs = one[at_one], two[at_two]
+        found.append(Cells.of(data.value[mine], data.value[theirs], data.block[mine],
+                              data.n_blocks))  # fmt: skip
+    return found
+
+
+def _find_shared(unit: Ints, rater: Ints, least: int) -> Ints:
+    """(pairs, 3): two raters and how many units they share, most first."""
+    meet = pd.DataFrame({"unit": unit, "rater": rater})
+    both = meet.merge(meet, on="unit", suffixes=("", "_2"))
+    both = both[both.rater < both.rater_2]
+    number = both.groupby(["rater", "rater_2"]).size()
+    number = number[number >= least].reset_index(name="n")
+    number = number.sort_values(["n", "rater", "rater_2"], ascending=[False, True, True])
+    return number.head(_MOST_PAIRS).to_numpy(dtype=np.intp).reshape(-1, 3)

@@ -1,0 +1,101 @@
+"""Why a figure is as it is, by other figures of the same criterion: low agreement, and comparisons
+that are not the ratio or the difference of the means shown, or the balance of the counts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import sqrt
+from typing import Any
+
+from evalsite.analysis.disagreement import SHARES
+from evalsite.analysis.figure import Figure
+
+# below it, Krippendorff (2004) draws no conclusions from data
+CUSTOMARY = 0.667
+# of the variance that even use of all points would have: outputs below the first and the rest
+# below the second are a narrow range
+_NARROW_OUTPUTS, _NARROW_REST = 1 / 16, 1 / 4
+# what rounding alone may set apart
+_APART = 0.005
+
+
+def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
+    """Where alpha is below the customary bound: offset of raters, narrow range, or the rest."""
+    known = {one.name: one for one in criterion["agreement"] if one.value is not None}
+    first = criterion["agreement"][0]
+    if first.name not in known or first.value >= CUSTOMARY or not set(SHARES) <= set(known):
+        return
+    of_outputs, of_raters, of_rest = (float(known[key].details["variance"]) for key in SHARES)
+    start = f"α is {first.value:.2f}, below {CUSTOMARY}."
+    if of_raters >= of_rest:
+        yield f"{start} More variance lies between raters than in the rest{_tell_iccs(known)}."
+        return
+    points = [float(one["value"]) for one in criterion.get("answers", [])]
+    spread = (
+        f"the standard deviation of outputs is {sqrt(of_outputs):.2f}, that of raters "
+        f"{sqrt(of_raters):.2f}, that of the rest {sqrt(of_rest):.2f}"
+    )
+    if not points:
+        yield f"{start} More variance lies in the rest than between raters: {spread}."
+        return
+    even = (len(points) ** 2 - 1) / 12
+    scale = f"all points used alike would have {sqrt(even):.2f}"
+    is_narrow = of_outputs < _NARROW_OUTPUTS * even and of_rest < _NARROW_REST * even
+    why = (
+        "Outputs lie within a narrow range, and raters near one another"
+        if is_narrow
+        else "More variance lies in the rest than between raters (noise)"
+    )
+    yield f"{start} {why}: {spread}; {scale}."
+
+
+def _tell_iccs(known: Mapping[str, Figure]) -> str:
+    if not {"ICC(C,1)", "ICC(A,1)"} <= set(known):
+        return ""
+    own, same = (known[name].value for name in ("ICC(C,1)", "ICC(A,1)"))
+    return (
+        f" (offset of raters): ICC(C,1), which grants each rater a level of their own, is {own:.2f}"
+        f"; ICC(A,1), which does not, {same:.2f}"
+    )
+
+
+def explain_weighing(
+    systems: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]
+) -> str:
+    """A sentence where comparisons are not the ratio, or difference, of the means shown, or not the
+    balance of the counts; "" where they are. It names the pair that lies furthest apart."""
+    means = {one["system"]: one["headline"].value for one in systems}
+    furthest = (_APART, "")
+    for pair in pairs:
+        found = _set_beside(pair, means)
+        furthest = max(furthest, found or furthest)
+    if not furthest[1]:
+        return ""
+    each = "counts take each answer once" if pairs[0]["counts"] else "means count each rating once"
+    return (
+        f"Comparisons weigh raters and inputs, {each}, so the two need not be equal: "
+        f"of {furthest[1]}."
+    )
+
+
+def _set_beside(
+    pair: Mapping[str, Any], means: Mapping[str, float | None]
+) -> tuple[float, str] | None:
+    """How far the comparison lies from what is shown of the two systems, and both in words."""
+    names = f"{pair['system_1']} and {pair['system_2']}"
+    found, counts = pair["effect"].value, pair["counts"]
+    one, two = means.get(pair["system_1"]), means.get(pair["system_2"])
+    if found is None:
+        return None
+    if counts:
+        shown = (counts["wins"] - counts["losses"]) / sum(counts.values())
+        told = f"the counts give a net win share of {shown * 100:.2f} percentage points"
+        return abs(found - shown), f"{names} {told}, the comparison says {found * 100:.2f}"
+    if one is None or two is None:
+        return None
+    is_ratio = pair["effect"].name == "ratio"
+    shown = (one / two if two else found) if is_ratio else one - two
+    apart = abs(found / shown - 1) if is_ratio and shown else abs(found - shown)
+    # a share is shown in percent, its difference in percentage points
+    unit = 100 if pair["effect"].name == "risk_difference" else 1
+    what = "ratio" if is_ratio else "difference"
+    told = f"the means shown have the {what} {shown * unit:.2f}"
+    return apart, f"{names} {told}, the comparison says {found * unit:.2f}"

@@ -1,0 +1,222 @@
+"""What a comparison of two systems says, as a sentence that claims no more than it shows."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from evalsite.analysis.figure import Figure, Reason
+from evalsite.analysis.intervals import ALWAYS_EQUAL, has_no_spread
+from evalsite.analysis.reml import METHOD as REML
+
+ALPHA = 0.05
+MOST_TOLD = 0.9994  # a p value that rounds to 1 is told as near to it
+_WORDS = {
+    "difference": ("is rated {size} points higher than {second}", "the difference is {value}"),
+    "ratio": ("is rated {size} times {second}", "the ratio is {value}"),
+    "risk_difference": (
+        "is accepted {size} percentage points more often than {second}",
+        "the difference is {value} percentage points",
+    ),
+    "net_win_share": (
+        "is preferred to {second} more often than the reverse, by {size} percentage points{of}",
+        "the net win share is {value} percentage points",
+    ),
+}
+_IN_PERCENT = {"risk_difference", "net_win_share"}
+# where every difference is the same: of the whole scale, and of less
+_ALWAYS = {
+    "difference": "is rated {size} points higher than {second}",
+    "ratio": "is rated {size} times {second}",
+    "risk_difference": "is accepted {size} percentage points more often than {second}",
+    "net_win_share": "is preferred to {second} by {size} percentage points of all answers",
+}
+_ALWAYS_WHOLLY = {
+    "risk_difference": "is accepted and {second} is not",
+    "net_win_share": "is preferred to {second}",
+}
+
+# what the sign flips are of
+_UNITS = {
+    "inputs": ("input", "inputs"),
+    "clusters": ("cluster of inputs", "clusters of inputs"),
+    "raters": ("rater", "raters"),
+}
+
+
+def order_pairs(
+    pairs: Sequence[dict[str, Any]], systems: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The pairs by rank, the best system against the next first; `systems` stand by rank."""
+    rank = {one["system"]: place for place, one in enumerate(systems)}
+
+    def places(pair: dict[str, Any]) -> list[int]:
+        return sorted((rank[pair["system_1"]], rank[pair["system_2"]]))
+
+    return sorted(pairs, key=places)
+
+
+def tell_finding(
+    first: str, second: str, effect: Figure, detectable: Figure | None
+) -> dict[str, str]:
+    """Code and sentence of a comparison; `effect` is of `first` over or minus `second`.
+
+    "higher" or "lower" only where the corrected p is below .05. A test that found nothing is never
+    told as equality: the sentence says what the design could have found.
+    """
+    found = _tell(first, second, effect, detectable)
+    if effect.value is not None and effect.details.get("only") == "one_input":
+        found["text"] += " This holds on this input only."
+    return found
+
+
+def _tell(first: str, second: str, effect: Figure, detectable: Figure | None) -> dict[str, str]:
+    if effect.value is None:
+        why = effect.details.get("why") or _explain(effect.reason)
+        return {"code": "undefined", "text": f"{first} and {second} can't be compared: {why}."}
+    p = effect.details.get("p_corrected")
+    if has_no_spread(effect):
+        return _tell_always(first, second, effect, p)
+    if p is None or p >= ALPHA:
+        return {"code": "not_enough", "text": _tell_open(first, second, effect, detectable)}
+    is_higher = effect.value > (1 if effect.name == "ratio" else 0)
+    one, two = (first, second) if is_higher else (second, first)
+    # a mixed model weighs answers: its balance is not that of the counts
+    of = "" if effect.method == REML else " of all answers"
+    size = write_size(effect, is_higher=is_higher)
+    words = _WORDS[effect.name][0].format(size=size, second=two, of=of)
+    return {
+        "code": "higher" if is_higher else "lower",
+        "text": f"{one} {words} ({_interval(effect, is_higher)}corrected p {write_p(p)}).",
+    }
+
+
+def _tell_always(first: str, second: str, effect: Figure, p: float | None) -> dict[str, str]:
+    """What is said where all differences are equal, so that no spread tells what chance does."""
+    if effect.details["note"] != ALWAYS_EQUAL:
+        return {
+            "code": "not_enough",
+            "text": f"{first} and {second} come out equal {_tell_where(effect, 'with')}, so there "
+            "is nothing to test. That is not proof that they are equally good.",
+        }
+    where = _tell_where(effect, "by")
+    is_higher = (effect.value or 0.0) > (1 if effect.name == "ratio" else 0)
+    one, two = (first, second) if is_higher else (second, first)
+    is_whole = effect.name in _ALWAYS_WHOLLY and abs(effect.value or 0.0) == 1
+    words = (_ALWAYS_WHOLLY if is_whole else _ALWAYS)[effect.name]
+    told = words.format(size=write_size(effect, is_higher=is_higher), second=two)
+    exactly = "" if is_whole else "exactly so much "
+    by = f"corrected p {write_p(p)}, " if p is not None else ""
+    number, (one_unit, units) = effect.details.get("units", 0), _find_units(effect)
+    known = f"({by}by sign flips over {number:,} {one_unit if number == 1 else units})"
+    if p is None or p >= ALPHA:
+        return {
+            "code": "not_enough",
+            "text": f"Not enough data to tell {first} and {second} apart: {one} {told}, {exactly}"
+            f"{where}, but too few {units} show it {known}.",
+        }
+    return {
+        "code": "higher" if is_higher else "lower",
+        "text": f"{one} {told}, {exactly}{where} {known}.",
+    }
+
+
+def _find_units(effect: Figure) -> tuple[str, str]:
+    return _UNITS[effect.details.get("units_of", "inputs")]
+
+
+def _tell_where(effect: Figure, by: str) -> str:
+    """Where a difference without spread is so: everywhere, or only in the means of its units."""
+    if not effect.details.get("of_means"):
+        has_raters = effect.n.get("raters", 0) > 1
+        return f"{by} every rater on every input" if has_raters else "on every input"
+    unit = _find_units(effect)[0]
+    before = {"cluster of inputs": "in", "rater": by}.get(unit, "on")
+    return f"on average {before} every {unit}"
+
+
+def _tell_open(first: str, second: str, effect: Figure, detectable: Figure | None) -> str:
+    words = _WORDS[effect.name][1].format(value=_write(effect.value, effect.name))
+    p = effect.details.get("p_corrected")
+    known = _interval(effect, True) or _tell_unbounded(effect)
+    known += "" if p is None else f"corrected p {write_p(p)}"
+    text = f"Not enough data to tell {first} and {second} apart: {words}"
+    text += f" ({known.removesuffix(', ')})." if known else "."
+    text += _tell_correction(effect, p)
+    if detectable is not None and detectable.reason == Reason.TOO_FEW:
+        text += (
+            " More than one in five such studies would miss even the largest difference there "
+            "can be."
+        )
+    if detectable is not None and detectable.value is not None:
+        found = _write(detectable.value, effect.name)
+        unit = " percentage points" if effect.name in _IN_PERCENT else ""
+        what = "ratio" if effect.name == "ratio" else "difference"
+        text += f" Four of five such studies would find a true {what} of {found}{unit} or more"
+        known = _interval(replace(detectable, name=effect.name), True).removesuffix(", ")
+        text += f" ({known})." if known else "."
+    return text
+
+
+def _tell_correction(effect: Figure, p: float | None) -> str:
+    """Why a pair is not told apart though its own interval leaves out equality."""
+    alone, family = effect.details.get("p"), effect.details.get("family") or 0
+    if p is None or alone is None or alone >= ALPHA or family < 2:
+        return ""
+    return (
+        " The interval is of this pair alone: with the correction for "
+        f"{family} comparisons it is not enough."
+    )
+
+
+def write_size(effect: Figure, *, is_higher: bool) -> str:
+    """How large the effect is, without a sign, seen from the system that is named first."""
+    value = effect.value or 0.0
+    if effect.name == "ratio":
+        return _write(value if is_higher else 1 / value, "ratio")
+    return _write(abs(value), effect.name)
+
+
+def _tell_unbounded(effect: Figure) -> str:
+    """Why a difference with a p value has no interval beside it: "no interval: ..., "."""
+    if effect.details.get("interval") != f"none: {Reason.TOO_FEW}":
+        return ""
+    return "no interval, since so few ratings allow every difference there can be, "
+
+
+def _interval(effect: Figure, is_higher: bool) -> str:
+    """ "95 % interval 0.1 to 0.4, ", seen from the system that is named first."""
+    if effect.low is None or effect.high is None:
+        return ""
+    low, high = effect.low, effect.high
+    if not is_higher:
+        low, high = (1 / high, 1 / low) if effect.name == "ratio" else (-high, -low)
+    bounds = f"{_write(low, effect.name)} to {_write(high, effect.name)}"
+    return f"{effect.level:.0%} interval {bounds}, ".replace("%", " %")
+
+
+def _write(value: float | None, name: str) -> str:
+    if value is None:
+        return ""
+    number = round(value * 100) if name in _IN_PERCENT else round(value, 2)
+    # a zero has no sign: what rounds to it does not either
+    text = f"{number + 0}" if name in _IN_PERCENT else f"{number + 0.0:.2f}"
+    return text.replace("-", "−")
+
+
+def write_p(p: float) -> str:
+    """ "= .023", "< .001" or "> .999"."""
+    if p > MOST_TOLD:
+        return "> .999"
+    return "< .001" if p < 0.001 else f"= {p:.3f}".replace("0.", ".", 1)
+
+
+_REASONS: dict[Any, str] = {
+    Reason.NO_DATA: "there are no ratings of both",
+    Reason.NO_VARIATION: "all ratings are equal",
+    Reason.TOO_FEW: "there are too few ratings",
+    Reason.NO_OVERLAP: "nothing links their ratings",
+}
+
+
+def _explain(reason: Reason | None) -> str:
+    return _REASONS.get(reason, str(reason).replace("_", " "))

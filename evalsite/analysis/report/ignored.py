@@ -1,0 +1,118 @@
+"""What raters ignored: how often, which items, who, and what is left out of results for it.
+
+One rater who ignores an item gives it no rating. An item that more than half of those who rated
+or ignored it ignored is left out whole; each criterion then has its results with none left out,
+too. Exports keep everything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from evalsite.analysis.accept import find_majority
+from evalsite.analysis.alpha import alpha
+from evalsite.analysis.binary import wilson_share
+from evalsite.analysis.figure import Figure
+from evalsite.analysis.report.agreement import count_units
+from evalsite.analysis.table import Table
+
+_COMPARED = ("systems", "pairs", "agreement")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ignored:
+    """Who rated and who ignored what: a row for each main item that somebody rated or ignored.
+
+    `rows` has item, participant and is_ignored; `dropped` are the items that most ignored.
+    """
+
+    rows: pd.DataFrame
+    dropped: tuple[str, ...]
+
+
+def read_ignored(annotations: pd.DataFrame | None, table: Table) -> Ignored | None:
+    """What was ignored by those whose ratings the table is of; None where nothing was.
+
+    `annotations` is the exported file of that name. Those that are excluded count only where the
+    table holds excluded ratings.
+    """
+    if annotations is None:
+        return None
+    counted = (annotations.kind == "main") & (annotations.status == "counted")
+    if "excluded" in annotations and not table.rows.is_excluded.any():
+        counted &= annotations.excluded != "yes"
+    rows = annotations[counted & annotations.outcome.isin(["rated", "ignored"])]
+    is_ignored = rows.outcome == "ignored"
+    if not is_ignored.any():
+        return None
+    rows = rows[["item", "participant"]].assign(is_ignored=is_ignored.astype(int))
+    votes = find_majority(unit=rows["item"], value=rows.is_ignored)
+    most = votes.index[votes.majority == 1]
+    return Ignored(rows=rows, dropped=tuple(sorted(map(str, most))))
+
+
+def drop_ignored(table: Table, ignored: Ignored | None) -> Table:
+    """The table without the items that most ignored."""
+    if ignored is None or not ignored.dropped:
+        return table
+    return replace(table, rows=table.rows[~table.rows["item"].isin(ignored.dropped)])
+
+
+def warn_of_dropped(whole: Table, table: Table) -> list[dict[str, Any]]:
+    """A warning where ratings are left out because most ignored their item."""
+    gone = whole.rows[~whole.rows.index.isin(table.rows.index)]
+    if not len(gone):
+        return []
+    items = int(gone["item"].nunique())
+    told = "1 item is" if items == 1 else f"{items:,} items are"
+    ratings = "1 rating" if len(gone) == 1 else f"{len(gone):,} ratings"
+    text = (
+        f"{told} left out of results with {ratings}: more than half of those who rated or ignored "
+        "such an item ignored it. Results with none left out stand beside."
+    )
+    return [{"code": "ignored_by_most", "text": text, "criterion": None}]
+
+
+def keep_compared(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a criterion what its results are compared by."""
+    return {key: found[key] for key in ("key", "label", *_COMPARED)}
+
+
+def report_ignored(ignored: Ignored | None, table: Table, seed: int) -> dict[str, Any]:
+    """How often items were ignored, whether raters agree on that, which items, and who."""
+    if ignored is None:
+        return {"ignore": None, "ignored_items": None, "ignored_raters": None}
+    rows, dropped = ignored.rows, set(ignored.dropped)
+    items = [
+        {"item": name, "share": figure, "is_dropped": name in dropped}
+        for name, figure in _list_shares(rows, "item")
+        if figure.value
+    ]
+    raters = _list_shares(rows, "participant") if table.raters_known else []
+    return {
+        "ignore": [
+            wilson_share(int(rows.is_ignored.sum()), len(rows), name="share_ignored"),
+            count_units(_agree_on_ignoring(rows, table, seed), "item"),
+        ],
+        "ignored_items": items,
+        "ignored_raters": [{"participant": name, "share": figure} for name, figure in raters],
+    }  # fmt: skip
+
+
+def _agree_on_ignoring(rows: pd.DataFrame, table: Table, seed: int) -> Figure:
+    return alpha(
+        unit=rows["item"], rater=rows.participant if table.raters_known else None,
+        value=rows.is_ignored, level="nominal", seed=seed, name="alpha_ignored",
+    )  # fmt: skip
+
+
+def _list_shares(rows: pd.DataFrame, by: str) -> list[tuple[str, Figure]]:
+    """The share ignored with Wilson's interval, the largest first."""
+    counts = rows.groupby(by).is_ignored.agg(["sum", "count"])
+    found = [
+        (str(name), wilson_share(int(hits), int(n), name="share_ignored"))
+        for name, hits, n in zip(counts.index, counts["sum"], counts["count"], strict=True)
+    ]
+    return sorted(found, key=lambda one: (-(one[1].value or 0), -max(one[1].n.values()), one[0]))

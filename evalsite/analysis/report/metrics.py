@@ -1,0 +1,244 @@
+"""The part of a report on automatic metrics: each beside what people said of the same outputs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalsite.analysis.figure import Figure
+from evalsite.analysis.magnitude import log_ratio
+from evalsite.analysis.metrics import (
+    LEVELS,
+    Beside,
+    correlate_metrics,
+    find_ceiling,
+    join_scores,
+    williams,
+)
+from evalsite.analysis.multiple import correct
+from evalsite.analysis.resample import DRAWS, FEW_DRAWS
+from evalsite.analysis.table import Table
+
+# with more scores fewer draws: many outputs need no more, and many metrics take their time
+_MANY_SCORES = 20_000
+_MANY_RATINGS = 20_000
+_FEW_SPLITS = 50
+# Williams' test compares at most so many metrics: those that correlate most
+MOST_COMPARED = 12
+_LONG = ("item", "metric", "value")
+# what an export says of an output beside its id
+_OTHERS = ("item", "system", "output_id", "study")
+_HUMAN = {
+    "likert": "mean rating of an output",
+    "decision": "share of yes of an output",
+    "magnitude": "mean of the natural logarithms of an output’s scores",
+    "preference": "net wins of a system: answers won less answers lost, as a share of the answers "
+    "to an item, mean over items",
+}
+
+
+def read_metrics(path: Path | str) -> pd.DataFrame:
+    """Scores as item, system, metric and value: of metrics.csv as a study exports it, or of a file
+    with item, system and a column for each metric. ValueError: a cell is no number, or twice."""
+    text = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    if "item" not in text:
+        raise ValueError("The file of metrics has no column item.")
+    if "system" not in text:
+        text = text.assign(system="")
+    if not set(_LONG) <= set(text):
+        names = [name for name in text if name not in _OTHERS]
+        text = text.melt(["item", "system"], names, var_name="metric")
+    text = text[text.value.str.strip() != ""]
+    value = pd.to_numeric(text.value, errors="coerce")
+    wrong = text[~np.isfinite(value)]
+    if len(wrong):
+        one = wrong.iloc[0]
+        raise ValueError(f"The score of {one.metric} of item {one['item']} is no number: "
+                         f"{one.value!r}.")  # fmt: skip
+    found = text[["item", "system", "metric"]].assign(value=value)
+    twice = found[found.duplicated(["item", "system", "metric"])]
+    if len(twice):
+        one = twice.iloc[0]
+        raise ValueError(f"Item {one['item']} has two scores of {one.metric}.")
+    return found
+
+
+def report_metrics(
+    table: Table, kind: str, scores: pd.DataFrame | None, seed: int
+) -> dict[str, Any] | None:
+    """Every metric beside one criterion, the closest first; None: no metric scored its outputs."""
+    human = _score_outputs(table, kind)
+    if scores is None or not len(human):
+        return None
+    known = human[["item", "system", "group"]]
+    metrics = scores.merge(known, on=["item", "system"])
+    if not len(metrics):
+        return None
+    levels = ("system",) if kind == "preference" else LEVELS
+    draws = DRAWS if len(metrics) <= _MANY_SCORES else FEW_DRAWS
+    found = correlate_metrics(human, metrics, levels=levels, draws=draws, seed=seed)
+    found.sort(key=lambda one: (-_closeness(one), one.metric))
+    pairs, compared = _compare(human, metrics, found, kind)
+    return {
+        "human": _HUMAN[kind],
+        "outputs": len(human),
+        "metrics": [_describe(one, human, metrics) for one in found],
+        "ceiling": _find_ceiling(table, kind, seed),
+        "pairs": pairs,
+        "compared": compared,
+    }
+
+
+def _score_outputs(table: Table, kind: str) -> pd.DataFrame:
+    """One row for each output: item, system, group, block, and the human score as `value`."""
+    rows = table.rows
+    if kind == "preference":
+        answered = rows[rows.outcome.notna()]
+        sides = [
+            answered.assign(system=answered[name], given=sign * answered.outcome)
+            for name, sign in (("system_1", -1), ("system_2", 1))
+        ]
+        rows = pd.concat(sides)
+    else:
+        rows = rows.assign(given=_values(table, kind))
+    by_output = rows.groupby(["item", "system", "group", "block"], sort=True)
+    return by_output.given.mean().rename("value").reset_index()
+
+
+def _values(table: Table, kind: str) -> Any:
+    rows = table.rows
+    if kind != "magnitude":
+        return rows.value
+    return log_ratio(rows.value, None if rows.standard.isna().any() else rows.standard)
+
+
+def _closeness(one: Beside) -> float:
+    """How strongly the metric goes with what people said, whichever way."""
+    figures = one.levels.get("output") or one.levels["system"]
+    return abs(figures["pearson"].value or 0)
+
+
+def _describe(one: Beside, human: pd.DataFrame, metrics: pd.DataFrame) -> dict[str, Any]:
+    both = join_scores(human, metrics[metrics.metric == one.metric])
+    means = both.groupby("system")[["value", "value_metric"]].agg(["mean", "size"])
+    return {
+        "metric": one.metric,
+        "outputs": len(both),
+        "levels": {level: list(figures.values()) for level, figures in one.levels.items()},
+        "points": [
+            {
+                "system": str(system),
+                "human": float(row["value", "mean"]),
+                "metric": float(row["value_metric", "mean"]),
+                "outputs": int(row["value", "size"]),
+            }
+            for system, row in means.iterrows()
+        ],
+    }
+
+
+def _find_ceiling(table: Table, kind: str, seed: int) -> Figure | None:
+    if kind == "preference":
+        return None
+    rows = table.rows
+    known = {} if len(rows) <= _MANY_RATINGS else {"splits": _FEW_SPLITS}
+    return find_ceiling(output=rows.output, value=_values(table, kind), seed=seed, **known)
+
+
+# --- metrics beside one another -------------------------------------------------------
+
+
+def _compare(
+    human: pd.DataFrame, metrics: pd.DataFrame, found: Sequence[Beside], kind: str
+) -> tuple[list[dict[str, Any]], int]:
+    """Williams' test of every two of the closest metrics, corrected; and how many these are."""
+    names = [one.metric for one in found[:MOST_COMPARED]]
+    if len(names) < 2:
+        return [], 0
+    wide = _spread(human, metrics)
+    tests = [(one, two, _test(wide, one, two, kind)) for one, two in combinations(names, 2)]
+    known = [np.nan if test.value is None else test.details["p"] for _, _, test in tests]
+    corrected = correct(known)
+    family = int(np.isfinite(corrected).sum())
+    pairs = [
+        {"metric_1": one, "metric_2": two, "test": _correct(test, float(p), family)}
+        for (one, two, test), p in zip(tests, corrected, strict=True)
+    ]
+    return pairs, len(names)
+
+
+def _spread(human: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """A row for each output, its human score in the column "", and a column for each metric."""
+    scores = metrics.pivot_table(index=["item", "system"], columns="metric", values="value")
+    rows = human.set_index(["item", "system"])[["value"]].rename(columns={"value": ""})
+    return rows.join(scores, how="left")
+
+
+def _test(wide: pd.DataFrame, one: str, two: str, kind: str) -> Figure:
+    """Of the outputs that both metrics scored, or their systems where people compared; both turned
+    to correlate positively: lower is better on some metrics."""
+    rows = wide[["", one, two]].dropna()
+    if kind == "preference":
+        rows = rows.groupby("system").mean()
+    human = rows[""]
+    sides = [side * (-1 if _covary(human, side) < 0 else 1) for side in (rows[one], rows[two])]
+    return williams(human=human, first=sides[0], second=sides[1])
+
+
+def _covary(human: pd.Series, side: pd.Series) -> float:
+    return float(((human - human.mean()) * (side - side.mean())).sum())
+
+
+def _correct(test: Figure, p: float, family: int) -> Figure:
+    known = {"p_corrected": None if np.isnan(p) else p, "correction": "holm", "family": family}
+    return replace(test, details={**test.details, **known})
+
+
+# --- how it was computed --------------------------------------------------------------
+
+
+def write_metric_notes(found: Mapping[str, Any]) -> Iterator[str]:
+    """The sentences under the figures of metrics."""
+    yield (
+        f"Automatic metrics stand beside the human score, the {found['human']}. Of "
+        f"{found['outputs']:,} outputs that people judged, those with a score of the metric are "
+        "taken."
+    )
+    levels = found["metrics"][0]["levels"]
+    has_clusters = any("clusters" in figure.n for figure in levels["system"])
+    drawn = "clusters of inputs" if has_clusters else "inputs"
+    if "output" in levels:
+        yield (
+            "Outputs: one row for each output. Within inputs: the same, less the mean of the "
+            "outputs of an input, so that hard and easy inputs make no correlation. Systems: the "
+            f"means of systems. Intervals: bootstrap over {drawn}, systems kept; of τ-b with very "
+            "many values Fisher’s z."
+        )
+    else:
+        yield (
+            "Where people compare outputs, metrics are looked at for systems only. Intervals: "
+            f"bootstrap over {drawn}, systems kept."
+        )
+    yield (
+        "Pairs in order: the share of pairs that the metric orders as people do. "
+        "On a metric of which less is better, correlations are negative and this share is small."
+    )
+    ceiling = found["ceiling"]
+    if ceiling is not None and ceiling.value is not None:
+        yield (
+            "What as many other people would reach: the correlation of the mean of half of an "
+            "output’s ratings with that of the other half, stepped up to all of them "
+            f"(Spearman-Brown), on average over {ceiling.details['splits']} random halvings. A "
+            "metric without any error could reach its square root."
+        )
+    if found["pairs"]:
+        yield (
+            "Two metrics are compared by Williams’ test (1959) of dependent correlations, each "
+            "turned to correlate positively; outputs count as independent, which outputs of one "
+            "input are not quite. Corrected by Holm’s method for all pairs of the "
+            f"{found['compared']} metrics that correlate most."
+        )

@@ -1,0 +1,262 @@
+"""How the figures of a criterion were computed, in sentences that are complete."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evalsite.analysis.disagreement import SHARES
+from evalsite.analysis.figure import METHODS_VERSION, Figure
+from evalsite.analysis.report.checking import tell_narrower
+from evalsite.analysis.report.explaining import explain_disagreement
+
+_HEADLINES = {
+    "likert": "The mean of all counted ratings of a system.",
+    "decision": "The share of counted decisions that are yes.",
+    "magnitude": "The geometric mean of all counted scores: the mean of their natural logarithms, "
+    "taken back. That scores are ratios is assumed by the method, not shown by the data; what the "
+    "order within a page says stands beside it (mean rank, share best, Plackett-Luce).",
+    "preference": "With two systems, the share of answers in which a system is preferred, a tie as "
+    "half; with more, the log strengths of Davidson's (1970) model with ties, which sum to zero.",
+}
+_TERMS = {
+    "rater": "rater",
+    "group": "input",
+    "cluster": "cluster of inputs",
+    "group:system": "input and system",
+    "rater:system": "rater and system",
+    "rater:group": "rater and input",
+}
+
+_CLASSICS = {
+    "friedman": "A test of all systems",
+    "mcnemar": "A classic test beside it",
+    "cochran_q": "A classic test of all systems",
+}
+
+
+_LEFT_OUT = {
+    "inputs_tied": "as many decided yes as no on an output",
+    "inputs_incomplete": "nobody decided on the output of a system",
+}
+
+
+def write_notes(criterion: Mapping[str, Any], seed: int) -> list[str]:
+    """The sentences for one criterion, whose systems, pairs and agreement are figures."""
+    return [*_write(criterion), f"Seed {seed}, methods version {METHODS_VERSION}."]
+
+
+def _write(criterion: Mapping[str, Any]) -> Iterator[str]:
+    systems, pairs = criterion["systems"], criterion["pairs"]
+    yield _HEADLINES[criterion["kind"]]
+    if systems:
+        yield _tell_interval(systems[0]["headline"], criterion["drawn"])
+        yield from _tell_model_means(systems[0].get("averages", []))
+    if slips := criterion.get("slips"):
+        yield (
+            f"Possible slips, such as 700 for 70: {slips.value:,.0f} of {slips.n['ratings']:,} "
+            f"scores ({slips.method}). They count; in the winsorised mean none counts as "
+            "further off than that."
+        )
+    if pairs:
+        yield from _tell_pairs(pairs, criterion.get("baseline"))
+    yield from _tell_classics(criterion["tests"])
+    if order := criterion.get("order"):
+        yield _tell_order(order)
+    yield from _tell_model(criterion.get("model") or {})
+    yield from _tell_preferences(criterion)
+    if any(one.name == "position_effect" and one.value is not None for one in criterion["tests"]):
+        yield "Davidson's model has a term for the place on which an output stood."
+    if any(one["rank"] for one in systems):
+        yield (
+            "Rank: from 1 + the number of systems that are certainly above to the number that are "
+            "not certainly below. Certainly: by simultaneous intervals of all differences, and by "
+            "the test of the pair, corrected for all pairs."
+        )
+    if figures := criterion["agreement"]:
+        yield from _tell_agreement(figures)
+        yield from explain_disagreement(criterion)
+
+
+def _tell_interval(headline: Figure, drawn: str) -> str:
+    details = headline.details
+    draws = details.get("draws")
+    if not draws:
+        return f"Its interval: {details.get('interval', 'none')}."
+    raters = " and raters, both drawn" if "raters" in headline.n else ", drawn"
+    return (
+        f"Its interval holds the middle {headline.level:.0%} of {draws:,} draws of the bootstrap "
+        f"over {drawn}{raters} anew with replacement; a rating weighs the product."
+    ).replace("%", " %")
+
+
+def _tell_model_means(averages: Sequence[Figure]) -> Iterator[str]:
+    """Whether there is a mean by the mixed model, and what it is."""
+    for one in averages:
+        if one.name in ("model_mean", "model_share"):
+            yield (
+                f"There is no mean by the mixed model ({str(one.reason).replace('_', ' ')})."
+                if one.value is None
+                else "The mean by the mixed model is the model's own mean of a system, so it "
+                f"allows for who rated what: {one.method}. Its predictions for single outputs are "
+                "in the table of outputs."
+            )
+
+
+def _tell_pairs(pairs: Sequence[Mapping[str, Any]], baseline: str | None) -> Iterator[str]:
+    compared: list[Figure] = [one["effect"] for one in pairs if one["effect"].value is not None]
+    if not compared:
+        yield "No two systems are compared: the findings say why."
+        return
+    number = sum(effect.details.get("p") is not None for effect in compared)
+    # of a pair that shares its only input, another method than of all other pairs
+    methods = [one.method for one in sorted(compared, key=lambda one: "only" in one.details)]
+    yield f"Systems are compared by: {methods[0]}. The item factor is the input, not the item."
+    if methods[-1] != methods[0] and any("only" in one.details for one in compared):
+        yield f"Two systems that share their only input, by: {methods[-1]}."
+    if any(pair["finding"]["code"] == "one_rater" for pair in pairs):
+        yield (
+            "Nothing is tested, and there are no ranks: one rater says nothing about others. "
+            "Intervals of pairs are of other inputs that this rater would rate."
+        )
+        return
+    yield (
+        f"The p values are two-sided and corrected by Holm's method for {number} "
+        f"{'pair' if number == 1 else 'pairs'} of this criterion{_tell_family(baseline)}. "
+        "Intervals are of each pair alone, so one may leave out zero though the corrected p is "
+        "above .05."
+    )
+    checks = [f"({number}) {one.method}" for number, one in enumerate(pairs[0]["checks"], start=1)]
+    if checks:
+        yield f"Checks, not corrected: {' '.join(checks)}."
+        yield from tell_narrower(pairs)
+    yield from _tell_sizes(pairs)
+
+
+def _tell_sizes(pairs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How many draws the effect sizes rest on, and why one may point the other way."""
+    draws = {one.details["draws"] for pair in pairs for one in pair["sizes"] if one.low is not None}
+    if draws:
+        yield f"Intervals of effect sizes: {max(draws):,} draws of the same bootstrap."
+    # the share of answers won counts answers, each of which compares both systems
+    if draws and any(one.name != "win_share" for pair in pairs for one in pair["sizes"]):
+        yield (
+            "Sizes of inputs set the mean of all ratings of one system beside that of the other: "
+            "where other raters rated them, a size may point another way than the difference "
+            "tested."
+        )
+
+
+def _tell_family(baseline: str | None) -> str:
+    if baseline is None:
+        return ""
+    return f": those with the baseline {baseline}, no others are tested"
+
+
+def _tell_classics(tests: Sequence[Figure]) -> Iterator[str]:
+    """The tests that old papers report: they see less of the design."""
+    classics = [one for one in tests if one.name.partition(", ")[0] in _CLASSICS]
+    for one in classics:
+        yield f"{_CLASSICS[one.name.partition(', ')[0]]}: {one.method}. Raters are no sample in it."
+        if left_out := one.n.get("inputs_tied", 0) + one.n.get("inputs_incomplete", 0):
+            told = [
+                f"{one.n[key]:,} where {words}"
+                for key, words in _LEFT_OUT.items()
+                if one.n.get(key, 0)
+            ]
+            inputs = "1 input" if left_out == 1 else f"{left_out:,} inputs"
+            yield f"It leaves out {inputs}: {' and '.join(told)}."
+
+
+def _tell_order(order: Sequence[Mapping[str, Any]]) -> str:
+    """How the ranking by the order within a page came about, and what its draws left out."""
+    figure: Figure = order[0]["strength"]
+    left_out = figure.details.get("draws_separated", 0)
+    told = ""
+    if left_out:
+        draws = figure.details.get("draws", 0)
+        told = (
+            f" In {left_out:,} of {draws:,} draws some systems always stand above others: those "
+            "draws are left out; if they are more than 5 % there is no interval."
+        )
+    return (
+        f"Order on a page: {figure.method}; its interval: "
+        f"{figure.details.get('interval', 'none')}. Rank ranges and tiers hold for all pairs at "
+        f"once.{told}"
+    )
+
+
+def _tell_model(model: Mapping[str, Any]) -> Iterator[str]:
+    if not model:
+        return
+    terms = ", ".join(_TERMS.get(term, term) for term in model["terms"])
+    yield f"The mixed model has a random intercept for each of: {terms}."
+    for term, why in model.get("dropped", {}).items():
+        yield f"Left out of it: {_TERMS.get(term, term)}, since it {_name_terms(why)}."
+    if variances := model.get("variances"):
+        told = [f"{_TERMS.get(term, term)} {value:.3g}" for term, value in variances.items()]
+        yield f"Its variances: {', '.join(told)}, residual {model['residual']:.3g}."
+    if model.get("singular"):
+        yield "A variance that is estimated as 0 is a valid answer."
+    if fallback := model.get("fallback"):
+        yield f"It was not used: {fallback}."
+
+
+def _name_terms(why: str) -> str:
+    """The reason with the terms that it names, as in "can't be told from rater and group in these
+    ratings", in words."""
+    start, end = "can't be told from ", " in these ratings"
+    if not (why.startswith(start) and why.endswith(end)):
+        return why
+    terms = why.removeprefix(start).removesuffix(end).split(" and ")
+    return f"{start}{' and from '.join(_TERMS.get(term, term) for term in terms)}{end}"
+
+
+def _tell_preferences(criterion: Mapping[str, Any]) -> Iterator[str]:
+    """The model of strengths, how far it fits, and the model of each pair."""
+    if fit := criterion.get("fit"):
+        yield (
+            "Davidson's model: the first is preferred, there is a tie, the second is preferred, as "
+            "s1 : t √(s1 s2) : s2, with a strength s of each system and one t for all. Expected "
+            "counts are those that it gives for the comparisons made."
+        )
+        if missing := fit["through_others"]:
+            told = ", ".join(" and ".join(pair) for pair in missing)
+            yield (
+                f"Never compared directly: {told}. Their ranks part only where the model can be "
+                "checked and fits."
+            )
+    for pair in criterion["pairs"] if criterion["kind"] == "preference" else []:
+        known = pair["effect"].details
+        if variances := known.get("variances"):
+            told = ", ".join(
+                f"{'input' if term == 'item' else term.replace('item', 'input')} {value:.3g}"
+                for term, value in variances.items()
+            )
+            yield (
+                f"Mixed model of {pair['system_1']} and {pair['system_2']}, of answers as 1, 0 and "
+                f"-1: a random intercept of each term; variances: {told}."
+            )
+
+
+def _tell_agreement(figures: Sequence[Figure]) -> Iterator[str]:
+    left_out = figures[0].n.get("units_left_out", 0)
+    # what is no output is answered, not rated
+    unit = figures[0].details.get("unit", "output")
+    rated, rating = ("rated", "rating") if unit == "output" else ("answered", "answer")
+    yield (
+        f"Agreement is taken over {unit}s that two raters or more {rated}"
+        + (f"; {left_out:,} with one {rating} are left out" if left_out else "")
+        + ". Intervals: bootstrap over inputs, unless a method says otherwise."
+    )
+    shares = {one.name: one.value for one in figures if one.name.startswith("share_of_")}
+    if len(shares) == len(SHARES) and all(value is not None for value in shares.values()):
+        yield (
+            f"Of the variance of ratings, {shares['share_of_units']:.0%} lies between outputs, "
+            f"{shares['share_of_raters']:.0%} between raters who are more or less strict, and "
+            f"{shares['share_of_rest']:.0%} is the rest. Where agreement is low, this says why: "
+            "raters set apart by strictness, outputs that hardly differ, or noise."
+        ).replace("%", " %")
+    if any(one.details.get("warning") for one in figures):
+        yield (
+            "Not every rater rated the same outputs, so read ICC(1,1), of one rating, and "
+            "ICC(1,k), of the mean of an output's ratings; the other forms are for crossed raters."
+        )

@@ -1,0 +1,219 @@
+"""The part of a report on a criterion by which two outputs are compared."""
+
+from dataclasses import replace
+from math import exp
+from typing import Any
+
+import numpy as np
+
+from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
+from evalsite.analysis.intervals import detectable_figure
+from evalsite.analysis.pairs import PairResult, PairsResult, compare_pairs, read_preferences
+from evalsite.analysis.report.agreement import agree_by_pair, agree_on_categories
+from evalsite.analysis.report.explaining import explain_weighing
+from evalsite.analysis.report.findings import order_pairs, tell_finding
+from evalsite.analysis.report.sides import keep_detectable, keep_possible, turn_figure
+from evalsite.analysis.table import Table
+
+_OUTCOMES = [-1.0, 0.0, 1.0]
+
+
+def report_preferences(table: Table, seed: int, baseline: str | None = None) -> dict[str, Any]:
+    """Systems, pairs, tests and agreement of one criterion of preferences, as figures.
+
+    `baseline`: all comparisons are with this system, which has answers here; None: every pair.
+    """
+    rows = table.rows
+    rows = rows[rows.outcome.notna()]
+    table = replace(table, rows=rows)
+    result = compare_pairs(_read(table), baseline=baseline, seed=seed)
+    systems = _rank(result)
+    family = sum(pair.p_corrected is not None for pair in result.pairs)
+    pairs = [_tell(pair, family, baseline) for pair in result.pairs]
+    outcome = rows.outcome
+    return {
+        "answers": [],
+        "standard": None,
+        "systems": systems,
+        "pairs": order_pairs(pairs, systems),
+        "weighing": explain_weighing(systems, pairs),
+        "tests": _list_tests(result),
+        "fit": _show_fit(result),
+        "agreement": [
+            *agree_on_categories(table, outcome, _OUTCOMES, seed, unit="item", is_ordered=True),
+            *agree_by_pair(table, seed),
+        ],
+        "kappas": None,
+        "drawn": "clusters of inputs" if (rows.cluster != "").any() else "inputs",
+        "cautions": result.cautions,
+    }
+
+
+def _read(table: Table) -> Any:
+    rows = table.rows
+    # the side on which each system stood, where the file says so
+    is_known = bool((rows.shown_first != "").all()) and len(rows) > 0
+    is_turned = (rows.shown_first == rows.system_2).to_numpy() & is_known
+    left = np.where(is_turned, rows.system_2, rows.system_1)
+    right = np.where(is_turned, rows.system_1, rows.system_2)
+    # the table's -1 is a win of system_1, which is a win of the left unless turned
+    won = -rows.outcome.to_numpy() * np.where(is_turned, -1, 1)
+    return read_preferences(
+        rater=table.rater,
+        item=rows.group,
+        left=left,
+        right=right,
+        outcome=won.astype(int),
+        cluster=rows.block,
+        is_position_known=is_known,
+    )
+
+
+def _rank(result: PairsResult) -> list[dict[str, Any]]:
+    shares = result.win_shares
+    found = [_describe(name, shares[name], result) for name in result.systems]
+    found.sort(key=lambda one: (-(shares[one["system"]].value or 0), one["system"]))
+    return found
+
+
+def _describe(name: str, share: Figure, result: PairsResult) -> dict[str, Any]:
+    model = result.model
+    if model is None:
+        headline, others, ranks = _share_of_pair(name, share, result), [], None
+    else:
+        headline = replace(model.strengths[name], name="strength")
+        others = [share, _beat_average(headline)]
+        ranks = model.rank_ranges.get(name)
+        if name in model.penalised:
+            others.append(replace(model.penalised[name], name="penalised_strength"))
+    clusters = [] if model is None else model.clusters
+    return {
+        "system": name,
+        "n": share.n["answers"],
+        "headline": headline,
+        "others": others,
+        "counts": None,
+        "rank": None if ranks is None else {"low": ranks[0], "high": ranks[1]},
+        "cluster": next((n for n, one in enumerate(clusters, start=1) if name in one), None),
+    }
+
+
+def _beat_average(strength: Figure) -> Figure:
+    """How often a decided answer prefers the system to one of average strength."""
+
+    def chance(value: float | None) -> float | None:
+        return None if value is None else 1 / (1 + exp(-value))
+
+    return replace(
+        strength,
+        name="beats_average",
+        method=f"{strength.method}; chance to be preferred to the average system, of decided",
+        value=chance(strength.value),
+        low=chance(strength.low),
+        high=chance(strength.high),
+    )
+
+
+def _share_of_pair(name: str, share: Figure, result: PairsResult) -> Figure:
+    """With two systems the share of one says all, with its interval."""
+    if not result.pairs:
+        return share
+    pair = result.pairs[0]
+    half = replace(pair.half, name="win_share")
+    return half if name == pair.first else turn_figure(half)
+
+
+def _tell(pair: PairResult, family: int, baseline: str | None) -> dict[str, Any]:
+    """The pair, the system that won more named first; with a baseline, that always second."""
+    details = {
+        **pair.test.details,
+        "p_corrected": pair.p_corrected,
+        "correction": "holm",
+        "family": family,
+    }
+    effect = replace(pair.test, name="net_win_share", details=details)
+    effect = keep_possible(effect, -1.0, 1.0)
+    half, counts = replace(pair.half, name="win_share"), (pair.wins, pair.ties, pair.losses)
+    checks = [
+        leave_open(replace(pair.sign, name="sign_test"), effect),
+        leave_open(replace(pair.majority, name="sign_test_of_majorities"), effect),
+    ]
+    first, second = pair.first, pair.second
+    is_turned = pair.losses > pair.wins if baseline is None else pair.first == baseline
+    if is_turned:
+        first, second, counts = second, first, counts[::-1]
+        effect, half = turn_figure(effect), turn_figure(half)
+        checks = [turn_figure(one) for one in checks]
+    detectable = _find_detectable(effect)
+    return {
+        "system_1": first,
+        "system_2": second,
+        "effect": effect,
+        "sizes": [half],
+        "checks": checks,
+        "counts": dict(zip(("wins", "ties", "losses"), counts, strict=True)),
+        "detectable": detectable,
+        "finding": tell_finding(first, second, effect, detectable),
+    }
+
+
+def _find_detectable(effect: Figure) -> Figure | None:
+    """The smallest net win share that the design finds; None where its error is unknown."""
+    se, df = effect.details.get("se"), effect.details.get("df")
+    if not se or not df:
+        return None
+    found = detectable_figure("detectable_difference", se=se, df=df, n=effect.n)
+    return keep_detectable(found, 1.0)
+
+
+def _show_fit(result: PairsResult) -> dict[str, Any] | None:
+    """What the model expects of each pair beside what was observed, and who never met; None where
+    there is no model, or no finite one."""
+    if result.model is None or not result.model.expected:
+        return None
+    fit = result.model.expected
+    return {
+        "pairs": [
+            {"system_1": one["first"], "system_2": one["second"]}
+            | {key: one[key] for key in ("observed", "expected")}
+            for one in fit["pairs"]
+        ],
+        "through_others": [list(pair) for pair in result.through_others],
+    }
+
+
+def _test_fit(result: PairsResult, fit: dict[str, Any]) -> Figure:
+    method = (
+        "Pearson's chi-square of observed and expected counts; p by the bootstrap of what is left"
+    )
+    n = {"answers": int(sum(sum(one["observed"].values()) for one in fit["pairs"]))}
+    if fit["p"] is None:
+        return undefined("davidson_fit", Reason.TOO_FEW, method=method, n=n)
+    details = {key: fit[key] for key in ("df", "p", "draws")} | {"interval": "none: a test"}
+    return Figure(name="davidson_fit", method=method, value=fit["chi2"], n=n, details=details)
+
+
+def _list_tests(result: PairsResult) -> list[Figure]:
+    left_share = keep_possible(result.left_share, 0.0, 1.0)
+    found = [replace(left_share, name="share_of_first_place")]
+    if result.model is not None:
+        found += [
+            replace(result.model.position, name="position_effect"),
+            replace(result.model.tie, name="tie_parameter"),
+            replace(result.circles, name="circular_triads"),
+        ]
+        if result.model.expected:
+            found.append(_test_fit(result, result.model.expected))
+        zeta = result.circles.details.get("zeta")
+        if zeta is not None:
+            found.append(
+                Figure(
+                    name="kendall_zeta",
+                    method="Kendall's zeta of a rater's answers on an input: 1, no circle; 0, as "
+                    "many as there can be",
+                    value=zeta,
+                    n={"inputs and raters": result.circles.details["complete_units"]},
+                    details={"interval": result.circles.details["interval"]},
+                )
+            )
+    return found

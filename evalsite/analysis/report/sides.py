@@ -1,0 +1,72 @@
+"""The figures of a pair as a reader sees them: from one side, and within what can be."""
+
+from dataclasses import replace
+
+from evalsite.analysis.figure import Figure, Reason
+
+_SHARES = frozenset(
+    {
+        "superiority", "win_share", "win_share_ties_half", "win_share_without_ties", "sign_test",
+        "sign_test_of_majorities", "sign_within",
+    }
+)  # fmt: skip
+_LOST = {"wins": "losses", "losses": "wins"}
+
+
+def turn_figure(figure: Figure) -> Figure:
+    """The figure seen from the other system of the pair: value, interval, statistics, counts.
+
+    A ratio is turned over, a share becomes the rest, a sum of ranks that of the other sign;
+    everything else changes its sign.
+    """
+    details = {key: -value if key in ("t", "z") else value for key, value in figure.details.items()}
+
+    def turn(value: float | None) -> float | None:
+        if value is None:
+            return None
+        if figure.name in ("ratio", "ratio_of_geometric_means"):
+            return 1 / value
+        if figure.name in _SHARES:
+            return 1 - value
+        if figure.name == "wilcoxon":
+            return float(figure.details.get("sum_of_ranks", 0.0)) - value
+        return 0.0 - value
+
+    return replace(
+        figure,
+        value=turn(figure.value),
+        low=turn(figure.high),
+        high=turn(figure.low),
+        n={_LOST.get(what, what): number for what, number in figure.n.items()},
+        details=details,
+    )
+
+
+def keep_possible(figure: Figure, least: float, most: float) -> Figure:
+    """The figure with an interval that holds nothing impossible.
+
+    An end beyond `least` or `most` is cut there, which takes no true value away. What is left of an
+    interval of all that can be, or of nothing that can be, says nothing: then there is none, since
+    there is too little.
+    """
+    if figure.low is None or figure.high is None:
+        return figure
+    if least <= figure.low and figure.high <= most:
+        return figure
+    details = dict(figure.details)
+    is_all = figure.low <= least and most <= figure.high
+    if is_all or figure.high <= least or most <= figure.low:
+        details["interval"] = f"none: {Reason.TOO_FEW}"
+        return replace(figure, low=None, high=None, details=details)
+    details["interval"] = f"{details.get('interval', '')}, cut at what is possible"
+    return replace(figure, low=max(least, figure.low), high=min(most, figure.high), details=details)
+
+
+def keep_detectable(figure: Figure | None, most: float) -> Figure | None:
+    """The smallest difference that the design finds; `too_few` where none that can be is found."""
+    if figure is None or figure.value is None:
+        return figure
+    if figure.value > most:
+        return replace(figure, value=None, reason=Reason.TOO_FEW, low=None, high=None)
+    high = None if figure.high is None else min(figure.high, most)
+    return replace(figure, high=high)

@@ -1,0 +1,200 @@
+"""The ratings of one criterion as a comparison takes them, and what their design allows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evalsite.analysis.ordering import canonical_rows
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+FEW_RATERS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """Ratings as codes from 0, rows in an order that names and files do not decide.
+
+    `group` is the input (the item factor), `block` what is drawn anew: the group, or its cluster.
+    `rater` is None where the participants of an import are no persons. `row`: which of the given
+    rows each rating was.
+    """
+
+    systems: list[str]
+    raters: int | None
+    rater: Codes | None
+    group: Codes
+    block: Codes
+    system: Codes
+    value: Floats
+    row: Codes
+    is_log: bool
+    has_clusters: bool
+
+    def counts(self) -> dict[str, int]:
+        """What went in, as a figure's `n` tells it."""
+        found = {"items": int(self.group.max()) + 1, "ratings": len(self.value)}
+        if self.has_clusters:
+            found["clusters"] = len(np.unique(self.block))
+        if self.raters is not None:
+            found["raters"] = self.raters
+        return found
+
+    def take(self, rows: NDArray[np.bool_]) -> "Scores":
+        """Some of the rows, the codes of raters and groups numbered anew; systems stay."""
+        rater = None if self.rater is None else renumber(self.rater[rows])
+        return Scores(
+            systems=self.systems,
+            raters=None if rater is None else int(rater.max(initial=-1)) + 1,
+            rater=rater,
+            group=renumber(self.group[rows]),
+            block=renumber(self.block[rows]),
+            system=self.system[rows],
+            value=self.value[rows],
+            row=self.row[rows],
+            is_log=self.is_log,
+            has_clusters=self.has_clusters,
+        )
+
+
+def renumber(codes: Codes) -> Codes:
+    """The codes that occur, numbered from 0 in their order."""
+    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.int64)
+
+
+def read_scores(
+    *,
+    group: Any,
+    system: Any,
+    value: Any,
+    rater: Any | None,
+    cluster: Any | None = None,
+    is_log: bool = False,
+) -> Scores:
+    """The ratings of one criterion, from columns (n,) of names and numbers; no value: left out.
+
+    `rater` None: unknown. `is_log`: values are taken as magnitudes and their natural logarithms
+    compared. ValueError: a magnitude of 0 or less.
+    """
+    values = np.asarray(value, dtype=np.float64)
+    there = np.isfinite(values)
+    values = values[there]
+    if is_log:
+        if (values <= 0).any():
+            raise ValueError("A magnitude must be above 0; leave out the ratings that are not.")
+        values = np.log(values)
+    names = pd.Series(system).astype(str).to_numpy()[there]
+    systems, codes = np.unique(names, return_inverse=True)
+    groups = pd.Series(group).to_numpy()[there]
+    blocks = groups if cluster is None else pd.Series(cluster).to_numpy()[there]
+    who = np.zeros(len(values)) if rater is None else pd.Series(rater).to_numpy()[there]
+    rows, (who_code, group_code, block_code, _) = canonical_rows(
+        values, who, groups, blocks, codes.astype(np.int64)
+    )
+    return Scores(
+        systems=[str(one) for one in systems],
+        raters=None if rater is None else int(who_code.max(initial=-1)) + 1,
+        rater=None if rater is None else who_code,
+        group=group_code,
+        block=block_code,
+        system=np.asarray(codes, dtype=np.int64)[rows],
+        value=values[rows],
+        row=np.flatnonzero(there)[rows],
+        is_log=is_log,
+        has_clusters=cluster is not None,
+    )
+
+
+def cell_means(data: Scores, system: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    """Sums and counts (groups, raters) of one system, sparse; one column: raters are unknown."""
+    rows = data.system == system
+    rater = np.zeros(len(data.value), dtype=np.int64) if data.rater is None else data.rater
+    shape = (int(data.group.max()) + 1, int(rater.max()) + 1)
+    where = (data.group[rows], rater[rows])
+    return (
+        sparse.csr_matrix((data.value[rows], where), shape=shape),
+        sparse.csr_matrix((np.ones(int(rows.sum())), where), shape=shape),
+    )
+
+
+def difference_grid(data: Scores, first: int, second: int) -> Floats | None:
+    """The (raters, groups) differences of a pair where the pair is completely crossed, else None.
+
+    Complete: every rater who rated either system rated both on every group that either has, as
+    often in every cell.
+    """
+    if data.rater is None or not all(_may_be_full(data, one) for one in (first, second)):
+        return None
+    pair = data.take((data.system == first) | (data.system == second))
+    cells = [cell_means(pair, one) for one in (first, second)]
+    for _, count in cells:
+        full = count.shape[0] * count.shape[1]
+        if count.nnz < full or count.data.min() < count.data.max():
+            return None
+    (a, n), (b, m) = cells
+    return np.asarray(b.toarray() / m.toarray() - a.toarray() / n.toarray()).T
+
+
+def _may_be_full(data: Scores, system: int) -> bool:
+    # of many systems most pairs have gaps: to see that is quicker than to lay out their cells
+    rows = data.system == system
+    codes = (data.group, data.group if data.rater is None else data.rater)
+    groups, raters = (len(np.unique(code[rows])) for code in codes)
+    return int(rows.sum()) >= groups * raters
+
+
+def item_means(data: Scores, system: int) -> Floats:
+    """The mean of each group under one system (groups,); NaN where it has no rating."""
+    rows = data.system == system
+    size = int(data.group.max()) + 1
+    count = np.bincount(data.group[rows], minlength=size)
+    sums = np.bincount(data.group[rows], weights=data.value[rows], minlength=size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums / count)
+
+
+def find_thin(data: Scores) -> list[int]:
+    """The systems with ratings of fewer than two groups, or by fewer than two raters: of these
+    nobody can say what is the system's own, and what that group's or rater's."""
+    fewest: NDArray[np.int64] = np.full(len(data.systems), 2)
+    for codes in (data.group, data.rater):
+        if codes is not None:
+            both = np.unique(np.column_stack([data.system, codes]), axis=0)
+            fewest = np.minimum(fewest, np.bincount(both[:, 0], minlength=len(fewest)))
+    return [int(one) for one in np.flatnonzero(fewest < 2)]
+
+
+def _count_outputs(data: Scores) -> tuple[int, int]:
+    """How many outputs there are, and how many of all raters by all outputs have ratings."""
+    output = renumber(data.group * len(data.systems) + data.system)
+    outputs = int(output.max()) + 1
+    rater = np.zeros_like(output) if data.rater is None else data.rater
+    return outputs, len(np.unique(rater * outputs + output))
+
+
+def design_cautions(data: Scores, *, is_complete: bool) -> list[str]:
+    """What the design does not allow to claim, as codes for the pages to word."""
+    outputs, cells = _count_outputs(data)
+    is_shared = outputs > int(data.group.max()) + 1
+    unshared = ["no_shared_input"] if len(data.systems) > 1 and not is_shared else []
+    if data.raters is None or data.rater is None:
+        return ["raters_unknown", *unshared]
+    found = unshared
+    if data.raters == 1:
+        found.append("one_rater")
+    elif data.raters < FEW_RATERS:
+        found.append("few_raters")
+    if int(data.group.max()) == 0:
+        found.append("one_item")
+    if data.raters > 1 and not is_complete:
+        seen = len(np.unique(data.rater * len(data.systems) + data.system))
+        if seen == data.raters and len(data.systems) > 1:
+            found.append("nested_raters")
+        elif cells < data.raters * outputs:
+            found.append("incomplete_crossing")
+    return found

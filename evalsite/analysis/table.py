@@ -1,0 +1,169 @@
+"""The tidy table that every analysis starts from: one row for each rating, whatever the file.
+
+Read from a ratings.csv as this site exports it (ratings.csv of an export), or from a bare CSV with
+participant, item, criterion and value or preferred, and, where there are some, system, group,
+cluster, standard, seconds, place, trial, kind, status, excluded, person.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalsite.analysis.pairing import find_outcomes
+
+# Texts, then numbers: every table has all of them, empty where the file has none.
+TEXTS = ("participant", "item", "group", "cluster", "system", "output", "criterion", "scale",
+         "kind", "status", "origin", "annotation", "repeat_of", "system_1", "system_2",
+         "preferred", "shown_first", "submitted_at")  # fmt: skip
+NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "set", "scale_min",
+           "scale_max")  # fmt: skip
+COUNTED = ("counted",)
+_KNOWN = frozenset([*TEXTS, *NUMBERS, "output_id", "outcome", "excluded", "person"])
+_DEFAULTS = {"kind": "main", "status": "counted", "origin": "own", "criterion": "rating"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Ratings in the order of the file, and what was left out of them and why.
+
+    `rows` has the columns TEXTS and NUMBERS, and `outcome` (-1: system_1 is preferred, 0: a tie,
+    1: system_2; of preferences whose pair is known), `block` (the cluster, or else the group),
+    `is_excluded` and `row` (the place in the file, from 1). The group is the item factor. An
+    empty text is "", a missing number NaN.
+    """
+
+    rows: pd.DataFrame
+    raters_known: bool = True
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def criteria(self) -> list[str]:
+        """In the order of the file."""
+        return list(self.rows.criterion.unique())
+
+    @property
+    def rater(self) -> pd.Series | None:
+        """Who rated, or None where participants are no persons."""
+        return self.rows.participant if self.raters_known else None
+
+    def of(self, criterion: str) -> "Table":
+        """The ratings of one criterion."""
+        return replace(self, rows=self.rows[self.rows.criterion == criterion])
+
+    def results(
+        self, *, with_excluded: bool = False, statuses: tuple[str, ...] = COUNTED
+    ) -> "Table":
+        """The ratings that results are made of: main items, counted, not excluded.
+
+        A second rating of the same output by the same participant is left out: the first counts.
+        What is left out is counted by its reason.
+        """
+        rows, out = self.rows, dict(self.left_out)
+        steps = [("not a main item", rows.kind != "main"),
+                 ("not counted", ~rows.status.isin(statuses))]  # fmt: skip
+        if not with_excluded:
+            steps.append(("excluded", rows.is_excluded))
+        same = ["participant", "output", "criterion"]
+        gone = pd.Series(data=False, index=rows.index)
+        for why, hit in steps:
+            out[why] = int((hit & ~gone).sum())
+            gone |= hit
+        rows = rows[~gone]
+        double = rows.duplicated(same)
+        out["rated twice"] = int(double.sum())
+        return replace(self, rows=rows[~double], left_out=out)
+
+
+def read_table(
+    path: Path | str, *, outputs: Path | str | None = None, raters_known: bool = True
+) -> Table:
+    """The table of a file. `outputs`: a batch file that names the two systems of each compared
+    item, for a bare CSV of preferences. ValueError as for `make_table`."""
+    known = None
+    if outputs is not None:
+        known = pd.read_csv(outputs, dtype=str, keep_default_na=False)
+    return make_table(_read(path), outputs=known, raters_known=raters_known)
+
+
+def _read(path: Path | str) -> pd.DataFrame:
+    return pd.read_csv(
+        path, dtype=str, keep_default_na=False, encoding="utf-8-sig",
+        usecols=lambda name: name in _KNOWN,
+    )  # fmt: skip
+
+
+def make_table(
+    frame: pd.DataFrame, *, outputs: pd.DataFrame | None = None, raters_known: bool = True
+) -> Table:
+    """The tidy table of a frame with the columns of a ratings file.
+
+    ValueError, with a sentence to act on: a column is missing, or a value is no number. A column
+    `person` with "no" says that participants are no persons, as `raters_known` False does.
+    """
+    text = _take_texts(frame)
+    _refuse_missing(text)
+    rows = pd.DataFrame(index=range(len(text)))
+    for name in TEXTS:
+        given = text[name].to_numpy() if name in text else ""
+        rows[name] = given
+        if default := _DEFAULTS.get(name):
+            rows[name] = rows[name].where(rows[name] != "", default)
+    for name in NUMBERS:
+        rows[name] = _number(text, name)
+    rows["row"] = np.arange(1, len(rows) + 1)
+    rows["is_excluded"] = (
+        text["excluded"].to_numpy() == "yes" if "excluded" in text else np.zeros(len(rows), bool)
+    )
+    if "output_id" in text:
+        rows["output"] = text["output_id"].to_numpy()
+    rows["group"] = rows.group.where(rows.group != "", rows["item"])
+    rows["block"] = rows.cluster.where(rows.cluster != "", rows.group)
+    notes: list[str] = []
+    notes += find_outcomes(rows, text, outputs)
+    missing = rows.value.isna() & (rows.preferred == "")
+    if "person" in text and (text["person"] == "no").any():
+        raters_known = False
+    own = rows.output.where(rows.output != "", rows["item"] + "|" + rows.system)
+    rows["output"] = own.where(rows.preferred == "", rows["item"])
+    out = {"no value": int(missing.sum())}
+    return Table(rows=rows[~missing].copy(), raters_known=raters_known, left_out=out,
+                 notes=tuple(notes))  # fmt: skip
+
+
+def _take_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns that a table knows, as texts; missing cells are empty."""
+    known = frame[[name for name in frame.columns if name in _KNOWN]].reset_index(drop=True)
+    if all(isinstance(kind, pd.StringDtype) for kind in known.dtypes):
+        return known.fillna("")
+    return known.astype(object).where(known.notna(), "").astype(str)
+
+
+def _refuse_missing(text: pd.DataFrame) -> None:
+    for name in ("participant", "item"):
+        if name not in text:
+            raise ValueError(f"The file has no column {name}.")
+    if "value" not in text and "preferred" not in text:
+        raise ValueError("The file has neither a column value nor a column preferred.")
+
+
+def _number(text: pd.DataFrame, name: str) -> Any:
+    if name not in text:
+        return np.nan
+    places, cells = pd.factorize(text[name])  # most cells are like another
+    numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy(dtype=float)
+    empty = np.array([not str(cell).strip() for cell in cells], dtype=bool)
+    found = numbers[places]
+    wrong = np.flatnonzero((~np.isfinite(numbers) & ~empty)[places])
+    if wrong.size:
+        raise ValueError(
+            f"Row {wrong[0] + 1}: {text[name].iloc[wrong[0]]!r} in column {name} is no number."
+        )
+    return found

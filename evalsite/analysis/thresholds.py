@@ -1,0 +1,174 @@
+"""Where a figure of a rater becomes a flag: starting values, which a study may replace.
+
+Nothing heavy is imported here: the page on which a study sets them needs the names and ranges only.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """Where a figure becomes a flag; the starting values are guesses unless a survey rule."""
+
+    top_share: float = 0.9
+    top_share_ratings: int = 20
+    sd_ratio: float = 0.25  # of the median rater's sd
+    identical: float = 0.95
+    identical_others: float = 0.6
+    speed_ratio: float = 0.5  # half the median: a common rule of surveys
+    under_floor: float = 0.2
+    rho: float = 0.1
+    offset_sds: float = 2.0
+    reserved: float = 0.4
+    reserved_ratio: float = 2.0  # of the pool's share
+    reserved_ratings: int = 20
+    drift: float = 0.5  # points
+    gold: float = 0.8
+    degraded_p: float = 0.05
+    change_quantile: float = 0.95
+
+
+START = Thresholds()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """A threshold that a study may set: what it is called and measures, and what it may be.
+
+    `in_percent`: people read and enter it as percent; it is kept as a share. `kinds`: the scales on
+    which it is looked at, none for all; `needs`: what else it takes.
+    """
+
+    key: str
+    label: str
+    measures: str
+    least: float
+    most: float
+    in_percent: bool = False
+    is_whole: bool = False
+    kinds: frozenset[str] = frozenset()
+    needs: str = ""
+
+    @property
+    def start(self) -> float:
+        """The value that the software starts with."""
+        value: float = getattr(START, self.key)
+        return value
+
+
+RESERVED, SEVERAL, REPEATS = "reserved points", "several criteria", "hidden repeats"
+_SCORES = frozenset({"likert", "magnitude"})
+_LIKERT = frozenset({"likert"})
+
+LIMITS = (
+    Limit(
+        key="top_share", label="One value nearly always", in_percent=True,
+        least=0.5, most=1, kinds=_SCORES,
+        measures="Share of a rater’s ratings that are their most used value. Flagged above this.",
+    ),
+    Limit(
+        key="top_share_ratings", label="One value nearly always: ratings needed", is_whole=True,
+        least=2, most=1000, kinds=_SCORES,
+        measures="Raters with fewer ratings are not flagged for their most used value.",
+    ),
+    Limit(
+        key="sd_ratio", label="Little variation", in_percent=True,
+        least=0, most=1, kinds=_SCORES,
+        measures="Standard deviation of a rater’s ratings, in % of the median rater’s. Flagged "
+        "below this.",
+    ),
+    Limit(
+        key="identical", label="All criteria alike", in_percent=True,
+        least=0.5, most=1, kinds=_LIKERT, needs=SEVERAL,
+        measures="Share of outputs to which a rater gives one value on all criteria. Flagged "
+        "above this.",
+    ),
+    Limit(
+        key="identical_others", label="All criteria alike: the other raters", in_percent=True,
+        least=0, most=1, kinds=_LIKERT, needs=SEVERAL,
+        measures="Flagged only where the other raters’ median share is below this.",
+    ),
+    Limit(
+        key="speed_ratio", label="Fast", in_percent=True,
+        least=0, most=1,
+        measures="Median seconds for an item, in % of the median rater’s. Flagged below this. Half "
+        "is a common rule of surveys.",
+    ),
+    Limit(
+        key="rho", label="Orders outputs unlike the others", least=-1, most=1, kinds=_SCORES,
+        measures="Rank correlation with the mean of the other raters. Flagged below this, if "
+        "all of its 95 % interval is below the mean of raters.",
+    ),
+    Limit(
+        key="offset_sds", label="Higher or lower than the others", least=0.5, most=10,
+        kinds=_SCORES,
+        measures="Distance from what others give to the same outputs, in robust standard "
+        "deviations of raters. Flagged above this, if it is more than half a point (of magnitudes: "
+        "a ratio of 1.25) and the 95 % interval leaves out the middle of raters.",
+    ),
+    Limit(
+        key="reserved", label="Points meant to be rare", in_percent=True,
+        least=0, most=1, kinds=_LIKERT, needs=RESERVED,
+        measures="Share of a rater’s ratings on points meant for difficult cases. Flagged above "
+        "this.",
+    ),
+    Limit(
+        key="reserved_ratio", label="Points meant to be rare, beside the others",
+        least=1, most=20, kinds=_LIKERT, needs=RESERVED,
+        measures="The same share, in times that of all raters. Flagged above this too, where it is "
+        "the lower of the two lines.",
+    ),
+    Limit(
+        key="reserved_ratings", label="Points meant to be rare: ratings needed", is_whole=True,
+        least=2, most=1000, kinds=_LIKERT, needs=RESERVED,
+        measures="Raters with fewer ratings are not flagged for points meant to be rare.",
+    ),
+    Limit(
+        key="drift", label="Ratings rise or fall, in points", least=0, most=10, kinds=_LIKERT,
+        measures="Points by which ratings rise or fall over a set or over the study. Flagged "
+        "above this, if the 95 % interval leaves out zero.",
+    ),
+    Limit(
+        key="change_quantile", label="Otherwise the second time", in_percent=True,
+        least=0.5, most=1, kinds=_SCORES, needs=REPEATS,
+        measures="How much ratings change when the same item is shown again. Flagged where they "
+        "change more than those of this share of raters, of five or more.",
+    ),
+    Limit(
+        key="gold", label="Checks answered right", in_percent=True, least=0, most=1,
+        measures="Share of gold and attention items that a rater answers right. Flagged below "
+        "this.",
+    ),
+)  # fmt: skip
+BY_KEY = {limit.key: limit for limit in LIMITS}
+
+
+def list_limits(
+    kinds: Iterable[str], *, has_reserved: bool = False, has_repeats: bool = False
+) -> list[Limit]:
+    """The thresholds that a study with criteria on scales of these kinds may set.
+
+    The other lines of flags are the same for every study: of ties, places and circles.
+    """
+    given = list(kinds)
+    has = {
+        "": True,
+        RESERVED: has_reserved,
+        SEVERAL: given.count("likert") > 1,
+        REPEATS: has_repeats,
+    }
+    return [
+        limit
+        for limit in LIMITS
+        if has[limit.needs] and (not limit.kinds or limit.kinds & set(given))
+    ]
+
+
+def make_thresholds(own: Mapping[str, float]) -> Thresholds:
+    """The starting values with a study's own in their stead; ValueError for an unknown name."""
+    known = [one.name for one in fields(Thresholds)]
+    for key in own:
+        if key not in known:
+            raise ValueError(f"There is no threshold {key}; choose one of {', '.join(known)}.")
+    return Thresholds(**dict(own))  # type: ignore[arg-type]

@@ -1,0 +1,121 @@
+"""One pair of systems where the design has gaps: by the mixed model, the bootstrap, or over raters
+on the one input that both share; undefined where the ratings don't determine the difference."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evalsite.analysis.bootstrap import METHOD as BOOTSTRAP
+from evalsite.analysis.bootstrap import drawn_figure
+from evalsite.analysis.effects import rounded
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.intervals import ALWAYS_EQUAL, TINY, t_figure
+from evalsite.analysis.mixed import Mixed
+from evalsite.analysis.one_sample import mean_test
+from evalsite.analysis.reml import METHOD as REML
+from evalsite.analysis.scores import Scores, find_thin
+
+Floats = NDArray[np.float64]
+
+ONE_INPUT = "one_input"  # what a difference is `only` of
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithGaps:
+    """The comparisons of one criterion; `means`, `drawn`: the bootstrap's, in its place."""
+
+    data: Scores
+    mixed: Mixed
+    means: Floats
+    drawn: Floats
+    seed: int
+
+    def compare(self, pairs: list[tuple[int, int]]) -> tuple[list[Figure], list[str]]:
+        """The test of each pair, and what cannot be claimed because of these."""
+        thin = find_thin(self.data)
+        found = [self._compare(i, j, is_thin=i in thin or j in thin) for i, j in pairs]
+        methods = {one.method for one in found if one.value is not None}
+        cautions = [f"thin_systems: {self._name(thin)}"] if thin and len(pairs) else []
+        open_pairs = [
+            f"{self.data.systems[i]} and {self.data.systems[j]}"
+            for (i, j), one in zip(pairs, found, strict=True)
+            if one.value is None and not {i, j} & set(thin)
+        ]
+        if open_pairs:
+            cautions.append(f"undetermined: {list_some(open_pairs)}")
+        if BOOTSTRAP in methods:
+            cautions.append("bootstrap_instead_of_model")
+        if REML in methods and self.mixed.fit is not None and self.mixed.fit.singular:
+            cautions.append("singular_model")
+        return found, cautions
+
+    def _name(self, systems: list[int]) -> str:
+        return list_some([self.data.systems[one] for one in systems])
+
+    def _compare(self, first: int, second: int, *, is_thin: bool) -> Figure:
+        if is_thin:
+            why = "one of them has ratings of a single input, or by a single rater"
+            return self._over_raters(first, second) or self._leave_open(why)
+        weights = np.zeros(len(self.data.systems))
+        weights[first], weights[second] = -1.0, 1.0
+        if self.mixed.fit is None:
+            found = self._by_draws(first, second)
+        elif self.mixed.determines(weights):
+            estimate, se, df = self.mixed.fit.contrast(weights)
+            found = t_figure(
+                "difference", estimate=estimate, se=se, df=df, method=REML, n=self.data.counts()
+            )
+        else:
+            return self._leave_open("their ratings do not tell systems from inputs or raters")
+        if found.details.get("note") == ALWAYS_EQUAL and "p" not in found.details:
+            return self._leave_open("no input has ratings of both")
+        return found
+
+    def _leave_open(self, why: str) -> Figure:
+        return undefined(
+            "difference", Reason.TOO_FEW, method=REML, n=self.data.counts(), details={"why": why}
+        )
+
+    def _over_raters(self, first: int, second: int) -> Figure | None:
+        """The paired t test over raters, where both systems have one input, the same; else None."""
+        pair = self.data.take((self.data.system == first) | (self.data.system == second))
+        if int(pair.group.max()) > 0:
+            return None
+        rows = pd.DataFrame({"rater": pair.rater, "system": pair.system, "value": pair.value})
+        mean = rows.groupby(["rater", "system"]).value.mean().unstack()
+        apart = rounded((mean[second] - mean[first]).dropna().to_numpy())
+        if len(apart) < 2:
+            return None
+        found = mean_test(np.arange(len(apart)), np.zeros(len(apart)), apart)
+        n = {"raters": len(apart), "items": 1, "ratings": len(pair.value)}
+        return replace(found, n=n, details={**found.details, "only": ONE_INPUT})
+
+    def _by_draws(self, first: int, second: int) -> Figure:
+        """The difference by the bootstrap; without interval where every draw gives the same."""
+        data = self.data
+        known: dict[str, Any] = {
+            "fallback": self.mixed.facts.get("fallback", "too few ratings"),
+        }
+        estimate = float(self.means[second] - self.means[first])
+        apart = self.drawn[:, second] - self.drawn[:, first]
+        there = apart[np.isfinite(apart)]
+        if int(data.block.max()) > 0 and len(there) and np.ptp(there) < TINY:
+            blocks = [data.block[data.system == one] for one in (first, second)]
+            return t_figure(
+                "difference", estimate=estimate, se=0.0, df=1.0, method=BOOTSTRAP,
+                n=data.counts(), details=known, units=len(np.intersect1d(*blocks)),
+            )  # fmt: skip
+        return drawn_figure(
+            "difference", estimate, apart, n=data.counts(), seed=self.seed, test=True,
+            details=known,
+        )  # fmt: skip
+
+
+def list_some(names: list[str]) -> str:
+    """The names with commas; of many only the first, and how many more."""
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f", and {more:,} more" if more > 0 else "")

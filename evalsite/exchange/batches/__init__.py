@@ -1,0 +1,1 @@
+"""Batches of items: from rows to checked items, and into the study."""

@@ -1,0 +1,107 @@
+"""Ids and names that come from files: how they may look, and which could be confused."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from evalsite.studies.models import Study
+
+# So limited, an id is safe in every spreadsheet, address and file that it may end up in.
+ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+ROW_KEY = re.compile(r"row-([0-9]{4,})")
+MAX_KEY = 128
+MAX_SYSTEM = 200
+_RESERVED = re.compile(r"practice-[0-9]+", re.I)
+
+
+def check_id(text: str) -> str:
+    """What is wrong with this id, as a sentence; "" if it may stand."""
+    if not text.strip():
+        return "The id is empty. Give one in every row."
+    if not ID_PATTERN.fullmatch(text):
+        return (
+            f"“{_shorten(text)}” can't be an id. Use 1 to {MAX_KEY} of the letters A to Z, digits "
+            "and . _ : / -, starting with a letter or digit, without spaces."
+        )
+    if is_reserved(text):
+        return f"“{text}” is kept for practice items of the protocol. Choose another id."
+    return ""
+
+
+def is_reserved(text: str) -> bool:
+    """Whether this is the id of a practice item that comes with a protocol."""
+    return _RESERVED.fullmatch(text) is not None
+
+
+def check_system(text: str) -> str:
+    """What is wrong with this name of a system, as a sentence; "" if it may stand."""
+    if not text.strip():
+        return "The system is empty. Name what produced this output."
+    if len(text) > MAX_SYSTEM:
+        return f"The name of a system may have {MAX_SYSTEM} letters; this one has {len(text):,}."
+    if text != text.strip() or not text.isprintable():
+        return (
+            f"The name of the system, “{_shorten(text)}”, has a space around it or a sign that "
+            "can't be seen. Remove it."
+        )
+    if text.casefold() == "tie":
+        return "“tie” can't name a system: results use it for a tie. Choose another name."
+    return ""
+
+
+def fold(name: str) -> str:
+    """Equal for names that differ only in case, spaces or Unicode form."""
+    if not name.isascii():
+        name = unicodedata.normalize("NFKC", name)
+    return "".join(name.casefold().split())
+
+
+class Names:
+    """Names in use, by what a reader might take them for."""
+
+    def __init__(self, existing: Iterable[str] = ()) -> None:
+        # most names are as they are when folded: of these nothing but their line is kept
+        self._plain: dict[str, int] = {}
+        self._others: dict[str, tuple[str, int]] = {}
+        for name in existing:
+            self._take(name, fold(name), 0)
+
+    def meet(self, name: str, line: int) -> tuple[str, str]:
+        """The name is in use from here on; if it could be confused: a sentence, and with what."""
+        folded = fold(name)
+        if folded in self._plain:
+            spelling, first = folded, self._plain[folded]
+        elif folded in self._others:
+            spelling, first = self._others[folded]
+        else:
+            self._take(name, folded, line)
+            return "", name
+        if spelling == name:
+            return "", name
+        where = f"of line {first}" if first else "that the study has already"
+        problem = (
+            f"“{_shorten(name)}” differs from “{_shorten(spelling)}” {where} only in case, "
+            "spaces or Unicode form. Spell them alike, or apart."
+        )
+        return problem, spelling
+
+    def _take(self, name: str, folded: str, line: int) -> None:
+        if name == folded:
+            self._plain[name] = line
+        else:
+            self._others[folded] = (name, line)
+
+
+def find_known(study: Study) -> tuple[set[str], list[str]]:
+    """Keys of the study's items, and names of its systems."""
+    keys = set(study.items.values_list("key", flat=True).iterator(chunk_size=10_000))
+    return keys, list(study.systems.values_list("name", flat=True))
+
+
+def find_last_row_number(keys: Iterable[str]) -> int:
+    """The highest number of the keys that were made for rows without an id; 0 without any."""
+    return max((int(found[1]) for key in keys if (found := ROW_KEY.fullmatch(key))), default=0)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -1,0 +1,35 @@
+"""The scales of a bundle's own instrument, as plain data: which values they allow."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Scale = Mapping[str, Any]
+Scales = dict[str, Scale]
+
+
+def find_scales(
+    about: Mapping[str, Any], contents: Mapping[int, Mapping[str, Any]]
+) -> dict[int | None, Scales]:
+    """The scale of each criterion, by version; None: before the first launch."""
+    found: dict[int | None, Scales] = {None: _list_scales(about["instrument"])}
+    for number, content in contents.items():
+        found[number] = _list_scales(content["instrument"])
+    return found
+
+
+def _list_scales(instrument: Mapping[str, Any]) -> Scales:
+    return {criterion["key"]: criterion["scale"] for criterion in instrument["criteria"]}
+
+
+def is_on_scale(scale: Scale, position: int | None, value: int) -> bool:
+    """Whether this is a value of the scale; `position` is that of the output it is about."""
+    match scale["kind"]:
+        case "likert":
+            return position is not None and value in {point["value"] for point in scale["points"]}
+        case "magnitude":
+            return position is not None and scale["minimum"] <= value <= scale["maximum"]
+        case "decision":
+            return position is not None and value in (0, 1)
+        case "preference":
+            return value == (0 if position is None else 1)
+    return False

@@ -1,0 +1,151 @@
+"""Plain data of a bundle read as the fields of a model, strictly: what can't be stored is refused.
+
+No database is asked. What a field allows is asked of the model.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from itertools import islice
+from math import isfinite
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+Reader = Callable[[Any], Any]
+
+
+class Misshapen(Exception):
+    """A value that its field does not take."""
+
+
+def read_fields(
+    model: type[models.Model], names: Iterable[str], row: Mapping[str, Any]
+) -> dict[str, Any]:
+    """These fields of a row, as the model takes them; Misshapen names the first that can't be."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = _reader(model, name)(row[name])
+        except KeyError:
+            raise Misshapen(f"{name} is missing") from None
+        except (Misshapen, ValidationError, TypeError, ValueError, InvalidOperation):
+            raise Misshapen(f"{name} can't be {_shorten(row[name])}") from None
+    return found
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+@cache
+def _reader(model: type[models.Model], name: str) -> Reader:
+    """What makes a plain value one of this field, or raises."""
+    field = model._meta.get_field(name)
+    assert isinstance(field, models.Field)
+    kind = next((make for types, make in _KINDS if isinstance(field, types)), None)
+    if kind is None:
+        raise TypeError(f"No bundle can hold a {type(field).__name__}.")
+    check = _make_check(field)
+
+    def read(value: Any) -> Any:
+        if value is None and field.null:
+            return None
+        made = kind(value)
+        check(made)
+        return made
+
+    return read
+
+
+def _make_check(field: models.Field) -> Callable[[Any], None]:
+    """What raises where a value of the right kind is not allowed in this field."""
+    choices = {value for value, _ in field.flatchoices}
+    # what a JSON field holds is looked at by whoever reads it
+    validators = [] if isinstance(field, models.JSONField) else field.validators
+
+    def check(made: Any) -> None:
+        if choices and made not in choices:
+            raise Misshapen
+        if made == "" and not field.blank:
+            raise Misshapen
+        for validate in validators if made != "" else ():
+            validate(made)
+
+    return check
+
+
+def read_text(value: Any) -> str:
+    """A text that both databases store."""
+    if not isinstance(value, str) or "\x00" in value:
+        raise Misshapen
+    value.encode()  # a lone surrogate can't be
+    return value
+
+
+def read_whole(value: Any) -> int:
+    if type(value) is not int:
+        raise Misshapen
+    return value
+
+
+def _read_number(value: Any) -> float:
+    if type(value) not in (int, float) or not isfinite(value):
+        raise Misshapen
+    return float(value)
+
+
+def _read_flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Misshapen
+    return value
+
+
+def _read_time(value: Any) -> datetime:
+    moment = datetime.fromisoformat(read_text(value))
+    if moment.tzinfo is None:
+        raise Misshapen
+    return moment
+
+
+def _read_json(value: Any) -> Any:
+    if not isinstance(value, dict | list):
+        raise Misshapen
+    for text in _walk(value):
+        read_text(text)
+    return value
+
+
+def _walk(value: Any) -> Iterator[str]:
+    """Every text in it, names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _walk(one)
+
+
+_KINDS: tuple[tuple[type | tuple[type, ...], Reader], ...] = (
+    (models.BooleanField, _read_flag),
+    (models.IntegerField, read_whole),
+    (models.FloatField, _read_number),
+    ((models.CharField, models.TextField), read_text),
+    (models.DateTimeField, _read_time),
+    (models.DecimalField, lambda value: Decimal(read_text(value))),
+    (models.UUIDField, lambda value: UUID(read_text(value))),
+    (models.JSONField, _read_json),
+)
+
+
+def in_pages(rows: Iterable[Any], size: int = 1_000) -> Iterator[list[Any]]:
+    """The rows, so many at a time."""
+    some = iter(rows)
+    while page := list(islice(some, size)):
+        yield page

@@ -1,0 +1,1 @@
+"""Data out: the files of a study, their columns, and the codebook."""

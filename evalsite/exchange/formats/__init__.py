@@ -1,0 +1,1 @@
+"""From bytes to rows of text, whatever the format, with every fault and its place."""

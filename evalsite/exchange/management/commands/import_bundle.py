@@ -1,0 +1,78 @@
+"""The study of a bundle is made again, from the command line."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from evalsite.exchange.bundle.restoring import Restored, restore_bundle
+from evalsite.exchange.management.commands.import_batch import describe_faults
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the study of a bundle again with its data: closed, or a draft if it was never "
+        "launched. Without data: a draft of the same design."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--owner", help="whose study it will be, by user name; left out: the only superuser"
+        )
+        parser.add_argument(
+            "--without-data",
+            action="store_true",
+            help="a draft with its items, texts, settings and seed: launched, it has the same plan",
+        )
+        parser.add_argument(
+            "--as-copy", action="store_true", help="beside the same study, under an id of its own"
+        )
+
+    def handle(
+        self, *, file: Path, owner: str | None, without_data: bool, as_copy: bool, **options: Any
+    ) -> None:
+        user = find_owner(owner)
+        try:
+            with file.open("rb") as bundle:
+                restored = restore_bundle(
+                    file=bundle,
+                    owner=user,
+                    by="the command line",
+                    has_data=not without_data,
+                    is_copy=as_copy,
+                )
+        except OSError as error:
+            raise CommandError(f"{file} can't be read: {error.strerror}.") from None
+        except ValidationError as error:
+            raise CommandError(describe_faults(error.messages)) from None
+        self._tell(restored, without_data)
+
+    def _tell(self, restored: Restored, without_data: bool) -> None:
+        study = restored.study
+        for check in restored.report.checks:
+            self.stdout.write(check)
+        if not restored.has_data and not without_data:
+            self.stdout.write("The bundle has no data.")
+        kind = f"{study.state}, with its data" if restored.has_data else "a draft, without data"
+        self.stdout.write(f"Imported “{study.title}” as {study.pk}: {kind}.")
+        for remark in restored.remarks:
+            self.stdout.write(f"Note: {remark}")
+
+
+def find_owner(name: str | None) -> Any:
+    """The user of this name; without one the only superuser, where there is just one."""
+    users = get_user_model().objects.filter(is_active=True, is_staff=True)
+    if name is not None:
+        if found := users.filter(username=name).first():
+            return found
+        raise CommandError(f"There is no active member of staff named {name}.")
+    if not users.exists():
+        raise CommandError("Nobody can own a study yet: manage.py createsuperuser makes somebody.")
+    superusers = list(users.filter(is_superuser=True)[:2])
+    if len(superusers) != 1:
+        raise CommandError("Say whose study it will be: --owner NAME.")
+    return superusers[0]

@@ -1,0 +1,1 @@
+"""Scores of automatic metrics: from the rows of a file to the outputs of a study."""

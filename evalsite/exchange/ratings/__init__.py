@@ -1,0 +1,1 @@
+"""Ratings collected elsewhere: from rows to checked answers, and into the study."""

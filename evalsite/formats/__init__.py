@@ -1,0 +1,1 @@
+"""How moments are written where a page leaves it to Django, such as in the stock pages."""

@@ -1,0 +1,158 @@
+"""manage.py analyse STUDY: the results of a study as text, JSON, an HTML page or LaTeX."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from evalsite.annotation.models import Annotation
+from evalsite.results.analysing import compute_report
+from evalsite.results.design_tables import tabulate_design
+from evalsite.results.facts import collect_facts, tell_evaluated, tell_making
+from evalsite.results.management.commands.design import align, find_study
+from evalsite.results.models import Report
+from evalsite.results.plan_wording import tell_plan
+from evalsite.results.repeating import compare_studies
+from evalsite.results.repeating_showing import list_compared, tabulate_sides
+from evalsite.results.report_tables import list_shown, tabulate_flags
+from evalsite.results.showing import Part
+from evalsite.results.tables import Table
+from evalsite.results.wording import let_go
+from evalsite.results.writing_html import write_page
+from evalsite.results.writing_latex import list_files
+from evalsite.studies.models import Study
+
+
+class Command(BaseCommand):
+    help = "Print the results of a study; unchanged data are not computed again."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="its id, the beginning of its id, or its title")
+        forms = parser.add_mutually_exclusive_group()
+        forms.add_argument("--json", action="store_true", help="all figures, with every digit")
+        forms.add_argument("--html", action="store_true", help="the report as one page")
+        forms.add_argument("--latex", action="store_true", help="report.tex, references, figures")
+        parser.add_argument(
+            "--against", metavar="STUDY",
+            help="the study that this one repeats: the two are compared, as text or JSON",
+        )  # fmt: skip
+        parser.add_argument(
+            "-o", "--output", type=Path, metavar="PATH",
+            help="write to this file (with --latex: into this folder) instead of the screen",
+        )  # fmt: skip
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, output = find_study(options["study"]), options["output"]
+        if options["latex"] and output is None:
+            raise CommandError("Name the folder for the LaTeX files with -o.")
+        if not Annotation.objects.filter(study=study).counted().exists():
+            raise CommandError(f"{study.title} has no answers yet.")
+        if options["against"]:
+            self._write_out(output, _compare(study, options))
+            return
+        report = compute_report(study)
+        if options["latex"]:
+            self._write_folder(list_files(study, report), output)
+        else:
+            self._write_out(output, _write(study, report, options))
+
+    def _write_out(self, path: Path | None, text: str) -> None:
+        if path is None:
+            self.stdout.write(text, ending="")
+        else:
+            self._write_file(path, text.encode())
+
+    def _write_folder(self, files: dict[str, bytes], folder: Path) -> None:
+        for name, content in files.items():
+            self._write_file(folder / name, content)
+
+    def _write_file(self, path: Path, content: bytes) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            raise CommandError(f"{path} can't be written: {error.strerror}.") from error
+        self.stdout.write(f"Wrote {path}.")
+
+
+def _write(study: Study, report: Report, options: dict[str, Any]) -> str:
+    if options["json"]:
+        return write_json(study, report)
+    if options["html"]:
+        return write_page(study, report)
+    return let_go("\n".join(write_text(study, report))) + "\n"
+
+
+def _compare(study: Study, options: dict[str, Any]) -> str:
+    """The study beside the one that it repeats, as text or JSON."""
+    if options["html"] or options["latex"]:
+        raise CommandError("A comparison with another study is written as text or with --json.")
+    original = find_study(options["against"])
+    try:
+        found = compare_studies(study, original)
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from None
+    if options["json"]:
+        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    return let_go("\n".join(write_comparison(study, original, found))) + "\n"
+
+
+def write_json(study: Study, report: Report) -> str:
+    data = {"study": str(study.pk), "made_at": report.made_at.isoformat(),
+            "ratings_sha256": report.sha256, **report.content}  # fmt: skip
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+# --- the results as text ------------------------------------------------------------------
+
+
+def write_text(study: Study, report: Report) -> Iterator[str]:
+    """The lines to print: what was evaluated, then findings and tables of each part."""
+    facts, found = collect_facts(study, report), report.content["kept"]
+    yield facts.title
+    yield from (f"! {one['text']}" for one in found["warnings"] if one["criterion"] is None)
+    yield ""
+    yield from align([[*fact] for fact in (*tell_evaluated(facts), *tell_plan(facts.plan))])
+    yield from write_table(tabulate_design(found))
+    for part in list_shown(report):
+        warnings = [one["text"] for one in found["warnings"] if one["criterion"] == part.key]
+        yield from _write_part(part, warnings)
+    if flags := tabulate_flags(found):
+        yield from write_table(flags)
+    yield ""
+    yield from align([[*fact] for fact in tell_making(facts)])
+
+
+def write_comparison(study: Study, original: Study, found: dict[str, Any]) -> Iterator[str]:
+    """The lines to print of a study and the one that it repeats."""
+    yield f"First study: {original.title}"
+    yield f"Repeat: {study.title}"
+    yield from (f"! {one['text']}" for one in found["warnings"])
+    yield from write_table(tabulate_sides(found))
+    for part in list_compared(found):
+        yield from ("", part.label, "=" * len(part.label), part.finding)
+        for table in part.tables:
+            yield from write_table(table)
+
+
+def _write_part(part: Part, warnings: list[str]) -> Iterator[str]:
+    yield from ("", part.label, "=" * len(part.label))
+    yield from (f"! {text}" for text in warnings)
+    yield from part.findings
+    for table, _ in part.blocks:
+        yield from write_table(table)
+
+
+def write_table(table: Table) -> Iterator[str]:
+    """The table in columns, its caption above it."""
+    rows = [[_on_one_line(cell) for cell in row] for row in (table.columns, *table.rows)]
+    yield from ("", table.caption)
+    yield from (f"  {line}" for line in align(rows, words=1))
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())

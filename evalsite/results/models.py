@@ -1,0 +1,44 @@
+"""What analysis finds: the reports that were made."""
+
+from pathlib import Path
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import models
+
+from evalsite.lib.clock import now
+from evalsite.studies.models import Study
+
+
+class Report(models.Model):
+    """What was found in the ratings of a study at one moment; its figures stand in files."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="reports")
+    # equal for equal data, settings and methods: such a report is not computed again
+    fingerprint = models.CharField(max_length=64)
+    # of the ratings.csv that it was computed from
+    sha256 = models.CharField(max_length=64)
+    content = models.JSONField()
+    made_at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["-made_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "fingerprint"], name="one_report_of_the_same_data"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"report of {self.study_id}"
+
+    @property
+    def folder(self) -> Path:
+        """Where its drawings stand."""
+        return settings.DATA_DIR / "reports" / str(self.pk)
+
+    @property
+    def outputs(self) -> Path:
+        """The table of outputs, a file; there is none where outputs are only compared."""
+        return self.folder / "outputs.csv"

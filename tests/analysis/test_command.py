@@ -1,0 +1,255 @@
+"""`python -m evalsite.analysis` on bare files."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalsite.analysis.__main__ import main
+from tests.analysis.vectors import real_file
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def file(tmp_path):
+    lines = ["participant,item,system,criterion,value"]
+    lines += [f"p{p},i{n},{system},clarity,{1 + (n + p * (system == 'A')) % 5}"
+              for p in range(3) for n in range(6) for system in "AB"]  # fmt: skip
+    path = tmp_path / "ratings.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_the_report_of_a_bare_file_is_json_without_nan(file, capsys):
+    assert main([str(file), "--json", "--scale", "1-5"]) == 0
+
+    report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    (criterion,) = report["criteria"]
+    assert [one["value"] for one in criterion["answers"]] == [1, 2, 3, 4, 5]
+    assert {one["system"] for one in criterion["systems"]} == {"A", "B"}
+
+
+def test_the_report_of_a_bare_file_is_plain_text(file, capsys):
+    assert main([str(file), "--seed", "7"]) == 0
+
+    text = capsys.readouterr().out
+    assert "36 ratings, 3 participants, 6 items" in text
+    assert "== clarity (likert) ==" in text
+    assert "Seed 7" in text
+
+
+def test_plain_text_tells_items_from_inputs(tmp_path, capsys):
+    lines = ["participant,item,group,system,criterion,value"]
+    lines += [f"p{p},{system}{n},i{n},{system},clarity,{1 + (n + p * (system == 'A')) % 5}"
+              for p in range(3) for n in range(6) for system in "AB"]  # fmt: skip
+    path = tmp_path / "ratings.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+    assert main([str(path)]) == 0
+
+    text = capsys.readouterr().out
+    assert "36 ratings, 3 participants, 12 items of 6 inputs\n" in text
+    assert "; n: inputs 6, ratings 18, raters 3" in text
+    assert "; n: outputs 12, ratings 36, raters 3, units left out 0" in text
+
+
+def test_a_file_that_cannot_be_read_is_told_and_fails(tmp_path, file, capsys):
+    bad = tmp_path / "bad.csv"
+    bad.write_text("who,what\n1,2\n", encoding="utf-8")
+
+    assert main([str(bad)]) == 2
+    assert "no column participant" in capsys.readouterr().err
+    assert main([str(tmp_path / "none.csv")]) == 2
+    assert main([str(file), "--scale", "1-3"]) == 2
+    assert "no points of a scale" in capsys.readouterr().err
+
+
+def test_a_baseline_is_asked_for_by_its_name(file, capsys):
+    text = file.read_text(encoding="utf-8")
+    more = [line.replace(",A,", ",C,") for line in text.splitlines() if ",A," in line]
+    file.write_text("\n".join([text, *more]), encoding="utf-8")
+
+    assert main([str(file), "--json", "--baseline", "B"]) == 0
+    (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
+    assert main([str(file), "--baseline", "B"]) == 0
+    assert "Comparisons with B\n" in capsys.readouterr().out
+    assert main([str(file), "--baseline", "b"]) == 2
+
+    assert [(pair["system_1"], pair["system_2"]) for pair in criterion["pairs"]] == [
+        ("A", "B"), ("C", "B"),
+    ]  # fmt: skip
+    assert "No system is called b. There are: A, B, C." in capsys.readouterr().err
+
+
+def test_the_command_needs_no_django(file):
+    code = (
+        "import sys; from evalsite.analysis.__main__ import main; "
+        f"main([{str(file)!r}]); assert 'django' not in sys.modules"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_rankme_gives_the_published_figures_as_it_is(capsys):
+    path = real_file("rankme/ratings_long.csv")
+
+    main([str(path), "--protocol", "magnitude", "--file-order", "--json"])
+
+    report = json.loads(capsys.readouterr().out)
+    (criterion,) = report["criteria"]
+    agreement = {one["name"]: one["value"] for one in criterion["agreement"]}
+    assert agreement["file-order ICC(C,k)"] == pytest.approx(0.8221, abs=6e-5)
+    assert agreement["file-order ICC(1,k)"] == pytest.approx(0.8029, abs=6e-5)
+    means = {one["system"]: one["headline"]["value"] for one in criterion["systems"]}
+    assert means["sheffield_v2"] == pytest.approx(61.7924, abs=6e-5)
+
+
+def test_marco_gives_its_counts_as_it_is(capsys):
+    path = real_file("marco_pairwise/ratings_long.csv")
+
+    main([str(path), "--protocol", "pairwise", "--raters-unknown", "--json"])
+
+    report = json.loads(capsys.readouterr().out)
+    assert [one["key"] for one in report["criteria"]] == ["completion", "readability"]
+    counts = {(pair["system_1"], pair["system_2"]): pair["counts"]
+              for pair in report["criteria"][0]["pairs"]}  # fmt: skip
+    assert counts["MarCo", "HDSA"] == {"wins": 467, "ties": 1520, "losses": 239}
+    assert counts["MarCo", "human"] == {"wins": 662, "ties": 1044, "losses": 520}
+
+
+def write(tmp_path, rows):
+    path = tmp_path / "given.csv"
+    lines = ["participant,item,system,criterion,value", *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def rate_alternately():
+    """Three items: A has 90 to 92 by one rater and 20 to 22 by the other, B the reverse."""
+    scores = {"A": ((90, 91, 92), (20, 21, 22)), "B": ((10, 12, 14), (80, 82, 84))}
+    return [(f"p{rater}", item, system, "flow", value) for system, both in scores.items()
+            for rater, values in enumerate(both) for item, value in enumerate(values)]  # fmt: skip
+
+
+def test_a_scale_may_be_as_wide_as_its_option_says(tmp_path, capsys):
+    path = write(tmp_path, rate_alternately())
+
+    assert main([path, "--scale", "1-100", "--json"]) == 0
+    (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
+    assert [one["headline"]["value"] for one in criterion["systems"]] == [56, 47]
+
+    assert main([path, "--scale", "1-50"]) == 2
+    assert "no points of a scale from 1 to 50" in capsys.readouterr().err
+    assert main([path, "--scale", "1-1000"]) == 2
+    assert "more than 101 points" in capsys.readouterr().err
+
+
+def test_raters_who_differ_too_much_for_a_ratio_get_no_number_without_sense(tmp_path, capsys):
+    assert main([write(tmp_path, rate_alternately()), "--protocol", "magnitude", "--json"]) == 0
+
+    (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
+    (pair,) = criterion["pairs"]
+    assert pair["detectable"]["reason"] == "too_few"
+    assert pair["finding"]["code"] == "not_enough"
+
+
+def test_a_criterion_without_variation_has_no_lowest_two_points(tmp_path, capsys):
+    rows = [(f"p{rater}", item, system, "flow", 4)
+            for rater in range(3) for item in range(4) for system in "AB"]  # fmt: skip
+
+    assert main([write(tmp_path, rows), "--json"]) == 0
+    (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
+    assert {one["name"] for one in criterion["systems"][0]["others"]} == {"median"}
+
+
+def test_a_magnitude_of_nought_is_told_in_a_sentence(tmp_path, capsys):
+    rows = [("p1", 1, "A", "flow", 0), ("p2", 1, "B", "flow", 40)]
+
+    assert main([write(tmp_path, rows), "--protocol", "magnitude"]) == 2
+    assert "must be above 0" in capsys.readouterr().err
+
+
+def test_rows_that_are_no_ratings_of_the_report_are_counted_by_their_reason(tmp_path, capsys):
+    path = tmp_path / "ratings.csv"
+    rows = ["r1,i1,A,3,,", "r1,i1,A,5,,", "r2,i1,A,4,,", "r1,i1,B,2,,", "r2,i1,B,,,",
+            "r3,i1,B,2,,yes", "r4,i1,A,2,practice,", "r5,i1,A,2,,"]  # fmt: skip
+    head = "participant,item,system,value,kind,excluded"
+    path.write_text("\n".join([head, *rows]), encoding="utf-8")
+
+    assert main([str(path)]) == 0
+    text = capsys.readouterr().out
+    assert main([str(path), "--json"]) == 0
+    left_out = json.loads(capsys.readouterr().out)["data"]["left_out"]
+
+    assert (
+        "Rows left out: 1 without a value; 1 of an output that the same participant has rated "
+        "before (the first counts); 1 excluded; 1 of practice, checks or repeats.\n"
+    ) in text
+    assert {key: left_out[key] for key in ("no_value", "rated_twice", "not_main")} == {
+        "no_value": 1, "rated_twice": 1, "not_main": 1,
+    }  # fmt: skip
+
+
+def test_nothing_is_said_to_be_left_out_where_nothing_is(file, capsys):
+    assert main([str(file)]) == 0
+
+    assert "left out" not in capsys.readouterr().out.split("==")[0]
+
+
+def test_text_tells_ranks_other_tests_and_how_intervals_were_made(tmp_path, capsys):
+    # everybody gives A three points more than B, C between; levels differ by rater and input
+    rows = [f"p{p},i{n},{system},{1 + (p * n + n) % 3 + more + (p + n) % 2 * (system == 'C')}"
+            for p in range(6) for n in range(12) for system, more in (("A", 3), ("B", 0), ("C", 1))
+            ]  # fmt: skip
+    path = tmp_path / "ratings.csv"
+    path.write_text("\n".join(["participant,item,system,value", *rows]), encoding="utf-8")
+
+    assert main([str(path), "--scale", "1-7"]) == 0
+    text = capsys.readouterr().out
+    assert main([str(path), "--scale", "1-7", "--json"]) == 0
+    (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
+
+    (friedman,) = criterion["tests"]
+    assert friedman["details"]["p"] < 0.001
+    assert f"friedman: {friedman['value']:.4f}, df 2, p < .001, " in text
+    assert "\nA  n = 72, rank 1 to 1, tier 1\n" in text
+    # of all 4,096 flips of the inputs two are as far from 0
+    assert "    other tests, not corrected: wilcoxon p < .001, sign_flip p < .001" in text
+    assert "; interval: bootstrap over items and raters, percentile\n" in text
+
+
+def test_text_tells_why_a_figure_has_no_interval(tmp_path, capsys):
+    path = tmp_path / "ratings.csv"
+    path.write_text("participant,item,system,value\np1,i1,A,3\np2,i1,A,4\n", encoding="utf-8")
+
+    assert main([str(path), "--scale", "1-5"]) == 0
+
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if one.startswith("  mean: ")]
+    assert line.startswith("  mean: 3.5000, mean of ratings")
+    assert "; no interval: " in line
+
+
+def test_text_of_preferences_tells_expected_counts_and_how_answers_are_weighed(tmp_path, capsys):
+    # whoever answered on all inputs prefers what the others, who answered on a few, do not
+    pairs = (("A", "B"), ("B", "C"), ("A", "C"))
+    rows = [f"p{p},i{n}-{k},i{n},{one},{two},{one if ((n + p * k) % 4 > 0) == (p > 0) else two}"
+            for p in range(6) for n in range(12) for k, (one, two) in enumerate(pairs)
+            if p == 0 or (n + p) % 3 == 0]  # fmt: skip
+    path = tmp_path / "ratings.csv"
+    head = "participant,item,group,system_1,system_2,preferred"
+    path.write_text("\n".join([head, *rows]), encoding="utf-8")
+
+    assert main([str(path)]) == 0
+    text = capsys.readouterr().out
+    assert main([str(path), "--json"]) == 0
+    (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
+
+    fit = criterion["fit"]["pairs"][0]
+    assert f": wins {fit['observed']['wins']:.0f} ({fit['expected']['wins']:.1f}), ties 0 (" in text
+    assert criterion["weighing"]
+    assert criterion["weighing"] in text

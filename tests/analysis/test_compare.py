@@ -1,0 +1,328 @@
+"""The comparison of systems: which method when, what it claims, and what may not change it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalsite.analysis.clusters import certainly_above, find_clusters, max_t, rank_ranges
+from evalsite.analysis.compare import compare_systems
+from evalsite.analysis.plain import to_plain
+from evalsite.analysis.scores import read_scores
+from tests.analysis.vectors import read_data, read_vector, real_file
+
+FEW = 60  # draws where intervals of means are not the point
+
+
+def read(data, **options):
+    options = {"rater": data.rater} | options
+    return read_scores(group=data["item"], system=data.system, value=data.value, **options)
+
+
+def make_ratings(*, raters=6, items=10, systems="ab", seed=1, gap=0.0, shift=0.0):
+    """A complete table of Likert ratings, `gap` of the rows taken out; b is better by `shift`."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    taste = rng.normal(0, 0.3, (raters, len(systems)))
+    output = rng.normal(0, 0.4, (items, len(systems)))
+    for r in range(raters):
+        for i in range(items):
+            for s, name in enumerate(systems):
+                latent = 4 + shift * s + taste[r, s] + output[i, s] + rng.normal(0, 0.8)
+                rows.append((f"r{r}", f"i{i}", name, float(np.clip(round(latent), 1, 7))))
+    data = pd.DataFrame(rows, columns=["rater", "item", "system", "value"])
+    return data.sample(frac=1 - gap, random_state=seed) if gap else data
+
+
+def test_complete_design_gets_the_crossed_test():
+    data, expected, tolerance = read_vector("crossed__compare_small7")
+
+    found = compare_systems(read(data), draws=FEW)
+
+    for one in found.pairs:
+        wanted = expected[f"{one.second}-{one.first}"]
+        assert one.difference.method.startswith("crossed test")
+        assert one.difference.value == pytest.approx(wanted["difference"], abs=tolerance)
+        assert one.difference.details["p"] == pytest.approx(wanted["p"], abs=tolerance)
+        assert one.low_all < one.difference.low < one.difference.high < one.high_all
+    assert [one.p_corrected for one in found.pairs] == pytest.approx(
+        [0.00732417, 0.00733029, 0.21554596], abs=1e-7
+    )
+    assert found.family == 3
+    assert found.cautions == []
+    assert found.clusters == [["C", "B"], ["A"]]
+
+
+def test_design_with_gaps_gets_the_mixed_model_and_says_so():
+    found = compare_systems(read(read_data("compare_crowd5.csv")), draws=FEW)
+
+    assert found.cautions == ["incomplete_crossing"]
+    assert set(found.model["variances"]) == {
+        "rater", "group", "group:system", "rater:system", "rater:group"
+    }  # fmt: skip
+    assert {one.difference.method[:4] for one in found.pairs} == {"REML"}
+    d_against_a = found.pairs[2]
+    assert (d_against_a.first, d_against_a.second) == ("A", "D")
+    assert d_against_a.difference.value == pytest.approx(0.434, abs=0.005)
+    assert d_against_a.difference.details["p"] == pytest.approx(1.8e-5, abs=1e-5)
+
+
+def test_two_systems_each_loved_by_one_rater_do_not_differ():
+    tables = {"A": [(90, 91, 92), (20, 21, 22)], "B": [(10, 12, 14), (80, 82, 84)]}
+    rows = [
+        (rater, item, system, value)
+        for system, table in tables.items()
+        for rater, values in enumerate(table)
+        for item, value in enumerate(values)
+    ]  # fmt: skip
+    data = pd.DataFrame(rows, columns=["rater", "item", "system", "value"])
+
+    found = compare_systems(read(data))
+
+    assert [(one.value, one.n["ratings"]) for one in found.systems.values()] == [(56, 6), (47, 6)]
+    assert found.pairs[0].difference.details["p"] > 0.5
+    assert found.cautions == ["few_raters"]
+    assert found.rank_ranges == {"A": (1, 2), "B": (1, 2)}
+
+
+@pytest.mark.parametrize("ratings", [300, 600])
+def test_thirteen_absurd_scores_do_not_carry_a_system_away(ratings):
+    rng = np.random.default_rng(8)
+    n = ratings
+    data = pd.DataFrame(
+        {
+            "rater": np.tile(np.arange(10), n // 10),
+            "item": np.repeat(np.arange(n // 10), 10),
+            "system": "a",
+            "value": np.round(80 * np.exp(rng.normal(0, 0.2, n))),
+        }
+    )
+    absurd = data.copy()
+    absurd.loc[rng.permutation(n)[:13], "value"] = 111111
+
+    sane, found = (compare_systems(read(one, is_log=True)).systems["a"] for one in (data, absurd))
+
+    assert found.name == "geometric_mean"
+    assert abs(found.value - sane.value) < found.high - found.low
+
+
+def test_magnitudes_are_compared_as_ratios():
+    data, expected, _ = read_vector("magnitude_test__magnitude_rankme")
+
+    found = compare_systems(read(data, is_log=True), draws=FEW)
+
+    ratio = found.pairs[0].ratio
+    assert ratio.value == pytest.approx(expected["ratio"])
+    assert ratio.low < expected["low"] < expected["high"] < ratio.high
+    assert ratio.details["p"] > expected["p"]  # raters are a sample as well
+
+
+def test_magnitudes_of_nothing_are_refused():
+    with pytest.raises(ValueError, match="above 0"):
+        read_scores(rater=["r"], group=["i"], system=["a"], value=[0], is_log=True)
+
+
+def test_geometric_means_of_rankme_are_those_of_the_reference():
+    data = pd.read_csv(real_file("rankme/ratings_long.csv")).rename(
+        columns={"participant": "rater"}
+    )
+
+    found = compare_systems(read(data, is_log=True), draws=FEW)
+
+    means = [one.value for one in found.systems.values()]
+    assert means == pytest.approx([95.0851, 61.7924, 96.8636], abs=1e-4)
+    assert found.clusters[-1] == ["sheffield_v2"]
+    assert found.rank_ranges["sheffield_v2"] == (3, 3)
+
+
+def test_one_rater_speaks_for_no_other():
+    data = make_ratings(raters=1, items=12, shift=1.0)
+
+    found = compare_systems(read(data))
+
+    assert found.cautions == ["one_rater"]
+    assert "not raters" in found.pairs[0].difference.method
+    assert found.systems["a"].low is None
+
+
+def test_participants_that_are_no_persons_are_no_sample_of_raters():
+    data = make_ratings(shift=1.0)
+
+    found = compare_systems(read(data, rater=None), draws=FEW)
+
+    assert found.cautions == ["raters_unknown"]
+    assert "not raters" in found.pairs[0].difference.method
+    assert "raters" not in found.pairs[0].difference.n
+
+
+def test_raters_who_each_saw_one_system_are_named_nested():
+    data = make_ratings(raters=10, items=8, shift=0.5)
+    number = data.rater.str[1:].astype(int)
+    data = data[(number % 2 == 0) == (data.system == "a")]
+
+    found = compare_systems(read(data), draws=FEW)
+
+    assert "nested_raters" in found.cautions
+    assert found.model["dropped"]["rater:system"].startswith("merges with rater")
+    assert found.pairs[0].effects["superiority"].reason == "no_overlap"
+
+
+def test_one_rating_for_each_output_drops_its_own_variance_and_says_so():
+    data = make_ratings(raters=8, items=40).drop_duplicates(["item", "system"])
+    rng = np.random.default_rng(3)
+    data["rater"] = rng.integers(0, 8, len(data))
+
+    found = compare_systems(read(data), draws=FEW)
+
+    assert "merges with the residual" in found.model["dropped"]["group:system"]
+
+
+def test_designs_too_large_for_the_model_get_the_bootstrap():
+    data = make_ratings(raters=3, items=900, gap=0.4, shift=1.0)
+
+    found = compare_systems(read(data), draws=FEW)
+
+    assert "bootstrap_instead_of_model" in found.cautions
+    one = found.pairs[0].difference
+    assert one.method == "bootstrap over items and raters"
+    assert one.details["p"] < 0.05
+    assert one.seed == 1
+
+
+def test_a_baseline_makes_the_family_smaller():
+    data = make_ratings(systems="abcd", shift=0.3)
+
+    every = compare_systems(read(data), draws=FEW)
+    few = compare_systems(read(data), draws=FEW, baseline="b")
+
+    assert (every.family, few.family) == (6, 3)
+    assert {one.first for one in few.pairs} == {"b"}
+    with pytest.raises(ValueError, match="choose one of the systems"):
+        compare_systems(read(data), baseline="z")
+
+
+def test_a_baseline_corrects_over_its_own_pairs_and_leaves_the_tests_as_they_are():
+    data, expected, _ = read_vector("crossed__compare_small7")
+
+    few = compare_systems(read(data), draws=FEW, baseline="A")
+    every = compare_systems(read(data), draws=FEW)
+
+    # R: p.adjust(c(<p of B-A>, <p of C-A>), "holm"); by hand 2 x .00244, and no less for the other
+    assert [expected[pair]["p"] for pair in ("B-A", "C-A")] == pytest.approx(
+        [0.00244139013, 0.00366514540], abs=1e-11
+    )
+    assert [one.p_corrected for one in few.pairs] == pytest.approx([0.00488278026] * 2, abs=1e-8)
+    assert [one.difference for one in few.pairs] == [one.difference for one in every.pairs[:2]]
+    assert few.rank_ranges == every.rank_ranges != {}
+    assert (few.clusters, every.clusters) == ([], [["C", "B"], ["A"]])
+
+
+def test_no_ratings_give_no_pairs():
+    found = compare_systems(read_scores(rater=[], group=[], system=[], value=[]))
+
+    assert (found.pairs, found.systems, found.cautions) == ([], {}, ["no_data"])
+
+
+def test_ratings_that_are_all_equal_show_no_difference():
+    data = make_ratings().assign(value=3)
+
+    found = compare_systems(read(data), draws=FEW)
+
+    one = found.pairs[0]
+    assert (one.difference.value, one.difference.details["p"]) == (0, 1)
+    assert one.difference.details["note"] == "no_difference"
+    assert one.effects["dz"].reason == "no_variation"
+
+
+def test_missing_values_are_left_out():
+    data = make_ratings()
+    data.loc[3, "value"] = np.nan
+
+    assert len(read(data).value) == len(data) - 1
+
+
+def test_results_are_plain_data_without_nan():
+    for data in (make_ratings(systems="abc", gap=0.3), make_ratings().assign(value=3)):
+        found = to_plain(compare_systems(read(data), draws=FEW))
+
+        assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.3])
+def test_renamed_and_reordered_ratings_give_the_same_comparison(gap):
+    data = make_ratings(systems="abc", gap=gap, shift=0.4)
+    shuffled = data.sample(frac=1, random_state=6)
+    shuffled["rater"] = "x" + shuffled.rater.str[::-1]
+    shuffled["item"] = shuffled["item"].str[::-1] + "y"
+
+    one, other = (to_plain(compare_systems(read(d), draws=FEW)) for d in (data, shuffled))
+
+    assert one == other
+
+
+def test_an_even_repeat_of_all_cells_changes_no_difference():
+    data = make_ratings()
+
+    once, twice = (
+        compare_systems(read(d), draws=FEW).pairs[0].difference
+        for d in (data, pd.concat([data, data]))
+    )
+
+    assert twice.value == pytest.approx(once.value)
+    assert twice.details["p"] == pytest.approx(once.details["p"])
+
+
+def test_cells_rated_unevenly_are_no_complete_design():
+    data = make_ratings()
+
+    found = compare_systems(read(pd.concat([data, data[:1]])), draws=FEW)
+
+    assert found.pairs[0].difference.method.startswith("REML")
+
+
+@given(st.integers(0, 500), st.sampled_from([0.0, 0.25]))
+@settings(max_examples=12, deadline=None)
+def test_exchanged_names_turn_the_difference_round(seed, gap):
+    data = make_ratings(raters=4, items=6, seed=seed, gap=gap, shift=0.5)
+    turned = data.assign(system=data.system.map({"a": "b", "b": "a"}))
+
+    one, other = (compare_systems(read(d), draws=FEW).pairs[0] for d in (data, turned))
+
+    if one.difference.value is None:
+        assert other.difference.reason == one.difference.reason
+        return
+    assert one.difference.value == pytest.approx(-other.difference.value, abs=1e-6)
+    assert one.difference.details["p"] == pytest.approx(other.difference.details["p"], abs=1e-4)
+    a, b = (pair.effects["superiority"].value for pair in (one, other))
+    assert a is None or a == pytest.approx(1 - b)
+
+
+def test_better_systems_are_above_and_in_earlier_clusters():
+    above = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0]], dtype=bool)
+
+    assert rank_ranges(above) == [(3, 3), (2, 2), (1, 1)]
+    assert find_clusters([0.1, 0.5, 0.9], above) == [[2], [1], [0]]
+    assert find_clusters([0.1, 0.5, 0.9], np.zeros((3, 3), dtype=bool)) == [[2, 1, 0]]
+
+
+def test_intervals_of_all_pairs_at_once_are_wider_than_one():
+    drawn = np.random.default_rng(5).normal(0, 1, (4000, 4))
+
+    critical = max_t(np.zeros(4), drawn)
+
+    # The studentised range of four, over the root of two.
+    assert critical == pytest.approx(2.57, abs=0.06)
+    assert max_t(np.zeros(2), drawn[:, :2]) == pytest.approx(1.96, abs=0.06)
+
+
+def test_draws_without_end_do_not_blur_who_is_above():
+    rng = np.random.default_rng(5)
+    drawn = rng.normal([0, 5, 5], 1, (1000, 3))
+    drawn[:40, 1] += 30
+
+    above = certainly_above(drawn)
+
+    assert above.tolist() == [[False] * 3, [True, False, False], [True, False, False]]

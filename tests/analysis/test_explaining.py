@@ -1,0 +1,104 @@
+"""Reports say, by other figures, why agreement is low and why comparisons are not the means."""
+
+import csv
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalsite.analysis.report import make_reports
+
+POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
+LIKERT = {"key": "fit", "label": "Fit", "kind": "likert", "answers": POINTS}
+MAGNITUDE = {"key": "fit", "label": "Fit", "kind": "magnitude", "answers": []}
+Rows = list[tuple[str, str, str, int]]
+
+
+def report(path: Path, rows: Rows, criterion: dict[str, Any] = LIKERT) -> dict[str, Any]:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["participant", "item", "system", "value", "criterion"])
+        writer.writerows([(*row, "fit") for row in rows])
+    made = make_reports({"ratings": path}, instrument=[criterion], seed=3)["kept"]
+    found: dict[str, Any] = made["criteria"][0]
+    return found
+
+
+def rate(value: Any) -> Rows:
+    """Six raters of 20 inputs by two systems."""
+    return [
+        (f"p{rater}", f"i{item}", system, value(rater, item))
+        for rater in range(6)
+        for item in range(20)
+        for system in "AB"
+    ]
+
+
+def find_why(criterion: dict[str, Any]) -> str:
+    return " ".join(note for note in criterion["notes"] if note.startswith("α is "))
+
+
+def test_offset_of_raters_is_told_by_both_forms_of_the_icc(tmp_path: Path) -> None:
+    # each rater keeps a level of their own: all order the outputs alike
+    found = report(tmp_path / "ratings.csv", rate(lambda rater, item: 1 + rater + item % 2))
+
+    why = find_why(found)
+    assert "offset of raters" in why
+    assert "ICC(C,1), which grants each rater a level of their own, is 1.00" in why
+
+
+def test_narrow_range_is_told_by_standard_deviations(tmp_path: Path) -> None:
+    chance = random.Random(2)
+
+    found = report(tmp_path / "ratings.csv", rate(lambda rater, item: chance.choice([5, 5, 6])))
+
+    why = find_why(found)
+    assert "Outputs lie within a narrow range" in why
+    # seven points used alike: sqrt((49 - 1) / 12)
+    assert "all points used alike would have 2.00" in why
+
+
+def test_noise_is_told_where_ratings_of_one_output_lie_apart(tmp_path: Path) -> None:
+    chance = random.Random(2)
+
+    found = report(tmp_path / "ratings.csv", rate(lambda rater, item: chance.randint(1, 7)))
+
+    assert "(noise)" in find_why(found)
+
+
+def test_nothing_is_explained_where_raters_agree(tmp_path: Path) -> None:
+    found = report(tmp_path / "ratings.csv", rate(lambda rater, item: 1 + item % 7))
+
+    assert not find_why(found)
+
+
+def test_comparison_that_is_not_the_ratio_of_the_means_says_so_with_both(tmp_path: Path) -> None:
+    # one rated A alone, and everything three times as high: the means shown hold that
+    chance = random.Random(5)
+    rows = [
+        (f"p{rater}", f"i{item}", system, score + item + chance.randint(-9, 9))
+        for rater in range(5)
+        for item in range(12)
+        for system, score in (("A", 60), ("B", 40))
+    ]
+    rows += [("high", f"i{item}", "A", 180 + item) for item in range(12)]
+
+    found = report(tmp_path / "ratings.csv", rows, MAGNITUDE)
+
+    means = {one["system"]: one["headline"]["value"] for one in found["systems"]}
+    (pair,) = found["pairs"]
+    assert f"the ratio {means['A'] / means['B']:.2f}" in found["weighing"]
+    assert f"the comparison says {pair['effect']['value']:.2f}" in found["weighing"]
+
+
+def test_comparison_of_whole_crossed_ratings_is_the_ratio_of_the_means(tmp_path: Path) -> None:
+    rows = rate(lambda rater, item: 20 + 3 * rater + item)
+    rows = [(*row[:3], row[3] * (2 if row[2] == "A" else 1)) for row in rows]
+    rows[0] = (*rows[0][:3], 90)
+
+    found = report(tmp_path / "ratings.csv", rows, MAGNITUDE)
+
+    means = {one["system"]: one["headline"]["value"] for one in found["systems"]}
+    assert found["pairs"][0]["effect"]["value"] == pytest.approx(means["A"] / means["B"])
+    assert found["weighing"] == ""

@@ -1,0 +1,120 @@
+"""Where one rater's ratings count, the report says what this rater did and claims nothing more."""
+
+import random
+
+import pytest
+
+from evalsite.analysis.report import make_reports
+from evalsite.results.fit_tables import tabulate_fit
+from tests.analysis.test_degenerate_reports import Report, prefer, rate, report  # noqa: F401
+
+STEPS = {"A": 4, "B": 2, "C": 0}
+VALUES = {
+    "likert": lambda item, system: 1 + STEPS[system] + (item % 3 == 0),
+    "decision": lambda item, system: int(STEPS[system] > item % 3),
+    "magnitude": lambda item, system: 50 * (1 + STEPS[system]) + item,
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_systems_are_neither_tested_nor_ranked_by_one_rater(
+    report: Report,  # noqa: F811
+    kind: str,
+) -> None:
+    rows = rate(lambda rater, item, system: VALUES[kind](item, system), raters=1, items=20)
+
+    made = report(rows, kind)
+
+    (criterion,) = made["criteria"]
+    check_nothing_is_claimed(criterion)
+    assert {one["tier"] for one in criterion.get("order", [])} <= {None}
+    assert "one_rater" in {one["code"] for one in made["warnings"]}
+    assert "Nothing is tested" in " ".join(criterion["notes"])
+
+
+def check_nothing_is_claimed(criterion) -> None:
+    assert {one["rank"] for one in criterion["systems"]} == {None}
+    assert {one["cluster"] for one in criterion["systems"]} == {None}
+    for one in criterion["tests"]:
+        assert one["name"].partition(", ")[0] not in {"friedman", "mcnemar", "cochran_q"}
+        assert "p" not in one["details"]
+    assert not any("test of all systems" in note for note in criterion["notes"])
+    for pair in criterion["pairs"]:
+        assert pair["effect"]["value"] is not None
+        assert not {"p", "p_corrected"} & set(pair["effect"]["details"])
+        assert pair["effect"]["details"]["untested"] == "needs two raters"
+        assert pair["checks"] == []
+        assert pair["detectable"] is None
+        assert pair["finding"]["code"] == "one_rater"
+        assert pair["finding"]["text"].startswith("This one rater ")
+        assert pair["finding"]["text"].endswith("so nothing is tested.")
+
+
+def test_what_one_rater_did_is_told_as_such(report: Report) -> None:  # noqa: F811
+    rows = rate(lambda rater, item, system: VALUES["likert"](item, system), raters=1, items=20)
+
+    (criterion,) = report(rows, "likert")["criteria"]
+
+    assert criterion["pairs"][0]["finding"]["text"] == (
+        "This one rater rates A 2.00 points higher than B. "
+        "One rater says nothing about others, so nothing is tested."
+    )
+
+
+def test_one_rater_who_rates_two_systems_alike_is_told_to(report: Report) -> None:  # noqa: F811
+    chance = random.Random(2)
+    values = [chance.randint(1, 7) for _ in range(12)]
+    rows = rate(lambda rater, item, system: values[item], raters=1, systems="AB")
+
+    (criterion,) = report(rows, "likert")["criteria"]
+
+    assert (
+        "This one rater rates B and A alike on average."
+        in (criterion["pairs"][0]["finding"]["text"])
+    )
+
+
+@pytest.mark.parametrize("pairs", [["AB"] * 12, ["AB", "BC", "AC"] * 8])
+def test_preferences_of_one_rater_are_not_tested(report: Report, pairs) -> None:  # noqa: F811
+    rows = prefer(lambda one, two: min(one, two), pairs, raters=1)
+
+    (criterion,) = report(rows, "preference")["criteria"]
+
+    check_nothing_is_claimed(criterion)
+
+
+def test_how_the_model_fits_one_rater_is_shown_without_a_p_value(report: Report) -> None:  # noqa: F811
+    rows = prefer(
+        lambda one, two: min(one, two), ["AB", "BC", "AC", "BA", "CB", "CA"] * 6, raters=1
+    )
+    for place, row in enumerate(rows):
+        if place % 4 == 0:
+            loser = max(row["system_1"], row["system_2"])
+            row |= {"preferred": loser, "outcome": "1" if loser == row["system_1"] else "2"}
+
+    (criterion,) = report(rows, "preference")["criteria"]
+
+    fit = next(one for one in criterion["tests"] if one["name"] == "davidson_fit")
+    assert fit["value"] is not None
+    assert "p" not in fit["details"]
+    assert tabulate_fit(criterion) is not None
+
+
+def test_leaving_out_all_raters_but_one_shows_no_difference(tmp_path) -> None:
+    rows = [
+        "participant,item,system,criterion,value,excluded",
+        *(
+            f"p{rater},i{item},{system},quality,{1 + STEPS[system] + item % 2},{left_out}"
+            for rater, left_out in enumerate(("", "yes")) for item in range(12) for system in "ABC"
+        ),
+    ]  # fmt: skip
+    path = tmp_path / "ratings.csv"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    described = {"key": "quality", "label": "Quality", "kind": "likert",
+                 "answers": [{"value": value, "label": ""} for value in range(1, 8)]}  # fmt: skip
+
+    made = make_reports({"ratings": path}, instrument=[described], seed=1)
+
+    assert {pair["finding"]["code"] for pair in made["kept"]["criteria"][0]["pairs"]} == {
+        "one_rater"
+    }

@@ -1,0 +1,167 @@
+"""Plackett-Luce: the vector, undefined cases, and the order within real screens."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evalsite.analysis.plackett import rank_within_screens, read_rankings
+from tests.analysis.vectors import compare, read_vector, real_file
+
+
+def read(data, **options):
+    return read_rankings(
+        rater=data.rater, item=data["item"], system=data.system, value=data.value, **options
+    )
+
+
+def test_strengths_are_those_of_the_vector():
+    data, expected, tolerance = read_vector("plackett_luce__magnitude_rankme")
+
+    found = rank_within_screens(read(data, keep_ties=False), draws=20)
+
+    base = found.strengths["A"].value
+    got = {system: one.value - base for system, one in found.strengths.items()}
+    got |= {"sets_used": found.screens, "loglik": found.loglik}
+    compare(got, expected, tolerance)
+
+
+def test_tied_systems_that_trade_places_are_equally_strong():
+    data = pd.DataFrame(
+        {
+            "rater": ["r1"] * 3 + ["r2"] * 3,
+            "item": ["i1"] * 6,
+            "system": list("abcabc"),
+            "value": [5, 5, 1, 1, 1, 5],
+        }
+    )
+
+    found = rank_within_screens(read(data), draws=5)
+
+    assert found.strengths["a"].value == pytest.approx(found.strengths["b"].value, abs=1e-6)
+    assert found.screens == 2
+
+
+def test_ties_pull_strengths_together():
+    data, _, _ = read_vector("plackett_luce__magnitude_rankme")
+
+    strict = rank_within_screens(read(data, keep_ties=False), draws=5).strengths
+    tied = rank_within_screens(read(data), draws=5).strengths
+
+    def gap(found):
+        return found["C"].value - found["B"].value
+
+    assert 0 < gap(tied) < gap(strict)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [([9, 5, 1, 9, 5, 1], "separated"), ([], "no_data")],
+)
+def test_strengths_without_end_are_undefined(values, reason):
+    data = pd.DataFrame(
+        {"rater": list("xxxyyy")[: len(values)], "item": ["i"] * len(values),
+         "system": list("abcabc")[: len(values)], "value": values}
+    )  # fmt: skip
+
+    found = rank_within_screens(read(data), draws=5)
+
+    assert {one.reason for one in found.strengths.values()} <= {reason}
+    assert found.loglik is None
+
+
+def test_systems_that_never_share_a_screen_are_disconnected():
+    data = pd.DataFrame(
+        {"rater": ["r"] * 8, "item": [1, 1, 2, 2, 3, 3, 4, 4], "system": list("ababcdcd"),
+         "value": [1, 2, 2, 1, 1, 2, 2, 1]}
+    )  # fmt: skip
+
+    found = rank_within_screens(read(data), draws=5)
+
+    assert {one.reason for one in found.strengths.values()} == {"disconnected"}
+
+
+def test_renamed_and_reordered_screens_give_the_same_figures():
+    data, _, _ = read_vector("plackett_luce__magnitude_rankme")
+    shuffled = data.sample(frac=1, random_state=4)
+    shuffled["rater"] = shuffled.rater.str[::-1]
+
+    one, other = (rank_within_screens(read(d), draws=30) for d in (data, shuffled))
+
+    for system, figure in one.strengths.items():
+        again = other.strengths[system]
+        assert (figure.value, figure.low) == pytest.approx((again.value, again.low), abs=1e-5)
+
+
+def test_screens_of_rankme_put_the_middle_system_last():
+    data = pd.read_csv(real_file("rankme/ratings_long.csv"))
+    data = data.rename(columns={"participant": "rater"})
+
+    found = rank_within_screens(read(data), draws=100)
+
+    assert found.screens == 300
+    # 74 screens tie all three and 151 the first two: strengths have ends all the same
+    for figure in found.strengths.values():
+        assert figure.details["draws_separated"] == 0
+        assert figure.low < figure.value < figure.high
+    assert found.strengths["slug2slug"].low > 0 > found.strengths["sheffield_v2"].high
+    assert found.clusters[-1] == ["sheffield_v2"]
+    assert found.rank_ranges["sheffield_v2"] == (3, 3)
+    assert np.isfinite(found.loglik)
+
+
+def test_ties_count_as_if_they_were_broken_by_chance_over_and_over():
+    data = pd.read_csv(real_file("rankme/ratings_long.csv"))
+    data = data.rename(columns={"participant": "rater"})
+    chance = np.random.default_rng(3)
+
+    broken = [
+        rank_within_screens(
+            read(data.assign(value=data.value * 1e6 + chance.permutation(len(data)))), draws=2
+        ).strengths
+        for _ in range(30)
+    ]
+
+    for system, figure in rank_within_screens(read(data), draws=2).strengths.items():
+        values = [one[system].value for one in broken]
+        error = np.std(values) / np.sqrt(len(values))
+        assert figure.value == pytest.approx(np.mean(values), abs=4 * error + 0.005)
+
+
+def test_a_tie_is_half_a_win_each_way():
+    values = {"r1": (2, 1), "r2": (2, 1), "r3": (2, 1), "r4": (1, 2), "r5": (3, 3), "r6": (4, 4)}
+    rows = [(rater, "i", system, value) for rater, both in values.items()
+            for system, value in zip("ab", both, strict=True)]  # fmt: skip
+    data = pd.DataFrame(rows, columns=["rater", "item", "system", "value"])
+
+    found = rank_within_screens(read(data), draws=5).strengths
+
+    # three wins and two halves against one and two halves
+    assert found["a"].value - found["b"].value == pytest.approx(np.log(4 / 2), abs=1e-6)
+
+
+def make_screens(rows):
+    return pd.DataFrame(
+        [(f"r{number}", f"i{number}", system, value) for number, both in enumerate(rows)
+         for system, value in zip("ab", both, strict=True)],
+        columns=["rater", "item", "system", "value"],
+    )  # fmt: skip
+
+
+def test_nothing_but_ties_tells_no_strength():
+    found = rank_within_screens(read(make_screens([(5, 5)] * 6)), draws=20)
+
+    assert {one.reason for one in found.strengths.values()} == {"no_decided_pairs"}
+    assert not found.rank_ranges
+
+
+def test_draws_without_strengths_are_left_out_and_counted():
+    rare = rank_within_screens(read(make_screens([(2, 1)] * 30 + [(1, 2)] * 8)), draws=400)
+    often = rank_within_screens(read(make_screens([(2, 1)] * 9 + [(1, 2)])), draws=400)
+
+    assert 0 <= rare.strengths["a"].details["draws_separated"] <= 20
+    assert rare.strengths["a"].low is not None
+    # without the one screen that b wins there is no end: in about .9 ** 10 of all draws by item
+    assert often.strengths["a"].details["draws_separated"] > 20
+    assert often.strengths["a"].low is None
+    assert often.strengths["a"].details["interval"] == "none: separated"
+    assert not often.rank_ranges

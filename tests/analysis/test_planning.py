@@ -1,0 +1,175 @@
+"""Planning: the vector, the closed forms, and what more raters and items must do."""
+
+import pytest
+
+from evalsite.analysis.intervals import detectable, power_of_t
+from evalsite.analysis.needs import items_needed, list_needs
+from evalsite.analysis.planning import (
+    PRESETS,
+    Design,
+    Parts,
+    closed_form,
+    items_for_paired_t,
+    paired_t_power,
+    parts_of_variances,
+    plan,
+    plan_grid,
+    sign_test_power,
+    smallest_difference,
+)
+from tests.analysis.vectors import read_vector
+
+
+def test_power_is_that_of_the_vector():
+    _, expected, tolerance = read_vector("power__planning")
+
+    for wanted in expected["crossed"]:
+        parts = Parts(
+            item_system=wanted["sd_item_system"],
+            rater_system=wanted["sd_rater_system"],
+            residual=wanted["sd_residual"],
+        )
+        design = Design(items=wanted["items"], raters=wanted["raters"])
+        power, df, se = closed_form(parts, design, wanted["difference"])
+        found = plan(
+            design, difference=wanted["difference"], parts=parts, scale="magnitude", draws=4000
+        )
+
+        assert (power, df, se) == pytest.approx(
+            (wanted["power"], wanted["df"], wanted["se"]), abs=1e-5
+        )
+        assert found.power.value == pytest.approx(wanted["power"], abs=tolerance)
+        assert found.power.low < found.power.value < found.power.high
+    one = expected["paired_t"]
+    assert paired_t_power(one["n"], one["dz"]) == pytest.approx(one["power"], abs=1e-4)
+    needed = expected["items_needed_for_80"]
+    assert items_for_paired_t(needed["dz"]) == pytest.approx(needed["n"], abs=0.01)
+
+
+@pytest.mark.parametrize("scale", ["likert", "magnitude", "pairs"])
+@pytest.mark.parametrize("per_output", [None, 3, 1])
+def test_studies_without_a_difference_rarely_find_one(scale, per_output):
+    design = Design(items=40, raters=8, per_output=per_output)
+
+    found = plan(design, difference=0.0, scale=scale, draws=2000)
+
+    assert 0.02 < found.power.value < 0.08
+    assert found.sign_error.reason == "no_data"
+
+
+def test_more_items_help_until_raters_are_the_limit():
+    parts = Parts(item_system=0.2, rater_system=0.5, residual=0.5)
+
+    few, many, more_raters = (
+        plan(Design(items=items, raters=raters), difference=0.5, parts=parts,
+             scale="magnitude", draws=500).power.value
+        for items, raters in ((30, 6), (600, 6), (30, 30))
+    )  # fmt: skip
+
+    assert many - few < 0.1 < 0.3 < more_raters - few
+
+
+def test_small_differences_found_by_small_studies_are_exaggerated():
+    found = plan(Design(items=10, raters=5), difference=0.2, draws=1000)
+
+    assert found.exaggeration.value > 1.5
+    assert found.sign_error.value > 0
+    assert found.width.value > 1
+
+
+def test_the_seed_decides_the_studies():
+    design = Design(items=10, raters=5, per_output=2)
+
+    one, again, other = (plan(design, difference=0.4, draws=300, seed=s) for s in (3, 3, 4))
+
+    assert one == again
+    assert one.power != other.power
+
+
+def test_smallest_difference_is_found_as_often_as_said():
+    parts, design = PRESETS["magnitude"], Design(items=30, raters=10)
+
+    size = smallest_difference(parts, design)
+
+    assert closed_form(parts, design, size)[0] == pytest.approx(0.8, abs=1e-4)
+    gaps = smallest_difference(parts, Design(items=30, raters=10, per_output=3))
+    assert gaps > size
+
+
+def test_power_of_the_sign_test_is_exact():
+    # 6 of 6 is the only significant outcome of 6 answers: 2 / 64 under no difference.
+    assert sign_test_power(6, 0.5) == pytest.approx(2 / 64)
+    assert sign_test_power(6, 1.0) == pytest.approx(1.0)
+    assert sign_test_power(100, 0.6, tie_share=0.5) < sign_test_power(100, 0.6)
+
+
+def test_detectable_difference_is_found_with_its_power():
+    for df in (1, 4, 200):
+        size = detectable(se=0.3, df=df)
+
+        assert power_of_t(size, se=0.3, df=df) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_items_are_dealt_to_raters_evenly():
+    shown = Design(items=31, raters=7, per_output=3).shown()
+
+    assert set(shown.sum(axis=0)) == {3}
+    assert shown.sum(axis=1).max() - shown.sum(axis=1).min() <= 3
+
+
+def test_a_grid_holds_a_plan_for_each_design():
+    designs = [Design(items=items, raters=5) for items in (10, 20)]
+
+    found = plan_grid(designs, difference=0.5, draws=50)
+
+    assert [one.design for one in found] == designs
+
+
+def test_parts_come_from_a_pilot():
+    parts = parts_of_variances({"rater": 0.25, "group": 0.04, "group:system": 0.16}, 0.81)
+
+    assert parts == Parts(
+        rater=0.5, item=0.2, item_system=0.4, rater_system=0.0, residual=pytest.approx(0.9)
+    )
+
+
+@pytest.mark.parametrize("design", [Design(items=1, raters=5), Design(items=5, raters=1)])
+def test_designs_without_two_of_each_are_refused(design):
+    with pytest.raises(ValueError, match="two raters and two items"):
+        plan(design, difference=0.5)
+
+
+def test_items_needed_are_the_fewest_that_are_enough():
+    parts = PRESETS["likert"]
+
+    items = items_needed(parts, difference=0.5, raters=8)
+
+    enough, short = (
+        smallest_difference(parts, Design(items=n, raters=8)) for n in (items, items - 1)
+    )
+    assert enough <= 0.5 < short
+
+
+def test_no_number_of_items_makes_up_for_too_few_raters():
+    parts = Parts(item_system=0.3, rater_system=0.6, residual=0.5)
+
+    assert items_needed(parts, difference=0.2, raters=4) is None
+    assert items_needed(parts, difference=1.5, raters=12) is not None
+
+
+def test_needs_are_listed_with_their_cost():
+    found = list_needs(
+        PRESETS["likert"], difference=0.7, raters=(4, 10), per_output=(3, 6),
+        price_per_rating=0.1,
+    )  # fmt: skip
+
+    assert [(one.raters, one.per_output) for one in found] == [(4, 3), (10, 3), (10, 6)]
+    for one in found:
+        assert one.ratings == one.items * one.per_output * 2
+        assert one.cost == pytest.approx(one.ratings / 10)
+        assert one.detects <= 0.7
+
+
+def test_no_difference_needs_no_plan():
+    with pytest.raises(ValueError, match="not 0"):
+        items_needed(PRESETS["likert"], difference=0, raters=5)

@@ -1,0 +1,135 @@
+"""What a report warns of: few raters or inputs by criterion, gaps, and systems that never meet."""
+
+import csv
+
+import pytest
+
+from evalsite.analysis.report import make_reports
+
+POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
+
+
+def criterion(key):
+    return {"key": key, "label": key.title(), "kind": "likert", "answers": POINTS}
+
+
+def rate(key, *, raters, inputs, systems="AB", own_inputs=False):
+    """Everybody rates every output; `own_inputs`: no input has two systems."""
+    return [
+        {
+            "criterion": key, "participant": f"p{r}", "system": system,
+            "item": f"i{i}{system if own_inputs else ''}",
+            "value": 1 + (r * i + r + 2 * i + place * (i + 1)) % 7,
+        }
+        for r in range(raters)
+        for i in range(inputs)
+        for place, system in enumerate(systems)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def report(tmp_path):
+    """The report of these rows."""
+
+    def make(rows, **known):
+        path = tmp_path / "ratings.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        keys = list(dict.fromkeys(row["criterion"] for row in rows))
+        made = make_reports(
+            {"ratings": path}, instrument=[criterion(key) for key in keys], seed=1, **known
+        )
+        return made["kept"]
+
+    return make
+
+
+@pytest.fixture
+def warn(report):
+    """The codes of the warnings about these rows, each with its criterion."""
+    return lambda *given, **known: [
+        (one["code"], one["criterion"]) for one in report(*given, **known)["warnings"]
+    ]
+
+
+def test_few_raters_and_inputs_of_one_criterion_are_told_of_that_criterion(warn):
+    rows = rate("fluency", raters=6, inputs=12) + rate("coherence", raters=2, inputs=6)
+
+    found = warn(rows)
+
+    assert ("few_raters", "coherence") in found
+    assert ("few_items", "coherence") in found
+    assert not {("few_raters", None), ("few_items", None), ("few_raters", "fluency")} & set(found)
+
+
+def test_few_raters_and_inputs_of_every_criterion_are_told_once(warn):
+    rows = rate("fluency", raters=3, inputs=6) + rate("coherence", raters=2, inputs=5)
+
+    found = warn(rows)
+
+    assert [one for one in found if one[0].startswith("few_")] == [
+        ("few_raters", None),
+        ("few_items", None),
+    ]
+
+
+def test_raters_who_are_no_persons_are_not_told_as_few(warn):
+    found = warn(rate("fluency", raters=3, inputs=12), raters_known=False)
+
+    assert ("raters_unknown", None) in found
+    assert not [one for one in found if one[0] == "few_raters"]
+
+
+def test_gaps_are_told_only_where_somebody_left_an_output_out(warn):
+    rows = rate("fluency", raters=6, inputs=12, own_inputs=True)
+
+    whole, gaps = warn(rows), warn(rows[:-5])
+
+    assert ("incomplete_crossing", "fluency") not in whole
+    assert ("incomplete_crossing", "fluency") in gaps
+
+
+def test_one_shared_input_that_everybody_rated_is_no_gap(warn):
+    found = warn(rate("fluency", raters=6, inputs=1))
+
+    assert ("incomplete_crossing", "fluency") not in found
+    assert ("one_item", "fluency") in found
+
+
+def test_systems_without_a_shared_input_are_told(warn):
+    shared = warn(rate("fluency", raters=6, inputs=12))
+    own = warn(rate("fluency", raters=6, inputs=12, own_inputs=True))
+
+    assert ("no_shared_input", "fluency") not in shared
+    assert ("no_shared_input", "fluency") in own
+
+
+def test_no_method_is_told_where_nothing_can_be_compared(warn):
+    # all of A alike, all of B alike, on an input of each
+    rows = rate("fluency", raters=8, inputs=1, own_inputs=True)
+    rows = [row | {"value": 2 if row["system"] == "A" else 4} for row in rows]
+
+    found = dict(warn(rows))
+
+    assert not {"incomplete_crossing", "bootstrap_instead_of_model"} & set(found)
+    assert found["thin_systems"] == "fluency"
+
+
+def test_notes_name_no_method_where_nothing_is_compared(report):
+    (found,) = report(rate("fluency", raters=6, inputs=1, own_inputs=True))["criteria"]
+
+    assert "No two systems are compared: the findings say why." in found["notes"]
+    assert not [one for one in found["notes"] if one.startswith("Systems are compared by")]
+
+
+def test_notes_name_the_method_of_most_pairs_and_that_of_one_shared_input(report):
+    many = rate("fluency", raters=6, inputs=12)
+    one = [row | {"item": "other"} for row in rate("fluency", raters=6, inputs=1, systems="CD")]
+
+    (found,) = report(many + one)["criteria"]
+
+    told = [one for one in found["notes"] if "are compared by" in one or "only input" in one]
+    assert told[0].startswith("Systems are compared by: REML")
+    assert told[1].startswith("Two systems that share their only input, by: t test over raters")

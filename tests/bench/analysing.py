@@ -1,0 +1,100 @@
+"""How long the full report of a large study takes, from its ratings.csv: it needs no database.
+
+A study like RRGen: five criteria, one output an item, three raters each, raters who came for a few
+sets. Only the first of the two processes measures, since the database plays no part.
+"""
+
+import csv
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evalsite.analysis.report import make_reports
+from tests.bench.lines import Line, say
+
+CRITERIA = ("relevance", "fluency", "sentiment", "domain")
+SYSTEMS = {"alpha": 0.3, "beta": 0.0, "gamma": -0.2}
+RATERS = 200
+RATINGS = 100_000
+# the larger size is that of the plan
+BUDGET_SECONDS, BUDGET_OF_MORE, BUDGET_MEMORY = 60.0, 300.0, 2048.0
+_POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
+_DECISION = [{"value": 1, "label": "yes"}, {"value": 0, "label": "no"}]
+
+
+def main() -> None:
+    plan = json.loads(sys.argv[1])
+    if plan["name"] != "sqlite":
+        return
+    measure_report(RATINGS, BUDGET_SECONDS)
+    # the peak of a process never falls: the larger report comes last
+    if plan["ratings"] > RATINGS:
+        measure_report(plan["ratings"], BUDGET_OF_MORE)
+
+
+def measure_report(ratings: int, budget: float) -> None:
+    """Prints how long the full report takes, and the most memory that it needs."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ratings.csv"
+        write_ratings(path, ratings)
+        started, used = time.perf_counter(), time.process_time()
+        make_reports(
+            {"ratings": path}, instrument=list(describe()), seed=1, keep_outputs=lambda table: None
+        )
+        seconds, cpu = time.perf_counter() - started, time.process_time() - used
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    say(f"\nFull report of {ratings:,} ratings, with the table of outputs")
+    for line in (
+        Line("time", seconds, budget, "s"),
+        Line("CPU", cpu, unit="s"),
+        Line("peak memory of the process", memory, BUDGET_MEMORY, "MiB"),
+    ):
+        say(str(line))
+
+
+def describe() -> Iterator[dict[str, Any]]:
+    for key in CRITERIA:
+        yield {"key": key, "label": key, "kind": "likert", "answers": _POINTS, "reserved": [3, 5]}
+    yield {"key": "decision", "label": "decision", "kind": "decision", "answers": _DECISION}
+
+
+def write_ratings(path: Path, ratings: int) -> None:
+    """A ratings.csv of so many rows, the same each time."""
+    rows = make_rows(random.Random(1), ratings)
+    first = next(rows)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(first))
+        writer.writeheader()
+        writer.writerow(first)
+        writer.writerows(rows)
+
+
+def make_rows(chance: random.Random, ratings: int) -> Iterator[dict[str, Any]]:
+    lenience = {f"p-{number}": chance.gauss(0, 0.5) for number in range(RATERS)}
+    annotation = 0
+    for number in range(ratings // (3 * (len(CRITERIA) + 1))):
+        system = list(SYSTEMS)[number % 3]
+        ease = random.Random(number // 3).gauss(0, 0.6)
+        for rater in chance.sample(list(lenience), 3):
+            annotation += 1
+            known = {
+                "item": f"i{number}", "group": f"g{number // 3}", "system": system,
+                "output_id": f"i{number}#1", "annotation": annotation, "participant": rater,
+                "kind": "main", "status": "counted", "origin": "own", "excluded": "no",
+                "person": "yes", "trial": annotation, "seconds": max(3, chance.gauss(40, 15)),
+            }  # fmt: skip
+            level = 4 + ease + lenience[rater] + SYSTEMS[system]
+            for key in CRITERIA:
+                value = min(7, max(1, round(level + chance.gauss(0, 1))))
+                yield {**known, "criterion": key, "scale": "likert", "value": value}
+            yield {**known, "criterion": "decision", "scale": "decision", "value": int(value > 3)}
+
+
+if __name__ == "__main__":
+    main()
