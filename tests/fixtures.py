@@ -11,10 +11,12 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
 
 from evalsite.studies import versions
 from evalsite.studies.models import Study
 from tests import factories
+from tests.gate import Gate
 from tests.invariants import check_invariants
 from tests.races import wait_for_others
 
@@ -37,6 +39,14 @@ def _forget_versions() -> None:
     versions._content_of.cache_clear()
 
 
+@pytest.fixture(scope="session")
+def _gate(live_server: LiveServer) -> Gate:
+    """The gate through which every request to the live server goes."""
+    gate = Gate(live_server.thread.httpd.get_app())
+    live_server.thread.httpd.set_app(gate)
+    return gate
+
+
 @pytest.fixture(autouse=True)
 def _settled(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test that committed ends when its servers and processes do: its tables are emptied next.
@@ -50,7 +60,12 @@ def _settled(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     request.getfixturevalue("transactional_db")  # so that it is torn down after this one
+    gate = request.getfixturevalue("_gate") if "live_server" in commits else None
+    if gate:
+        gate.open()
     yield
+    if gate:
+        gate.shut()
     wait_for_others()
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from evalsite.quality.models import Exclusion
-from tests.browsing import Watch, find_faults, press_tab_to
+from tests.browsing import Watch, find_faults, follow, press_tab_to
 from tests.factories import make_user
 from tests.reports import keep_report, make_content
 from tests.tabs import make_live
@@ -26,24 +26,24 @@ def walk(page, live_server):
     page.goto(f"{live_server}{reverse('admin:study-people', args=[study.pk])}")
     yield "people"
     page.click(f"label:has([value='{me.pseudonym}'])")
-    page.click("text=Exclude from results…")
+    follow(page, "text=Exclude from results…")
     yield "confirmation"
-    page.click(".es-main")
+    follow(page, ".es-main")
     page.wait_for_selector(".es-problem")
     yield "confirmation without a reason"
     page.fill("#id_reason", "Answered while the page was hidden")
-    page.click(".es-main")
+    follow(page, ".es-main")
     page.wait_for_selector(".messagelist")
     yield "exclusions"
     assert Exclusion.objects.standing().get().participant == me
-    page.click(f"text={me.pseudonym}")
+    follow(page, f"text={me.pseudonym}")
     yield "person"
-    page.click("text=Take the exclusion back")
+    follow(page, "text=Take the exclusion back")
     page.wait_for_selector(".messagelist")
     yield "exclusions with one that was taken back"
     assert not Exclusion.objects.standing().exists()
-    page.click(f"text={me.pseudonym}")
-    page.click("text=Exclude… >> nth=0")
+    follow(page, f"text={me.pseudonym}")
+    follow(page, "text=Exclude… >> nth=0")
     yield "confirmation of one answer"
 
 

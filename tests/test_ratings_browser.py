@@ -10,7 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from evalsite.studies.models import Study
-from tests.browsing import Watch, find_faults
+from tests.browsing import Watch, find_faults, follow
 from tests.factories import make_study, make_user
 from tests.imported import rows_for, write_csv
 from tests.test_staff_browser import sign_in
@@ -24,7 +24,7 @@ HOSTILE = "</td><script>alert(1)</script>{{7*7}}"
 def send(page: Page, path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8")
     page.set_input_files("#id_file", path)
-    page.click("text=Look at the file")
+    follow(page, "text=Look at the file")
     page.wait_for_selector("text=Cancel")
 
 
@@ -35,9 +35,9 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     study: Study = make_study(items=3, k=2, by=user)
     ratings = f"{base}{reverse('admin:ratings-list', args=[study.pk])}"
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
-    page.click("text=Ratings collected elsewhere")
+    follow(page, "text=Ratings collected elsewhere")
     yield "none yet"
-    page.click("text=Look at the file")
+    follow(page, "text=Look at the file")
     page.wait_for_selector(".es-problem")
     yield "nothing chosen"
     rows = rows_for(study, [LONG, "w2", "w3"])
@@ -47,27 +47,27 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     page.goto(ratings)
     send(page, folder / f"{LONG.replace('-', '_')}.csv", write_csv(rows[:-1]))
     page.check("#id_keeps_incomplete")
-    page.click("text=Look at the file again")
+    follow(page, "text=Look at the file again")
     page.wait_for_selector("text=Answers per item")
     yield "preview"
     preview = page.url
     page.goto(ratings)
     yield "waiting"
     page.goto(preview)
-    page.click("text=Import 9 answers")
+    follow(page, "text=Import 9 answers")
     page.wait_for_selector(".es-problem")
     yield "no choice"
     page.check("#id_has_persons_1")
-    page.click("text=Import 9 answers")
+    follow(page, "text=Import 9 answers")
     page.wait_for_selector("text=Imported 26 rows")
     yield "imported"
     page.goto(f"{base}{reverse('admin:study-overview', args=[study.pk])}")
     yield "overview"
     page.goto(ratings)
-    page.click("text=Undo…")
+    follow(page, "text=Undo…")
     page.wait_for_selector("text=Undo this import")
     yield "undo"
-    page.click("text=Undo this import")
+    follow(page, "text=Undo this import")
     page.wait_for_selector("text=are gone")
     yield "undone"
 

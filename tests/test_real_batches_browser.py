@@ -35,11 +35,11 @@ def upload(page: Page, base: Any, protocol: str, file: Path, rows: str) -> Study
     study = make_study(protocol=protocol, items=0, by=user, k=1, set_size=6)
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     page.set_input_files("#id_file", file)
-    page.click("text=Look at the file")
+    follow(page, "text=Look at the file")
     work_off(page)
     expect(page.locator("body")).to_contain_text("No faults")
     expect(page.locator("iframe")).to_have_count(5)
-    page.click(f"text=Import {int(rows):,} rows")
+    follow(page, f"text=Import {int(rows):,} rows")
     work_off(page)
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     expect(page.locator("main")).to_contain_text(file.name)
@@ -49,7 +49,6 @@ def upload(page: Page, base: Any, protocol: str, file: Path, rows: str) -> Study
 
 def work_off(page: Page) -> None:
     """What a large file leaves to a job is done, and the page shows it."""
-    page.wait_for_load_state("networkidle")
     run_waiting_jobs()
     page.reload()
 

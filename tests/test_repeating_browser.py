@@ -6,7 +6,7 @@ from django.urls import reverse
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.results.repeating import KIND
-from tests.browsing import Watch, find_faults
+from tests.browsing import Watch, find_faults, follow
 from tests.factories import make_study, make_user
 from tests.repeated import rate
 from tests.test_staff_browser import sign_in
@@ -25,7 +25,7 @@ def walk(page, live_server):
     page.goto(f"{live_server}{reverse('admin:study-repeat', args=[again.pk])}")
     yield "empty"
     page.select_option("#id_original", str(first.pk))
-    page.click("text=Compare")
+    follow(page, "text=Compare")
     page.wait_for_selector(".ex-job")
     yield "at work"
     run_job(Job.objects.get(kind=KIND))

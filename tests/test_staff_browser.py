@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from tests.browsing import Watch, find_faults
+from tests.browsing import Watch, find_faults, follow
 from tests.factories import add_batch, launch, make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,7 +56,7 @@ def walk(page, live_server):
         yield address
     page.goto(f"{live_server}{reverse('admin:study-settings', args=[draft.pk])}")
     page.fill("#id_k", "0")
-    page.click("text=Save settings")
+    follow(page, "text=Save settings")
     page.wait_for_selector(".es-problem")
     yield "settings with a fault"
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from evalsite.studies.models import Item, Output, Study
-from tests.browsing import Watch, find_faults, take_a_set
+from tests.browsing import Watch, find_faults, follow, take_a_set
 from tests.factories import launch, make_study, make_user
 from tests.test_staff_browser import sign_in
 from tests.uploads import GOOD
@@ -27,7 +27,7 @@ def upload(page: Page, base: str, study: Study, path: Path, content: str) -> Non
     path.write_text(content, encoding="utf-8")
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     page.set_input_files("#id_file", path)
-    page.click("text=Look at the file")
+    follow(page, "text=Look at the file")
     page.wait_for_selector("text=Cancel")
 
 
@@ -38,7 +38,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     study = make_study(items=0, by=user)
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     yield "no items"
-    page.click("text=Look at the file")
+    follow(page, "text=Look at the file")
     page.wait_for_selector(".es-problem")
     yield "nothing chosen"
     upload(page, base, study, folder / "bad.csv", GOOD.replace("Two.", "").replace("m1", "m 1", 1))
@@ -47,21 +47,21 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     content = "\n".join(f"{line},{LONG}" for line in lines)
     upload(page, base, study, folder / f"{LONG}.csv", content)
     yield "preview"
-    page.click("text=Import 3 rows")
+    follow(page, "text=Import 3 rows")
     page.wait_for_selector("text=Imported 3 rows.")
     upload(page, base, study, folder / f"{LONG}.csv", content)
     yield "the same file again"
     page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
     yield "items"
-    page.click("text=Undo…")
+    follow(page, "text=Undo…")
     page.wait_for_selector("text=Undo this batch")
     yield "undo"
-    page.click("text=Undo this batch")
+    follow(page, "text=Undo this batch")
     page.wait_for_selector("text=are gone")
     yield "undone"
     page.goto(f"{base}{reverse('admin:study-export', args=[study.pk])}")
     yield "export"
-    page.click("text=Read the codebook")
+    follow(page, "text=Read the codebook")
     yield "codebook"
 
 
