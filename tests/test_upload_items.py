@@ -356,7 +356,9 @@ def test_rankme_wide_and_long_give_the_same_items(study: Any) -> None:
 
 
 _fuzz = hypothesis_settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 _cell = st.one_of(
     st.sampled_from(["", "m1", "m2", "alpha", "beta", "gamma", '"', '""', "a\nb", "\0", "=1"]),

@@ -224,7 +224,9 @@ def test_bad_31_part_that_is_missing_or_broken_is_refused(
 
 
 _fuzz = hypothesis_settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

@@ -75,7 +75,9 @@ WRITERS: dict[str, Callable[[Rows], bytes]] = {
 
 every_format = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS.keys())
 _fuzz = hypothesis_settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 _texts = st.one_of(
     st.text(max_size=20),
