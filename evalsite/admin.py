@@ -4,11 +4,13 @@ from importlib import import_module
 from typing import Any
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
@@ -19,6 +21,9 @@ from evalsite.studies.summaries import describe_study, name_of_protocol
 APPS_WITH_PAGES = ("results", "exchange", "quality", "annotation", "participants", "studies")
 PAGE = 50
 MACHINERY = ("axes", "django_tasks_database")
+ARCHIVED = (
+    "This study is archived, so nothing was changed. An owner can bring it back under Sharing."
+)
 
 
 def collect_study_views() -> list[StudyView]:
@@ -58,16 +63,24 @@ class EvalsiteAdminSite(AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """The studies of this person with their progress; for superusers also the records."""
+        """The studies of this person with their progress, those put away on a list of their own.
+
+        For superusers also the records.
+        """
         from evalsite.results.progress import progress_of  # noqa: PLC0415 (needs the models)
 
         visible = Study.objects.visible_to(request.user)
-        rows = Paginator(visible, PAGE).get_page(request.GET.get("page"))
+        archived = visible.filter(state=Study.State.ARCHIVED)
+        is_archive = "archived" in request.GET
+        shown = archived if is_archive else visible.exclude(state=Study.State.ARCHIVED)
+        rows = Paginator(shown, PAGE).get_page(request.GET.get("page"))
         progress = progress_of(list(rows))
         context = {
             **self.each_context(request),
-            "title": self.index_title,
+            "title": "Archived studies" if is_archive else self.index_title,
             "rows": rows,
+            "is_archive": is_archive,
+            "archived": archived.count(),
             "studies": [
                 (study, name_of_protocol(study.protocol), progress[study.pk]) for study in rows
             ],
@@ -103,6 +116,9 @@ class EvalsiteAdminSite(AdminSite):
             rank = held_rank(request, study)
             if not is_enough(rank, page.role):
                 raise PermissionDenied
+            if study.state == Study.State.ARCHIVED and not (page.is_reading or is_safe(request)):
+                messages.error(request, ARCHIVED)
+                return redirect("admin:study-overview", study.pk)
             response = page.view(request, study, **captured)
             if isinstance(response, TemplateResponse):
                 response.context_data = {
@@ -127,3 +143,8 @@ class EvalsiteAdminSite(AdminSite):
             for page in collect_study_views()
             if page.tab and page.is_shown(study) and is_enough(rank, page.role)
         ]
+
+
+def is_safe(request: HttpRequest) -> bool:
+    """Whether the request only asks for something."""
+    return request.method in ("GET", "HEAD")

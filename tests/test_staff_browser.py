@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.annotation.launch import close_study
 from tests.browsing import Watch, find_faults, follow
 from tests.factories import add_batch, launch, make_study, make_user
 
@@ -18,6 +19,7 @@ DRAFT = (
     "study-monitor",
     "study-people",
     "study-design",
+    "study-delete-confirm",
 )
 LIVE = (
     "study-overview",
@@ -54,6 +56,15 @@ def walk(page, live_server):
     for address in addresses:
         page.goto(f"{live_server}{address}")
         yield address
+    closed = launch(make_study(items=3, title="A closed one", by=user))
+    close_study(study=closed, by=user)
+    page.goto(f"{live_server}{reverse('admin:study-sharing', args=[closed.pk])}")
+    yield "sharing of a closed study"
+    follow(page, "button:text-is('Archive')")
+    yield "archived"
+    page.goto(f"{live_server}{reverse('admin:index')}")
+    follow(page, "text=Archived studies")
+    yield "archived studies"
     page.goto(f"{live_server}{reverse('admin:study-settings', args=[draft.pk])}")
     page.fill("#id_k", "0")
     follow(page, "text=Save settings")

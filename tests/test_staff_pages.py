@@ -33,6 +33,7 @@ PAGES = {
     "study-close-confirm": (200, 403, 403),
     "study-held": (200, 200, 403),
     "study-answers": (200, 403, 403),
+    "study-delete-confirm": (200, 403, 403),
 }
 POSTS = {
     "study-analysis-plan": (422, 422, 403),
@@ -45,6 +46,9 @@ POSTS = {
     "study-pause": (302, 403, 403),
     "study-resume": (302, 403, 403),
     "study-close": (302, 403, 403),
+    "study-archive": (302, 403, 403),
+    "study-unarchive": (302, 403, 403),
+    "study-delete": (302, 403, 403),
     "study-answers-change": (302, 403, 403),
     "study-places-again": (302, 403, 403),
     "study-top-up": (302, 403, 403),

@@ -1,19 +1,21 @@
-"""Letting people in: launch, pause, resume, close."""
+"""Letting people in: launch, pause, resume, close; and putting away what is closed."""
 
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Max
 
 from evalsite.annotation.checklist import check_launch
 from evalsite.annotation.fitting import count_places, list_lacking
+from evalsite.annotation.models import Slot
 from evalsite.annotation.slots import make_slots
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Membership, Study
+from evalsite.studies.summaries import format_moment
 from evalsite.studies.versions import make_version
 
 KIND = "launch"
@@ -111,6 +113,26 @@ def close_study(*, study: Study, by: Any) -> None:
     running = [Study.State.LIVE, Study.State.PAUSED]
     _move(study, by=by, action="study closed", to=Study.State.CLOSED, of=running)
     Study.objects.filter(pk=study.pk).update(closed_at=now())
+
+
+@transaction.atomic
+def archive_study(*, study: Study, by: Any) -> None:
+    """The study is put away: it is read, computed and exported, and nothing of it changes."""
+    # first, so that nobody takes a place between the look at them and the move
+    _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=[Study.State.CLOSED])
+    held = Slot.objects.leased().filter(study=study, lease_until__gt=now())
+    if last := held.aggregate(last=Max("lease_until"))["last"]:
+        raise ValidationError(
+            "Somebody still has work in hand and may finish it. Archive the study after "
+            f"{format_moment(last)}."
+        )
+
+
+@transaction.atomic
+def unarchive_study(*, study: Study, by: Any) -> None:
+    """The study is closed as before, and may be changed as far as a closed one may."""
+    archived = [Study.State.ARCHIVED]
+    _move(study, by=by, action="study brought back", to=Study.State.CLOSED, of=archived)
 
 
 def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None:

@@ -44,7 +44,7 @@ def wanted_places(
     me: Participant, item_set: ItemSet, answered: Collection[int] | None = None
 ) -> list[int]:
     """Places that this person may still answer: none once the study has ended without them."""
-    has_ended = me.study.state == Study.State.CLOSED or me.study.is_past_its_end
+    has_ended = me.study.has_ended or me.study.is_past_its_end
     if has_ended and not me.is_pilot and not me.slots.leased().exists():
         return []
     return unanswered_places(item_set, answered)

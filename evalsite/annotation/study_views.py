@@ -22,12 +22,14 @@ from evalsite.annotation.holding import (
     reports_by_item,
 )
 from evalsite.annotation.launch import (
+    archive_study,
     close_study,
     launch_study,
     newest_launch,
     pause_study,
     restart_launch,
     resume_study,
+    unarchive_study,
 )
 from evalsite.annotation.pilot import start_pilot
 from evalsite.annotation.places_views import places_views
@@ -262,5 +264,21 @@ study_views = [
         name="study-close",
         view=_steer(close_study, "Closed."),
         role=_OWNER,
+    ),
+    StudyView(
+        path="archive/",
+        name="study-archive",
+        view=_steer(
+            archive_study,
+            "Archived. It is listed among the archived studies, and changes no more.",
+        ),
+        role=_OWNER,
+    ),
+    StudyView(
+        path="archive/undo/",
+        name="study-unarchive",
+        view=_steer(unarchive_study, "Brought back among your studies."),
+        role=_OWNER,
+        is_reading=True,
     ),
 ]

@@ -25,6 +25,7 @@ from evalsite.exchange.exports.views import (
 from evalsite.exchange.job_views import restart
 from evalsite.exchange.metrics.views import metrics_views
 from evalsite.exchange.ratings.views import ratings_views
+from evalsite.exchange.removing_views import removing_views
 from evalsite.studies.models import Membership
 from evalsite.studies.pages import StudyView
 
@@ -53,12 +54,31 @@ study_views = [
     StudyView(path="batches/<uuid:batch_id>/undo/", name="batch-undo", view=undo, role=_EDITOR),
     *ratings_views,
     *metrics_views,
-    StudyView(path="jobs/<uuid:job_id>/again/", name="job-restart", view=restart, role=_EDITOR),
+    StudyView(
+        path="jobs/<uuid:job_id>/again/",
+        name="job-restart",
+        view=restart,
+        role=_EDITOR,
+        is_reading=True,
+    ),
     StudyView(path="export/", name="study-export", view=show_export, tab="Export", order=90),
     StudyView(path="export/codebook/", name="export-codebook", view=show_codebook, within="Export"),
     StudyView(path="export/codebook.csv", name="export-codebook-csv", view=download_codebook),
-    StudyView(path="export/<slug:file>.csv", name="export-file", view=download_file),
-    StudyView(path="export/<slug:file>.xlsx", name="export-workbook", view=download_workbook),
-    StudyView(path="export/large/<uuid:job_id>/", name="export-ready", view=download_ready),
+    StudyView(
+        path="export/<slug:file>.csv", name="export-file", view=download_file, is_reading=True
+    ),
+    StudyView(
+        path="export/<slug:file>.xlsx",
+        name="export-workbook",
+        view=download_workbook,
+        is_reading=True,
+    ),
+    StudyView(
+        path="export/large/<uuid:job_id>/",
+        name="export-ready",
+        view=download_ready,
+        is_reading=True,
+    ),
     *bundle_views,
+    *removing_views,
 ]

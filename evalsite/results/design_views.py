@@ -76,5 +76,5 @@ def count_design(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 design_views = [
     StudyView(path="design/", name="study-design", view=show_design, tab="Design", order=62),
-    StudyView(path="design/count/", name="study-design-count", view=count_design),
+    StudyView(path="design/count/", name="study-design-count", view=count_design, is_reading=True),
 ]

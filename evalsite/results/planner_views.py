@@ -81,6 +81,8 @@ def send_plan(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseB
 
 
 planner_views = [
-    StudyView(path="planner/", name="study-planner", view=show_planner, within="Design"),
+    StudyView(
+        path="planner/", name="study-planner", view=show_planner, within="Design", is_reading=True
+    ),
     StudyView(path="planner/<uuid:job_id>/plan.csv", name="study-plan-data", view=send_plan),
 ]

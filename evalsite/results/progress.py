@@ -163,7 +163,7 @@ def _count_active(study: Study) -> int:
     drafted = Draft.objects.filter(study=study, updated_at__gte=since)
     leased = Slot.objects.leased().filter(study=study, lease_until__gte=renewed)
     touched = Q(pk__in=leased.values("participant"))
-    if study.state != Study.State.CLOSED:
+    if not study.has_ended:
         touched |= Q(pk__in=answered.values("participant"))
         touched |= Q(pk__in=drafted.values("participant"))
     people = Participant.objects.filter(study=study, is_pilot=False, withdrawn_at=None)

@@ -151,6 +151,7 @@ result_views = [
         view=compute_results,
         role=Membership.Role.EDITOR,
         within="Results",
+        is_reading=True,
     ),
     StudyView(
         path="results/<uuid:report_id>/report.json",

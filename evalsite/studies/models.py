@@ -164,6 +164,11 @@ class Study(models.Model):
         return self.closes_at is not None and now() >= self.closes_at
 
     @property
+    def has_ended(self) -> bool:
+        """Whether it was closed for good, and perhaps put away since."""
+        return self.state in (self.State.CLOSED, self.State.ARCHIVED)
+
+    @property
     def is_open(self) -> bool:
         """Whether new work may be handed out now."""
         return self.state == self.State.LIVE and not self.is_past_its_end

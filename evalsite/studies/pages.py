@@ -23,6 +23,8 @@ class StudyView:
     It returns a TemplateResponse on a template that extends `studies/study.html`, or a redirect.
     A page with a `tab` stands in the study's navigation, by `order`, while `is_shown` says so.
     A page behind one of these names that tab in `within`.
+    What is posted to a page changes the study, so an archived one refuses it, unless the page
+    says with `is_reading` that it only computes, exports, or brings the study back.
     """
 
     path: str
@@ -32,6 +34,7 @@ class StudyView:
     tab: str = ""
     within: str = ""
     order: int = 100
+    is_reading: bool = False
     is_shown: Callable[[Study], bool] = field(default=lambda study: True)
 
 

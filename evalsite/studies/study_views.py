@@ -19,7 +19,7 @@ from evalsite.studies.forms import (
     settings_sections,
 )
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.pages import StudyView
+from evalsite.studies.pages import StudyView, has_role
 from evalsite.studies.services import create_study
 from evalsite.studies.summaries import count_groups, describe_work
 
@@ -62,6 +62,7 @@ def show_settings(request: HttpRequest, study: Study) -> HttpResponseBase:
             "sections": list(settings_sections(form, options)),
             "has_errors": bool(form.errors or (options and options.errors)),
             "work": describe_work(study, items.count(), count_groups(study, items)),
+            "can_delete": not study.is_launched and has_role(request, study, Membership.Role.OWNER),
         },
         status=status,
     )

@@ -27,7 +27,7 @@ def state_against_the_launch(study: Study) -> Iterable[str]:
         yield f"the state is {study.state}, but there is no version"
     if study.version is not None and study.version.study_id != study.pk:
         yield "its version belongs to another study"
-    if study.state == Study.State.CLOSED and study.closed_at is None:
+    if study.has_ended and study.closed_at is None:
         yield "it is closed, but nobody knows since when"
 
 

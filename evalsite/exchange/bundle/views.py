@@ -67,8 +67,13 @@ def download_bundle(request: HttpRequest, study: Study, job_id: UUID) -> HttpRes
 
 bundle_views = [
     StudyView(path="export/bundle/", name="export-bundle", view=show_bundles, within="Export"),
-    StudyView(path="export/bundle/make/", name="export-bundle-make", view=make_bundle),
     StudyView(
-        path="export/bundle/<uuid:job_id>.zip", name="export-bundle-file", view=download_bundle
+        path="export/bundle/make/", name="export-bundle-make", view=make_bundle, is_reading=True
+    ),
+    StudyView(
+        path="export/bundle/<uuid:job_id>.zip",
+        name="export-bundle-file",
+        view=download_bundle,
+        is_reading=True,
     ),
 ]

@@ -124,7 +124,7 @@ def say_no_answers(study: Study) -> str:
         return ""
     if not study.items.main().exists():
         return "No answers yet, and nothing to answer: upload a batch under Items."
-    if study.state in (Study.State.CLOSED, Study.State.ARCHIVED):
+    if study.has_ended:
         return "No answers: nobody answered before the study was closed."
     if study.is_launched:
         return "No answers yet. Share the link."
