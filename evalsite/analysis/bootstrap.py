@@ -22,6 +22,7 @@ METHOD_ITEMS = "bootstrap over items"
 MANY_RATINGS = 100_000
 FEW_DRAWS = 500
 _CELLS = 4_000_000  # weights held at once
+_ROWS = 500_000  # weights of rows held at once
 # what a figure is, whether or not it could be drawn anew
 _HOW = {
     "mean": "mean of ratings",
@@ -76,24 +77,48 @@ def two_way_sums(
 
     `rater`, `item`: codes (n,) from 0 (see ordering.canonical_rows); rater None: items alone are
     drawn. `columns`: (n, c) numbers, or a sparse table. Every figure made of weighted sums (a mean,
-    a share, a table of wins) follows from them. Time grows with draws x columns x filled cells.
+    a share, a table of wins) follows from them. Time grows with draws x filled cells; of numbers
+    that are not whole, with draws x columns x items.
     """
     table = sparse.csc_matrix(columns, dtype=np.float64)
     item = np.asarray(item)
     left = np.zeros(len(item), dtype=np.int64) if rater is None else np.asarray(rater)
     shape = (int(left.max()) + 1, int(item.max()) + 1)
+    weights = two_way_weights(*shape, draws=draws, seed=seed)
+    if not (table.data % 1).any():
+        # whole numbers sum to the same whatever the order, so the rows may be weighted first
+        return _sum_rows(left, item, table, draws, weights)
     cells = []
     for begin, end in zip(table.indptr[:-1], table.indptr[1:], strict=True):
         rows, numbers = table.indices[begin:end], table.data[begin:end]
         where = (item[rows], left[rows])
         cells.append(sparse.csr_matrix((numbers, where), shape=shape[::-1]))
     found = []
-    for by_rater, by_item in two_way_weights(*shape, draws=draws, seed=seed):
+    for by_rater, by_item in weights:
         sums = np.empty((len(by_item), len(cells)))
         for place, one in enumerate(cells):
             sums[:, place] = np.einsum("di,di->d", np.asarray((one @ by_rater.T).T), by_item)
         found.append(sums)
     return np.concatenate(found)
+
+
+def _sum_rows(
+    rater: Any,
+    item: Any,
+    table: sparse.csc_matrix,
+    draws: int,
+    weights: Iterator[tuple[Floats, Floats]],
+) -> Floats:
+    """The sum of each column (draws, columns), rows weighted by their rater and item."""
+    sums = np.empty((draws, table.shape[1]))
+    turned, some, at = table.T.tocsr(), max(1, _ROWS // max(table.shape)), 0
+    for by_rater, by_item in weights:
+        for start in range(0, len(by_item), some):
+            part = slice(start, start + some)
+            weight = by_rater[part].T[rater] * by_item[part].T[item]
+            sums[at : at + weight.shape[1]] = (turned @ weight).T
+            at += weight.shape[1]
+    return sums
 
 
 def two_way_means(

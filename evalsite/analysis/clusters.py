@@ -1,5 +1,6 @@
 """Rank ranges and clusters of systems, from simultaneous intervals of their differences."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ from evalsite.analysis.figure import LEVEL
 from evalsite.analysis.intervals import MANY
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+_NUMBERS = 500_000  # differences held at once, of all draws
 
 
 def max_t(scores: Floats, drawn: Floats, *, level: float = LEVEL) -> float | None:
@@ -18,16 +22,25 @@ def max_t(scores: Floats, drawn: Floats, *, level: float = LEVEL) -> float | Non
     `scores`: (systems,), `drawn`: (draws, systems) by a bootstrap. The quantile of the largest
     studentised difference (Westfall & Young 1993); None where no draw holds all systems.
     """
-    i, j = np.triu_indices(len(scores), 1)
     there = drawn[np.isfinite(drawn).all(axis=1)]
-    if not len(i) or len(there) < 2:
+    if len(there) < 2:
         return None
-    off = (there[:, j] - there[:, i]) - (scores[j] - scores[i])
-    se = off.std(axis=0, ddof=1)
-    moved = se > 1e-12
-    if not moved.any():
-        return None
-    return float(np.quantile(np.abs(off[:, moved] / se[moved]).max(axis=1), level))
+    largest = np.zeros(len(there))
+    for i, j in _part_pairs(len(scores), len(there)):
+        off = (there[:, j] - there[:, i]) - (scores[j] - scores[i])
+        se = off.std(axis=0, ddof=1)
+        moved = se > 1e-12
+        studentised = np.abs(off[:, moved] / se[moved]).max(axis=1, initial=0.0)
+        largest = np.maximum(largest, studentised)
+    return float(np.quantile(largest, level)) if largest.any() else None
+
+
+def _part_pairs(systems: int, draws: int) -> Iterator[tuple[Places, Places]]:
+    """The pairs of systems, lower and higher place, so many at once as keep memory flat."""
+    i, j = np.triu_indices(systems, 1)
+    some = max(1, _NUMBERS // max(draws, 1))
+    for at in range(0, len(i), some):
+        yield i[at : at + some], j[at : at + some]
 
 
 def certainly_above(drawn: Floats, *, level: float = LEVEL) -> NDArray[np.bool_] | None:
@@ -37,16 +50,20 @@ def certainly_above(drawn: Floats, *, level: float = LEVEL) -> NDArray[np.bool_]
     that they hold in `level` of the draws all at once (Besag, Green, Higdon & Mengersen 1995), so a
     few draws without finite strengths do no harm. None where the draws do not vary.
     """
-    i, j = np.triu_indices(drawn.shape[1], 1)
-    apart = drawn[:, i] - drawn[:, j]
-    if not len(apart) or not np.ptp(apart, axis=0).any():
+    draws, systems = drawn.shape
+    outermost, varies = np.zeros(draws), False
+    for i, j in _part_pairs(systems, draws) if draws else ():
+        apart = drawn[:, i] - drawn[:, j]
+        rank = stats.rankdata(apart, method="average", axis=0)
+        outermost = np.maximum(outermost, np.maximum(rank, draws + 1 - rank).max(axis=1))
+        varies = varies or bool(np.ptp(apart, axis=0).any())
+    if not varies:
         return None
-    rank = stats.rankdata(apart, method="average", axis=0)
-    outermost = np.maximum(rank, len(apart) + 1 - rank).max(axis=1)
-    share = float(np.quantile(outermost, level)) / (len(apart) + 1)
-    low, high = np.quantile(apart, [1 - share, share], axis=0)
-    above = np.zeros((drawn.shape[1],) * 2, dtype=bool)
-    above[i, j], above[j, i] = low > 0, high < 0
+    share = float(np.quantile(outermost, level)) / (draws + 1)
+    above = np.zeros((systems,) * 2, dtype=bool)
+    for i, j in _part_pairs(systems, draws):
+        low, high = np.quantile(drawn[:, i] - drawn[:, j], [1 - share, share], axis=0)
+        above[i, j], above[j, i] = low > 0, high < 0
     return above
 
 

@@ -3,10 +3,9 @@
 P(left wins) : P(right wins) : P(tie) = g pi_i : pi_j / g : nu sqrt(pi_i pi_j), where the left
 system is i, the right one j, and g = exp(position / 2) (Davidson 1970; Davidson & Beaver 1977).
 Without ties it is Bradley-Terry (1952); for two systems it is a share. Fitted by Newton steps on
-counts, many tables at once, so that a bootstrap costs little.
+counts (see `davidson_steps`), many tables at once, so that a bootstrap costs little.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -16,13 +15,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from evalsite.analysis.davidson_steps import FAR, Cells, climb, make_design
 from evalsite.analysis.figure import Reason
 
 Floats = NDArray[np.float64]
 
 PRIOR = 0.1  # wins each way over each observed pair, in the penalised fit
-FAR = 15.0  # a log strength or position beyond this has no end
-_ROUNDS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,51 +102,9 @@ def components(counts: Floats) -> list[list[int]]:
     return [np.flatnonzero(label == one).tolist() for one in range(number)]
 
 
-def _features(cells: Sequence[tuple[int, int]], systems: int, ties: bool, position: bool) -> Floats:
-    """What each outcome of each cell adds to its log weight: (cells, 3, parameters)."""
-    f = np.zeros((len(cells), 3, systems + 2))
-    for place, (i, j) in enumerate(cells):
-        f[place, 0, i] += 1
-        f[place, 2, j] += 1
-        f[place, 1, [i, j]] += 0.5
-    f[:, 1, systems] = 1.0
-    f[:, 0, systems + 1], f[:, 2, systems + 1] = 0.5, -0.5
-    kept = [*range(1, systems), *([systems] if ties else []), *([systems + 1] if position else [])]
-    return f[:, :, kept]
-
-
-def _climb(f: Floats, counts: Floats, start: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
-    """Parameters, Hessians and log-likelihoods of many tables (draws, cells, 3) by Newton steps."""
-    cells, p = f.shape[0], f.shape[2]
-    flat = f.reshape(cells * 3, p)
-    squares = (flat[:, :, None] * flat[:, None, :]).reshape(cells * 3, p * p)
-    total = counts.sum(axis=2)
-    beta = np.tile(start, (len(counts), 1))
-    off = np.array([0.0, 0.0 if ties else -np.inf, 0.0])
-    for _ in range(_ROUNDS):
-        eta = (beta @ flat.T).reshape(-1, cells, 3) + off
-        top = eta.max(axis=2, keepdims=True)
-        part = np.exp(eta - top)
-        share = part / part.sum(axis=2, keepdims=True)
-        fitted = share * total[:, :, None]
-        gradient = (counts - fitted).reshape(-1, cells * 3) @ flat
-        mean = np.einsum("dco,cop->dcp", share, f)
-        hessian = (fitted.reshape(-1, cells * 3) @ squares).reshape(-1, p, p)
-        hessian -= np.einsum("dcp,dc,dcq->dpq", mean, total, mean, optimize=True)
-        ridge = 1e-9 * (1 + total.sum(axis=1))[:, None, None] * np.eye(p)
-        step = np.linalg.solve(hessian + ridge, gradient[:, :, None])[:, :, 0]
-        step = np.clip(step, -2.0, 2.0)
-        if np.abs(step).max(initial=0.0) < 1e-10:
-            break
-        beta = np.clip(beta + step, -2 * FAR, 2 * FAR)
-    log_share = np.log(np.maximum(share, 1e-300))
-    return beta, hessian, (counts * log_share).sum(axis=(1, 2))
-
-
-def _list_cells(counts: Floats) -> list[tuple[int, int]]:
-    """The ordered pairs that were seen in any of the tables (..., systems, systems, 3)."""
-    seen = counts.reshape(-1, *counts.shape[-3:]).sum(axis=(0, 3)) > 0
-    return [(int(i), int(j)) for i, j in np.argwhere(seen)]
+def _list_cells(counts: Floats) -> Cells:
+    """The ordered pairs (cells, 2) that were seen in a table (systems, systems, 3)."""
+    return np.argwhere(counts.sum(axis=2) > 0)
 
 
 def add_prior(counts: Floats, weight: float = PRIOR) -> Floats:
@@ -175,9 +131,9 @@ def fit_davidson(
     table = add_prior(counts) if is_penalised else counts
     ties = bool(table[:, :, 1].sum() > 0)
     systems, cells = len(counts), _list_cells(table)
-    f = _features(cells, systems, ties, has_position)
-    data = np.array([[table[i, j] for i, j in cells]])
-    beta, hessian, loglik = _climb(f, data, np.zeros(f.shape[2]), ties)
+    design = make_design(cells, systems, has_ties=ties, has_position=has_position)
+    data = table[cells[:, 0], cells[:, 1]][None]
+    beta, hessian, loglik = climb(design, data, np.zeros(design.parameters))
     if np.abs(beta).max() > FAR:
         return Reason.SEPARATED
     return DavidsonFit(
@@ -194,19 +150,19 @@ def fit_davidson(
 def fit_draws(fit: DavidsonFit, counts: Floats, tables: Floats) -> Floats:
     """The parameters of many tables (draws, systems, systems, 3), in the order of `fit`.
 
-    `counts`: the table that `fit` was made of. A strength without end comes out beyond FAR; what
-    makes ties or a position of a draw without any stands at the bound too, and moves no strength.
+    `counts`: the table that `fit` was made of, and the tables are draws of; a fit without ties
+    takes no ties from them either. A strength without end comes out beyond FAR; what makes ties or
+    a position of a draw without any stands at the bound too, and moves no strength.
     """
-    if fit.is_penalised:
-        tables = tables + (add_prior(counts) - counts)
-    cells = _list_cells(tables)
-    f = _features(cells, fit.systems, fit.has_ties, fit.has_position)
-    i, j = np.array(cells).T
-    data = tables[:, i, j, :]
-    found = [
-        _climb(f, data[a : a + 250], fit.parameters, fit.has_ties)[0]
-        for a in range(0, len(data), 250)
-    ]
+    prior = add_prior(counts) - counts if fit.is_penalised else np.zeros_like(counts)
+    cells = _list_cells(counts + prior)
+    i, j = cells.T
+    design = make_design(cells, fit.systems, has_ties=fit.has_ties, has_position=fit.has_position)
+    kept = np.array([1.0, float(fit.has_ties), 1.0])
+    found = [np.zeros((0, design.parameters))]
+    for at in range(0, len(tables), design.together):
+        data = tables[at : at + design.together, i, j] + prior[i, j]
+        found.append(climb(design, data * kept, fit.parameters)[0])
     return np.concatenate(found)
 
 

@@ -1,6 +1,6 @@
 """What preferences show beside strengths: position, ties by rater, and circles."""
 
-from itertools import combinations
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,56 @@ def tie_shares(rater: Codes, outcome: Floats) -> list[dict[str, Any]]:
     ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Edges:
+    """The decided pairs (edges,) of the units, in order of unit, lower and higher system."""
+
+    unit: Codes
+    low: Codes
+    high: Codes
+    sign: Floats  # 1: the lower system is preferred, -1: the higher one
+
+
+def _find_preferred(
+    unit: Codes, first: Codes, second: Codes, outcome: Floats, systems: int
+) -> _Edges:
+    """What each unit prefers of two systems over all its answers on them; nothing: no edge."""
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    cell, place = np.unique((unit * systems + low) * systems + high, return_inverse=True)
+    net = np.bincount(place, weights=np.where(first < second, outcome, -outcome))
+    cell, sign = cell[net != 0], np.sign(net[net != 0])
+    return _Edges(
+        unit=cell // systems**2, low=cell // systems % systems, high=cell % systems, sign=sign
+    )
+
+
+def _count_triples(edges: _Edges, systems: int) -> tuple[int, Codes]:
+    """How many threes of systems are decided all three, and the unit of each that is a circle.
+
+    Pairs that meet in the middle system of three are joined, one middle at a time: the work grows
+    with what was answered, not with the threes that there are.
+    """
+    cells = (edges.unit * systems + edges.low) * systems + edges.high
+    triples, circular = 0, [np.zeros(0, dtype=np.int64)]
+    for middle in range(1, systems - 1):
+        below, above = np.flatnonzero(edges.high == middle), np.flatnonzero(edges.low == middle)
+        start, end = (
+            np.searchsorted(edges.unit[above], edges.unit[below], side=side)
+            for side in ("left", "right")
+        )
+        number = end - start
+        one = np.repeat(below, number)
+        within = np.arange(len(one)) - np.repeat(number.cumsum() - number, number)
+        other = above[np.repeat(start, number) + within]
+        wanted = (edges.unit[one] * systems + edges.low[one]) * systems + edges.high[other]
+        third = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
+        there = cells[third] == wanted
+        triples += int(there.sum())
+        x, y, z = edges.sign[one], edges.sign[other], -edges.sign[third]
+        circular.append(edges.unit[one[there & (x == y) & (y == z)]])
+    return triples, np.concatenate(circular)
+
+
 def circular_triads(
     unit: Codes, first: Codes, second: Codes, outcome: Floats, systems: int
 ) -> Figure:
@@ -74,25 +124,18 @@ def circular_triads(
     tie. Only triples with all three decided count. Details: zeta (1 = no circle, 0 = as many as
     can be), of the units in which all systems met all others without a tie.
     """
-    size = int(unit.max()) + 1 if len(unit) else 0
-    table = np.zeros((size, systems, systems))
-    np.add.at(table, (unit, first, second), outcome)
-    table = np.sign(table - table.transpose(0, 2, 1))
-    triples, circles, by_unit = 0, 0, np.zeros(size)
-    for a, b, c in combinations(range(systems), 3):
-        x, y, z = table[:, a, b], table[:, b, c], table[:, c, a]
-        triples += int((x * y * z != 0).sum())
-        circular = (x == y) & (y == z) & (x != 0)
-        circles += int(circular.sum())
-        by_unit += circular
+    edges = _find_preferred(unit, first, second, outcome, systems)
+    triples, circular = _count_triples(edges, systems)
+    circles = len(circular)
     n = {"triples": triples, "circular": circles}
     if not triples:
         return undefined("circular_share", Reason.TOO_FEW, method=_CIRCLES, n=n)
-    full = (table != 0).sum(axis=(1, 2)) == systems * (systems - 1)
+    full = np.flatnonzero(np.bincount(edges.unit) == systems * (systems - 1) // 2)
     odd = systems**3 - systems if systems % 2 else systems**3 - 4 * systems
-    zeta = float(1 - 24 * by_unit[full].mean() / odd) if full.any() else None
+    by_unit = np.bincount(circular, minlength=int(edges.unit.max()) + 1)
+    zeta = float(1 - 24 * by_unit[full].mean() / odd) if len(full) else None
     why = "none: it describes what was answered"
-    details = {"zeta": zeta, "complete_units": int(full.sum()), "interval": why}
+    details = {"zeta": zeta, "complete_units": len(full), "interval": why}
     return Figure(
         name="circular_share", method=_CIRCLES, value=circles / triples, n=n, details=details
     )

@@ -188,10 +188,9 @@ def draw_tables(data: Preferences, *, draws: int, seed: int) -> Floats:
     if not len(data.outcome):
         return np.zeros((0, s, s, 3))
     place = (data.left * s + data.right) * 3 + (1 - data.outcome.astype(np.int64))
-    kinds, column = np.unique(place, return_inverse=True)
-    one = sparse.csc_matrix((np.ones(len(place)), (np.arange(len(place)), column)))
-    tables = np.zeros((draws, s * s * 3))
-    tables[:, kinds] = two_way_sums(data.rater, data.item, one, draws=draws, seed=seed)
+    where = np.arange(len(place)), place
+    one = sparse.csc_matrix((np.ones(len(place)), where), shape=(len(place), s * s * 3))
+    tables = two_way_sums(data.rater, data.item, one, draws=draws, seed=seed)
     return tables.reshape(draws, s, s, 3)
 
 

@@ -91,7 +91,7 @@ class _Model:
             for code, size in zip(codes.values(), sizes, strict=True)
         ]
         z = sparse.hstack(blocks, format="csr") if blocks else sparse.csr_matrix((len(y), 0))
-        self.g = sparse.csr_matrix(z.T @ z)
+        self.g = (z.T @ z).toarray()
         self.w = np.column_stack([x, self.y])
         self.zw = np.asarray(z.T @ self.w)
         self.ww = self.w.T @ self.w
@@ -103,7 +103,7 @@ class _Model:
     def at(self, s: Floats) -> _State:
         """The REML criterion (minus twice the restricted log-likelihood) at some variances."""
         lam, p = self.spread(s), self.x.shape[1]
-        inner = lam[:, None] * self.g.toarray() * lam + np.eye(len(lam))
+        inner = lam[:, None] * self.g * lam + np.eye(len(lam))
         factor = linalg.cholesky(inner, lower=True, check_finite=False)
         scaled = linalg.solve_triangular(factor, lam[:, None] * self.zw, lower=True)
         total = (self.ww - scaled.T @ scaled) / s[-1]
@@ -124,11 +124,11 @@ class _Model:
         s, lam, k = state.s, self.spread(state.s), len(self.names)
         p, n = self.x.shape[1], len(self.y)
         half = linalg.solve_triangular(
-            state.factor, lam[:, None] * self.g.toarray(), lower=True, check_finite=False
+            state.factor, lam[:, None] * self.g, lower=True, check_finite=False
         )
         zvw = (self.zw - half.T @ state.scaled) / s[-1]
         zvx, zpy = zvw[:, :p], zvw[:, p] - zvw[:, :p] @ state.beta
-        m = (self.g.toarray() - half.T @ half) / s[-1] - zvx @ state.cov @ zvx.T
+        m = (self.g - half.T @ half) / s[-1] - zvx @ state.cov @ zvx.T
         trace = np.zeros(k + 1)
         square, first, second = np.zeros(k + 1), np.zeros((k + 1,) * 2), np.zeros((k + 1,) * 2)
         slopes = np.zeros((k + 1, p, p))

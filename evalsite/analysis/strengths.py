@@ -10,13 +10,13 @@ from scipy.special import expit
 
 from evalsite.analysis.clusters import certainly_above, find_clusters, rank_ranges
 from evalsite.analysis.davidson import (
-    FAR,
     DavidsonFit,
     compare_with_fit,
     drop_ties,
     fit_davidson,
     fit_draws,
 )
+from evalsite.analysis.davidson_steps import FAR
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.resample import describe_draws
 
@@ -82,7 +82,7 @@ def find_strengths(
     soft = None
     if plain == Reason.SEPARATED:
         soft = _fit(counts, tables, has_position=has_position, method=PENALISED)
-    bare = _fit(drop_ties(counts), drop_ties(tables), has_position=False, method=BRADLEY_TERRY)
+    bare = _fit(drop_ties(counts), tables, has_position=False, method=BRADLEY_TERRY)
     expected: dict[str, Any] = {}
     if not isinstance(plain, Reason):
         expected = compare_with_fit(plain.fit, counts, list(systems), tables, plain.parameters)
