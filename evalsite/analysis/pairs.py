@@ -299,10 +299,10 @@ def _share_wins(data: Preferences, counts: Floats, tables: Floats, seed: int) ->
 
 def _count_points(counts: Floats) -> tuple[Floats, Floats]:
     """Wins of each system, ties as half, and its answers, both (..., systems)."""
-    ties = counts[..., 1] / 2
-    won = (counts[..., 0] + ties).sum(axis=-1) + (counts[..., 2] + ties).sum(axis=-2)
-    answers = counts.sum(axis=-1)
-    return won, answers.sum(axis=-1) + answers.sum(axis=-2)
+    # sums of whole tables make no copy of them
+    as_left, as_right = counts.sum(axis=-2), counts.sum(axis=-3)
+    won = as_left[..., 0] + as_right[..., 2] + (as_left[..., 1] + as_right[..., 1]) / 2
+    return won, as_left.sum(axis=-1) + as_right.sum(axis=-1)
 
 
 def majority_sign(item: Codes, outcome: Floats) -> Figure:
