@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         tables = [_read(path, options) for path in (options.ratings, options.repeat) if path]
         together = Table(rows=pd.concat([table.rows for table in tables]))
+        _refuse_moved_items(together)
         instrument = [
             _describe(together.of(key), key, options.protocol, options.scale)
             for key in together.criteria
@@ -65,6 +66,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = write_repetition(found) if options.repeat else write_text(found)
     sys.stdout.write(text)
     return 0
+
+
+def _refuse_moved_items(together: Table) -> None:
+    """ValueError where an item is in two clusters or groups, within a file or between the two."""
+    places = together.rows[["item", "block"]].drop_duplicates()
+    moved = places[places.duplicated("item")]
+    if len(moved):
+        item = moved["item"].iloc[0]
+        first, other, *_ = places[places["item"] == item].block
+        raise ValueError(
+            f"The item {item} is in two groups, {first} and {other}. An item is in one cluster and "
+            "one group, the same in both files; correct it there."
+        )
 
 
 def _read(path: Path, options: argparse.Namespace) -> Table:

@@ -249,10 +249,14 @@ def _by_f(table: Floats, values: Floats) -> dict[str, _Interval]:
             )
             found[mean] = _Interval(low=1 - 1 / low, high=1 - 1 / high, details=told)
     if rest > _TINY * units > 0:
-        low, high = _bound_absolute(n, k, units, raters, rest, float(values[1]))
         told = _tell_f(units / rest, n - 1, (n - 1) * (k - 1))
-        found["ICC(A,1)"] = _Interval(low=low, high=high, details=told)
-        found["ICC(A,k)"] = _step_up(low, high, k, told)
+        bounds = _bound_absolute(n, k, units, raters, rest, float(values[1]))
+        if bounds is None:
+            told |= {"interval": "none: fewer than 1 degree of freedom"}
+            none = _Interval(low=None, high=None, details=told)
+            return found | {"ICC(A,1)": none, "ICC(A,k)": none}
+        found["ICC(A,1)"] = _Interval(low=bounds[0], high=bounds[1], details=told)
+        found["ICC(A,k)"] = _step_up(*bounds, k, told)
     return found
 
 
@@ -273,13 +277,19 @@ def _tell_f(ratio: float, above: int, below: int) -> dict[str, Any]:
 
 def _bound_absolute(
     n: int, k: int, units: float, raters: float, rest: float, value: float
-) -> tuple[float, float]:
-    """The interval of ICC(A,1) with Satterthwaite's degrees of freedom."""
+) -> tuple[float, float] | None:
+    """The interval of ICC(A,1) with Satterthwaite's degrees of freedom; None below 1 of them.
+
+    Of a few units that agree less than by chance there may be next to none: the quantile of F
+    grows without end, and the interval leaves out its own figure.
+    """
     ratio = raters / rest
     inner = n * (1 + (k - 1) * value) - k * value
     freedom = ((k - 1) * (n - 1) * (k * value * ratio + inner) ** 2) / (
         (n - 1) * k**2 * value**2 * ratio**2 + inner**2
     )
+    if freedom < 1:
+        return None
     above = float(stats.f.ppf((1 + LEVEL) / 2, n - 1, freedom))
     below = float(stats.f.ppf((1 + LEVEL) / 2, freedom, n - 1))
     other = k * raters + (k * n - k - n) * rest

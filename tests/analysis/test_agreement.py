@@ -233,6 +233,18 @@ def test_order_of_rows_and_names_change_no_digit(rows, random):
     assert measure(rows) == measure(other)
 
 
+@pytest.mark.parametrize("offset", [0, 1])
+def test_absolute_agreement_has_no_interval_without_a_degree_of_freedom(offset):
+    """Raters who agree less than by chance: F's quantile with .01 degrees of freedom overflows."""
+    table = np.array([[1, 1 + offset, 4], [1, 1 + offset, 4], [1, 5 + offset, 1]], dtype=float)
+
+    figure = icc_of_matrix(table)["ICC(A,1)"]
+
+    assert figure.value < 0
+    assert (figure.low, figure.high) == (None, None)
+    assert figure.details["interval"] == "none: fewer than 1 degree of freedom"
+
+
 @given(
     st.lists(st.lists(st.integers(1, 7), min_size=3, max_size=3), min_size=3, max_size=12),
     st.integers(-3, 3),

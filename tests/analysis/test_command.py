@@ -195,6 +195,21 @@ def test_rows_that_are_no_ratings_of_the_report_are_counted_by_their_reason(tmp_
     }  # fmt: skip
 
 
+def test_an_item_in_two_groups_is_told_by_name_in_a_file_and_between_two(tmp_path, capsys):
+    head = "participant,item,group,system,value\n"
+    rows = "r1,i1,{0},A,3\nr2,i1,{0},B,4\nr1,i2,h,A,5\nr2,i2,h,B,2\n"
+    one, other, mixed = (tmp_path / f"{name}.csv" for name in ("one", "other", "mixed"))
+    one.write_text(head + rows.format("g"), encoding="utf-8")
+    other.write_text(head + rows.format("f"), encoding="utf-8")
+    mixed.write_text(head + "r3,i1,f,A,3\n" + rows.format("g"), encoding="utf-8")
+
+    assert main([str(one), "--repeat", str(one)]) == 0
+    capsys.readouterr()
+    for arguments in ([str(one), "--repeat", str(other)], [str(mixed)]):
+        assert main(arguments) == 2
+        assert "The item i1 is in two groups, " in capsys.readouterr().err
+
+
 def test_nothing_is_said_to_be_left_out_where_nothing_is(file, capsys):
     assert main([str(file)]) == 0
 
