@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, connections
 from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
@@ -42,7 +42,8 @@ def _forget_versions() -> None:
 @pytest.fixture(scope="session")
 def _gate(live_server: LiveServer) -> Gate:
     """The gate through which every request to the live server goes."""
-    gate = Gate(live_server.thread.httpd.get_app())
+    # one that a thread kept for its next request would stand against dropping the database
+    gate = Gate(live_server.thread.httpd.get_app(), tidy=connections.close_all)
     live_server.thread.httpd.set_app(gate)
     return gate
 
@@ -155,6 +156,9 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
         yield chromium
         chromium.close()
+        # beside Playwright's loop Django keeps other connections than without: these are the ones
+        # that would stand against dropping the database
+        connections.close_all()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ the tables of the next test.
 """
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,8 +19,11 @@ PATIENCE = 60
 class Gate:
     """A WSGI application that is open or shut; shut, it answers 503 by itself."""
 
-    def __init__(self, application: "WSGIApplication") -> None:
-        self._application = application
+    def __init__(
+        self, application: "WSGIApplication", tidy: Callable[[], object] = lambda: None
+    ) -> None:
+        """`tidy` is done after each request, in its thread, while it counts as inside."""
+        self._application, self._tidy = application, tidy
         self._left = threading.Condition()
         self._inside = 0
         self._is_open = True
@@ -52,6 +55,7 @@ class Gate:
         return _Answer(answer, self)
 
     def _leave(self) -> None:
+        self._tidy()
         with self._left:
             self._inside -= 1
             self._left.notify_all()

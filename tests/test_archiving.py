@@ -118,6 +118,7 @@ def test_pages_of_an_archived_study_say_so_and_are_read(staff_client, archived):
 
         assert page.status_code == 200, name
         assert "This study is archived: it can be read" in page.text, name
+        assert "Save settings" not in page.text, name
 
 
 def test_archived_study_is_exported_as_before(staff_client, closed):

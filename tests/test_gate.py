@@ -52,6 +52,15 @@ def test_shutting_waits_until_an_answer_is_closed():
     assert ask(gate)[0] == ["503 Service Unavailable"]
 
 
+def test_what_is_left_is_tidied_before_the_gate_counts_it_as_gone():
+    told = []
+    gate = Gate(greet, tidy=lambda: told.append(gate._inside))
+
+    ask(gate)
+
+    assert told == [1]
+
+
 def test_an_application_that_fails_is_no_longer_inside():
     def fail(environ, start_response):
         raise RuntimeError("It fell over.")
