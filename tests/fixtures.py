@@ -42,7 +42,7 @@ def _forget_versions() -> None:
 @pytest.fixture(scope="session")
 def _gate(live_server: LiveServer) -> Gate:
     """The gate through which every request to the live server goes."""
-    # one that a thread kept for its next request would stand against dropping the database
+    # a connection kept for the next request would stand against dropping the database
     gate = Gate(live_server.thread.httpd.get_app(), tidy=connections.close_all)
     live_server.thread.httpd.set_app(gate)
     return gate

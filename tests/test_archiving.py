@@ -121,6 +121,16 @@ def test_pages_of_an_archived_study_say_so_and_are_read(staff_client, archived):
         assert "Save settings" not in page.text, name
 
 
+def test_analysis_plan_of_an_archived_study_is_told_without_its_form(staff_client, closed):
+    assert "<select" in staff_client.get(url("study-analysis-plan", closed)).text
+
+    staff_client.post(url("study-archive", closed))
+
+    page = staff_client.get(url("study-analysis-plan", closed))
+    assert "<select" not in page.text
+    assert "Analysis plan" in page.text
+
+
 def test_archived_study_is_exported_as_before(staff_client, closed):
     address = reverse("admin:export-file", args=[closed.pk, "ratings"])
     before = b"".join(staff_client.post(address).streaming_content)

@@ -117,7 +117,10 @@ def close_study(*, study: Study, by: Any) -> None:
 
 @transaction.atomic
 def archive_study(*, study: Study, by: Any) -> None:
-    """The study is put away: it is read, computed and exported, and nothing of it changes."""
+    """The study is put away: staff read, compute and export it, and change nothing.
+
+    Participants may still withdraw, and what one of them sends late is kept as in a closed study.
+    """
     # first, so that nobody takes a place between the look at them and the move
     _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=[Study.State.CLOSED])
     held = Slot.objects.leased().filter(study=study, lease_until__gt=now())

@@ -268,10 +268,7 @@ study_views = [
     StudyView(
         path="archive/",
         name="study-archive",
-        view=_steer(
-            archive_study,
-            "Archived. It is listed among the archived studies, and changes no more.",
-        ),
+        view=_steer(archive_study, "Archived. It is listed among the archived studies."),
         role=_OWNER,
     ),
     StudyView(

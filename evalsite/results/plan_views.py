@@ -24,7 +24,8 @@ def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
 
     With `reset` the thresholds are the starting values again, whatever the fields hold.
     """
-    may_change = has_role(request, study, Membership.Role.EDITOR)
+    is_archived = study.state == Study.State.ARCHIVED
+    may_change = not is_archived and has_role(request, study, Membership.Role.EDITOR)
     if request.method == "POST" and not may_change:
         raise PermissionDenied
     posted = request.POST if request.method == "POST" else None
