@@ -207,10 +207,16 @@ class Membership(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     role = models.CharField(max_length=10, choices=Role.choices)
+    # identities, entry answers and receipts: an editor's only where an owner says so
+    has_identities = models.BooleanField(default=False)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["user", "study"], name="one_role_per_person_and_study")
+            models.UniqueConstraint(fields=["user", "study"], name="one_role_per_person_and_study"),
+            models.CheckConstraint(
+                condition=Q(has_identities=False) | Q(role="editor"),
+                name="only_editors_are_given_identities",
+            ),
         ]
 
     def __str__(self) -> str:

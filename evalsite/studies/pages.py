@@ -66,6 +66,18 @@ def has_role(request: HttpRequest, study: Study, role: Membership.Role) -> bool:
     return is_enough(held_rank(request, study), role)
 
 
+def may_see_identities(request: HttpRequest, study: Study) -> bool:
+    """Return whether this person may see who takes part: owners, and editors who were allowed to.
+
+    It covers identities from outside, entry answers and receipts.
+    """
+    if has_role(request, study, Membership.Role.OWNER):
+        return True
+    return Membership.objects.filter(
+        study=study, user_id=request.user.pk or 0, has_identities=True
+    ).exists()
+
+
 def study_url(name: str, study: Study) -> str:
     """The address of a study's page; empty while no app offers one of this name."""
     try:
