@@ -62,8 +62,8 @@ types: .venv/.installed-dev ## types of the code
 contracts: .venv/.installed-dev ## which part may import which
 	$(BIN)/lint-imports --no-logo
 
-bench: .venv/.installed-dev ## measure the budgets of the design
-	$(BIN)/python -m tests.bench
+bench: .venv/.installed-dev ## measure the budgets of the design (ARGS="--only saving" for some)
+	$(BIN)/python -m tests.bench $(ARGS)
 
 # Browser tests need Chromium, the suite's second half a PostgreSQL server. Where they are missing
 # and Debian's packages may be installed, they are; else the tests say that they were skipped.

@@ -130,6 +130,8 @@ def _may_differ(item: pytest.Item) -> bool:
     names = set(getattr(item, "fixturenames", ()))
     if item.get_closest_marker("both_databases"):
         return True
+    if item.get_closest_marker("one_database"):
+        return False
     # what a page shows and how it is used is the same; on SQLite all of it is tested
     return "browser" not in names and (
         item.get_closest_marker("django_db") is not None or not _DATABASE_FIXTURES.isdisjoint(names)

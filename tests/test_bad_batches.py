@@ -22,7 +22,7 @@ from tests.batches import (
 from tests.factories import launch, make_study
 from tests.hostile import EXTRA, SYSTEMS, TEXTS, Walker, hostile_rows
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture(params=sorted(installed_protocols()))

@@ -21,7 +21,7 @@ from tests.uploads import GOOD, Check, check, study
 
 __all__ = ["check", "study"]  # fixtures
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 PERSONAL = "\n".join(
     f"{line},{'W1,dev,Leeds' if number else '_worker_id,split,_city'}"

@@ -18,7 +18,7 @@ from tests.factories import launch, make_study
 
 Rows = list[dict[str, Any]]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.bundles import bundle_of, close, pack, read_files
 from tests.factories import launch, make_study, make_user
 from tests.imported import load, rows_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 AS_DRAFT = "This makes a draft without data, with the same items, texts, settings and seed."
 
 

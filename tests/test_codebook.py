@@ -17,6 +17,8 @@ from tests.batches import import_rows, make_rows
 from tests.exports import export, read
 from tests.imported import load, rows_for
 
+pytestmark = pytest.mark.one_database
+
 TYPES = {"id", "text", "whole number", "number", "one of", "yes or no", "time"}
 
 # what the codebook says of empty cells, and in which rows it is true

@@ -11,7 +11,7 @@ from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Study
 from tests.factories import make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 DOCUMENT = (Path(__file__).resolve().parent.parent / "docs/files.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```csv (\w+)\n(.*?)^```$", DOCUMENT, flags=re.MULTILINE | re.DOTALL)

@@ -18,7 +18,7 @@ from tests.browsing import is_watched
 from tests.factories import make_study, make_user
 from tests.test_staff_pages import member, sign_in, url
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 VARIANCES = {"rater": 0.01, "group": 0.0, "group:system": 0.04, "rater:system": 0.01}
 

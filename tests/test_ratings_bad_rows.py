@@ -13,7 +13,7 @@ from tests.batches import import_rows, make_rows
 from tests.factories import add_batch, launch
 from tests.imported import Row, check, load, rows_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from evalsite.results.writing_html import write_page
 from evalsite.studies.models import Study
 from tests.reported import HOSTILE, REASON, TITLE, keep_report, make_reported_study
 
+pytestmark = pytest.mark.one_database
+
 Settings = Any
 NEVER = (
     "no difference",

@@ -19,6 +19,8 @@ from evalsite.studies.models import Study
 from tests.reported import HOSTILE, keep_report, make_reported_study
 from tests.reports import make_content, make_figure
 
+pytestmark = pytest.mark.one_database
+
 Settings = Any
 COMMANDS = {
     "begin", "end", "caption", "label", "centering", "small", "toprule", "midrule", "bottomrule",

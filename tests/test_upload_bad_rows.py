@@ -7,6 +7,8 @@ import pytest
 from evalsite.exchange.batches.importing import import_batch
 from tests.uploads import GOOD, HEADER, Check, check, study, told, with_output
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["check", "study"]  # fixtures
 
 

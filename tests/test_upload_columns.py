@@ -11,7 +11,7 @@ from evalsite.protocol import installed_protocols
 from tests.batches import told
 from tests.factories import make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def check(protocol: str, content: str, mapping: dict[str, str] | None = None) -> Checked:

@@ -13,6 +13,8 @@ from evalsite.exchange.formats.faults import UnreadableFile
 from evalsite.exchange.formats.reading import Row, Table, open_table
 from tests.uploads import GOOD, Check, check, study, told
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["check", "study"]  # fixtures
 
 FIELDS = GOOD.splitlines()[0].split(",")

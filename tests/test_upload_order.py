@@ -11,7 +11,7 @@ from evalsite.annotation.checklist import check_launch
 from evalsite.exchange.batches.checking import check_file
 from tests.factories import make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 SYSTEMS = ("zeta", "alpha", "kappa")
 SORTED = [system for system in SYSTEMS for _ in range(30)]

@@ -17,6 +17,8 @@ from evalsite.exchange.formats.records import Limits
 from tests.sheets import HEAD, MAIN, make_package, make_rows, make_zip, share, write_table
 from tests.uploads import GOOD, Check, check, study, told
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["check", "study"]  # fixtures
 
 MEGABYTE = 1024 * 1024

@@ -18,6 +18,8 @@ from evalsite.exchange.formats.reading import open_table
 from tests.sheets import make_package, share, write_texts
 from tests.uploads import study
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["study"]  # a fixture
 
 Rows = list[list[str]]

@@ -11,6 +11,8 @@ from django.conf import settings
 from evalsite.exchange.batches.checking import check_file
 from tests.uploads import GOOD, HEADER, Check, check, study, told, with_output
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["check", "study"]  # fixtures
 
 

@@ -12,6 +12,8 @@ from evalsite.protocol import installed_protocols
 from tests.batches import SYSTEMS, check_rows
 from tests.uploads import Check, check, study
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["check", "study"]  # fixtures
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"

@@ -16,6 +16,8 @@ from tests.factories import make_user
 from tests.test_upload_pages import address
 from tests.uploads import GOOD
 
+pytestmark = pytest.mark.one_database
+
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 

@@ -19,6 +19,8 @@ from tests.sheets import (
 )
 from tests.uploads import GOOD, Check, check, study, told
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["check", "study"]  # fixtures
 
 

@@ -13,7 +13,7 @@ from evalsite.protocol import installed_protocols
 from tests.factories import make_study
 from tests.test_upload_pages import address
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.mark.parametrize("protocol", sorted(installed_protocols()))

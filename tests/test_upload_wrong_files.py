@@ -13,6 +13,8 @@ from tests.sheets import save
 from tests.test_upload_pages import send
 from tests.uploads import GOOD, Check, check, study, told
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["check", "study"]  # fixtures
 ROWS = [line.split(",") for line in GOOD.splitlines()]
 
