@@ -108,8 +108,9 @@ def _find_sizes(ids: Collection[UUID]) -> Any:
         .order_by()
         .values("pk")
         .annotate(
-            many_answers=Subquery(counted.values("pk")[beyond]),
-            many_items=Subquery(items.values("pk")[beyond]),
+            # in the order of an index: PostgreSQL would read the whole table for a study with few
+            many_answers=Subquery(counted.order_by("origin", "submitted_at").values("pk")[beyond]),
+            many_items=Subquery(items.order_by("pk").values("pk")[beyond]),
             **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in _GIVEN_HERE},
         )
     )
