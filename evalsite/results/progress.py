@@ -63,17 +63,17 @@ def progress_of(study: Study) -> Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class Outline(Progress):
-    """The progress of one study among many; of a large one, counted as far as COUNTED_TO."""
+    """The progress of one study among many, with a target only if its items were counted."""
 
     has_more_done: bool = False
-    has_more_target: bool = False
+    more_items_than: int = 0
 
 
 def outline_progress(studies: Collection[Study]) -> dict[UUID, Outline]:
     """Outline the progress of each of these studies, in four queries however many there are.
 
-    More than COUNTED_TO answers, or items, of a study are not counted: a page of many studies
-    stays as fast as it was, whatever the studies hold.
+    If a study has more than COUNTED_TO answers, or items, these are not counted, so a page of many
+    studies takes no longer for large ones.
     """
     sizes = {row["pk"]: row for row in _find_sizes([study.pk for study in studies])}
     answers = _count_by_study(
@@ -85,22 +85,21 @@ def outline_progress(studies: Collection[Study]) -> dict[UUID, Outline]:
     outlines = {}
     for study in studies:
         row = sizes[study.pk]
-        many_answers, many_items = bool(row["many_answers"]), bool(row["many_items"])
+        has_more_done = bool(row["many_answers"])
         outlines[study.pk] = Outline(
-            done=COUNTED_TO if many_answers else answers.get(study.pk, 0),
-            target=(COUNTED_TO if many_items else items.get(study.pk, 0)) * study.k
-            + added.get(study.pk, 0),
+            done=COUNTED_TO if has_more_done else answers.get(study.pk, 0),
+            target=items.get(study.pk, 0) * study.k + added.get(study.pk, 0),
             last_at=max(filter(None, (row[f"last_{one}"] for one in _GIVEN_HERE)), default=None),
-            has_more_done=many_answers,
-            has_more_target=many_items,
+            has_more_done=has_more_done,
+            more_items_than=COUNTED_TO if row["many_items"] else 0,
         )
     return outlines
 
 
 def _find_sizes(ids: Collection[UUID]) -> Any:
-    """Which studies have more answers or items than are counted, and when the last answer came."""
-    counted = Annotation.objects.counted().filter(study=OuterRef("pk")).order_by()
-    items = Item.objects.main().open().filter(study=OuterRef("pk")).order_by()
+    """Find which studies have more answers or items than are counted, and their last answers."""
+    counted = Annotation.objects.counted().filter(study=OuterRef("pk"))
+    items = Item.objects.main().filter(study=OuterRef("pk"))
     newest = counted.order_by("-submitted_at").values("submitted_at")
     beyond = slice(COUNTED_TO, COUNTED_TO + 1)
     return (
@@ -108,8 +107,10 @@ def _find_sizes(ids: Collection[UUID]) -> Any:
         .order_by()
         .values("pk")
         .annotate(
-            # in the order of an index: PostgreSQL would read the whole table for a study with few
-            many_answers=Subquery(counted.order_by("origin", "submitted_at").values("pk")[beyond]),
+            # in the order of an index: otherwise PostgreSQL reads the whole table for small studies
+            many_answers=Subquery(
+                counted.order_by("origin", "submitted_at").values("status")[beyond]
+            ),
             many_items=Subquery(items.order_by("pk").values("pk")[beyond]),
             **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in _GIVEN_HERE},
         )
