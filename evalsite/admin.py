@@ -67,14 +67,14 @@ class EvalsiteAdminSite(AdminSite):
 
         For superusers also the records.
         """
-        from evalsite.results.progress import progress_of  # noqa: PLC0415 (needs the models)
+        from evalsite.results.progress import outline_progress  # noqa: PLC0415 (needs the models)
 
         visible = Study.objects.visible_to(request.user)
         archived = visible.filter(state=Study.State.ARCHIVED)
         is_archive = "archived" in request.GET
         shown = archived if is_archive else visible.exclude(state=Study.State.ARCHIVED)
         rows = Paginator(shown, PAGE).get_page(request.GET.get("page"))
-        progress = progress_of(list(rows))
+        progress = outline_progress(list(rows))
         context = {
             **self.each_context(request),
             "title": "Archived studies" if is_archive else self.index_title,

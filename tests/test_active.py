@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 def count_active(study: Study) -> int:
     study.refresh_from_db()
-    return activity_of(study, progress_of([study])[study.pk]).active
+    return activity_of(study, progress_of(study)).active
 
 
 def test_people_who_have_finished_all_there_is_are_not_active():

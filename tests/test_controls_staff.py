@@ -259,7 +259,7 @@ def test_monitor_and_overview_count_main_items_only(staff_client):
     study = make_checked(items=10, k=1)
     do_sets(make_annotator(study))
 
-    assert progress_of([study])[study.pk].done == 10 == progress_of([study])[study.pk].target
+    assert progress_of(study).done == 10 == progress_of(study).target
     assert items_by_progress(study).count() == 10
     assert sum(row["target"] for row in progress_by_system(study)) == 30
     assert staff_client.get(reverse("admin:study-monitor", args=[study.pk])).status_code == 200

@@ -1,7 +1,11 @@
 """Leaving people and answers out of analysis: once, with a reason, and reversibly."""
 
+import re
+
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.urls import reverse
 
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.models import Annotation, Rating, Slot
@@ -12,7 +16,6 @@ from evalsite.quality.excluding import (
     exclude,
     foresee_exclusion,
     take_back,
-    who_took_back,
 )
 from evalsite.quality.models import Exclusion
 from evalsite.quality.topping import Shortage, excluded_answers
@@ -89,7 +92,24 @@ def test_exclusion_that_is_taken_back_is_kept_with_who_and_when(researcher, stud
     assert done == [True, False]
     assert exclusion.revoked_at is not None
     assert excluded_answers(study).count() == 0
-    assert who_took_back([exclusion]) == {exclusion.pk: "jane"}
+    assert exclusion.revoked_by == researcher
+
+
+def test_log_is_not_needed_to_know_who_took_an_exclusion_back(researcher, staff_client, study):
+    [exclusion] = leave_out(study, first_person(study))
+    take_back(exclusion=exclusion, by=researcher)
+    AuditEntry.objects.all().delete()
+
+    page = staff_client.get(reverse("admin:study-exclusions", args=[study.pk])).text
+
+    assert re.search(r"taken back<div class=\"quiet\">[^<]*, jane</div>", page)
+
+
+def test_standing_exclusion_names_nobody_who_revoked_it(researcher, study):
+    [exclusion] = leave_out(study, first_person(study), by=researcher)
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Exclusion.objects.filter(pk=exclusion.pk).update(revoked_by=researcher)
 
 
 def test_somebody_can_be_excluded_again_after_it_was_taken_back(researcher, study):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
 
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.leaving import withdraw
@@ -16,6 +16,7 @@ from evalsite.exchange.exports.columns import list_files
 from evalsite.exchange.exports.cut import consistent_cut
 from evalsite.exchange.exports.exporting import Choice, stream_file
 from evalsite.exchange.exports.writing import Plain, weave_rows
+from evalsite.lib.transactions import deferred_transaction
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 from tests.exports import export
@@ -134,6 +135,39 @@ def test_reader_takes_no_lock_that_a_writer_waits_for(study: Study) -> None:
         assert Annotation.objects.count() == 2
 
     assert Annotation.objects.count() == 3
+
+
+def test_cut_is_a_transaction_in_which_others_begin_as_everywhere(study: Study) -> None:
+    answer_two(study)
+
+    with consistent_cut():
+        assert connection.in_atomic_block
+        with transaction.atomic():
+            assert Annotation.objects.count() == 2
+
+    assert not connection.in_atomic_block
+
+
+def test_nothing_is_written_inside_a_cut(study: Study) -> None:
+    with pytest.raises(DatabaseError), consistent_cut():
+        Study.objects.update(title="Another")
+
+    assert not Study.objects.filter(title="Another").exists()
+    assert Study.objects.update(title="Another") == 1
+
+
+def test_temporary_tables_are_written_in_a_transaction_that_locks_nothing(study: Study) -> None:
+    with deferred_transaction(), connection.cursor() as cursor:
+        cursor.execute("CREATE TEMP TABLE staged (no integer)")
+        with transaction.atomic():
+            cursor.execute("INSERT INTO staged VALUES (1)")
+        meanwhile(lambda: Study.objects.update(title="Another"))
+
+    assert Study.objects.filter(title="Another").exists()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM staged")
+        assert cursor.fetchone() == (1,)
+        cursor.execute("DROP TABLE staged")
 
 
 def test_nobody_reads_on_after_an_export_that_broke_off(study: Study) -> None:

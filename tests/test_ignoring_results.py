@@ -46,7 +46,7 @@ def test_an_ignored_item_counts_as_done():
     study = make_reviews()
     open_reader(study).ignore(1, GROUP)
 
-    progress = progress_of([study])[study.pk]
+    progress = progress_of(study)
 
     assert (progress.done, progress.target) == (3, 6)
 

@@ -61,7 +61,7 @@ def test_nobody_gets_an_item_of_a_batch_that_waits(study, later):
 
 
 def test_answers_of_a_batch_that_waits_are_not_asked_for(study, later):
-    assert progress_of([study])[study.pk].target == 4
+    assert progress_of(study).target == 4
     assert {one["target"] for one in progress_by_system(study)} == {4}
 
 
@@ -115,7 +115,7 @@ def test_opened_batch_gets_k_places_behind_all_others(staff_client, study, later
     new = Slot.objects.filter(item__batch=later)
     assert sorted(new.values_list("no", flat=True)) == [0, 0, 1, 1]
     assert new.earliest("pos").pos > last
-    assert progress_of([study])[study.pk].target == 8
+    assert progress_of(study).target == 8
 
 
 def test_person_who_had_everything_finds_the_new_items(staff_client, study, later):

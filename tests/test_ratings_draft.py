@@ -260,7 +260,7 @@ def test_imported_people_are_told_as_such_and_never_as_active(study: Study) -> N
     load(study, rows_for(study, ["judge1"]), has_persons=False)
     launch_it(study)
 
-    progress = progress_of([study])[study.pk]
+    progress = progress_of(study)
     activity = activity_of(study, progress)
 
     assert (progress.done, progress.target, progress.last_at) == (6, 6, None)

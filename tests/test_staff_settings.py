@@ -244,7 +244,7 @@ def test_sets_are_no_larger_than_the_groups_that_a_person_may_meet(staff_client)
 
     assert "24 items × 3 = 72 answers = 9 sets" in told
     assert "A person meets a group once, and there are 8 groups: a set has at most 8 items" in told
-    activity = activity_of(launch(study), progress_of([study])[study.pk])
+    activity = activity_of(launch(study), progress_of(study))
     assert activity.needed_sets == 9
 
 

@@ -59,7 +59,7 @@ def test_top_up_asks_one_more_person_for_each_excluded_answer(researcher, study)
     assert {slot.no for slot in Slot.objects.filter(participant=newcomer)} == {TOP_UP_FROM}
     assert find_shortage(study) == Shortage(items=0, places=0)
     assert find_breaches(study) == []
-    progress = progress_of([study])[study.pk]
+    progress = progress_of(study)
     assert (progress.done, progress.target) == (6, 6)
 
 

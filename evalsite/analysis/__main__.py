@@ -13,6 +13,7 @@ import pandas as pd
 
 from evalsite.analysis.icc import icc_in_file_order
 from evalsite.analysis.report import list_systems, make_report
+from evalsite.analysis.report.explaining import MODEL_MEANS
 from evalsite.analysis.report.findings import write_p
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.repetition import Side, make_repetition
@@ -208,6 +209,13 @@ def _correlate_in_file_order(table: Table) -> list[dict[str, Any]]:
     return [figure.to_dict() for figure in found.values()]
 
 
+def _list_model_means(criterion: Mapping[str, Any], system: Mapping[str, Any]) -> list[Any]:
+    """The system's mean by the mixed model, where comparisons are by it."""
+    if criterion.get("estimator") != "model":
+        return []
+    return [one for one in system["averages"] if one["name"] in MODEL_MEANS]
+
+
 def write_text(report: Mapping[str, Any]) -> str:
     """The main figures of a report as plain text."""
     data = report["data"]
@@ -221,7 +229,8 @@ def write_text(report: Mapping[str, Any]) -> str:
         lines += ["", f"== {criterion['label']} ({criterion['kind']}) =="]
         for system in criterion["systems"]:
             lines.append(f"{system['system']}  n = {system['n']}{_write_place(system)}")
-            lines += [_line(one) for one in [system["headline"], *system["others"]]]
+            shown = [system["headline"], *_list_model_means(criterion, system), *system["others"]]
+            lines += [_line(one) for one in shown]
         baseline = criterion["baseline"]
         lines.append(f"Comparisons with {baseline}" if baseline else "Comparisons")
         for pair in criterion["pairs"]:

@@ -73,6 +73,7 @@ class Slot(models.Model):
             models.Index(fields=["study", "pos", "id"], condition=Q(state=0), name="slot_free"),
             models.Index(fields=["lease_until"], condition=Q(state=1), name="slot_lapsing"),
             models.Index(fields=["participant", "study"], condition=Q(state=1), name="slot_held"),
+            models.Index(fields=["study"], condition=Q(no__gte=TOP_UP_FROM), name="slot_topped_up"),
         ]
 
     def __str__(self) -> str:
@@ -98,6 +99,7 @@ class Draft(models.Model):
                 fields=["participant", "item", "study"], name="one_draft_per_participant_and_item"
             )
         ]
+        indexes = [models.Index(fields=["study", "updated_at"], name="draft_by_time")]
 
     def __str__(self) -> str:
         return f"draft of {self.item_id}"
@@ -217,7 +219,11 @@ class Annotation(models.Model):
                 fields=["ratings_file"],
                 condition=Q(ratings_file__isnull=False),
                 name="annotation_imported",
-            )
+            ),
+            # the newest of an origin; and with the status, counts that read no row of the table
+            models.Index(
+                fields=["study", "origin", "submitted_at", "status"], name="annotation_by_time"
+            ),
         ]
 
     def __str__(self) -> str:

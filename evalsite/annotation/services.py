@@ -20,6 +20,7 @@ from evalsite.annotation.leases import (
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
 from evalsite.annotation.values import Passage, Value
 from evalsite.lib.clock import now
+from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import PreparedInsert, PreparedUpdate
 from evalsite.participants.models import Participant
 from evalsite.participants.services import Withdrawn
@@ -97,6 +98,8 @@ def submit_annotation(*, participant: Participant, submission: Submission) -> Sa
         try:
             return _insert(participant, submission)
         except IntegrityError as error:
+            if not _is_lost_race(error):
+                raise
             # Another tab, a second send or a reload was first: the whole transaction is gone,
             # the slot's new state too. What stands decides; where nothing stands, another tab
             # has just been dealt this item, and saving it again finds that slot.
@@ -107,6 +110,17 @@ def submit_annotation(*, participant: Participant, submission: Submission) -> Sa
             if standing is not None:
                 return _settle(standing, participant, submission)
     raise clash
+
+
+def _is_lost_race(error: IntegrityError) -> bool:
+    """Whether the place, or the answer to the item, was taken while this one was being saved."""
+    return is_violation(
+        error,
+        Annotation,
+        "one_annotation_per_key",
+        "one_annotation_per_slot",
+        "one_annotation_of_an_item_per_participant",
+    ) or is_violation(error, Slot, "one_slot_of_an_item_per_participant")
 
 
 def save_locked(*, participant: Participant, submission: Submission) -> Saved:

@@ -1,8 +1,7 @@
 """Temporary tables: rows wait in them without a lock, until a statement moves them."""
 
 import io
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -19,23 +18,6 @@ _AT_ONCE = 50  # rows; each may be long
 def quote_table(model: type[Model]) -> str:
     """The name of its table, as SQL wants it."""
     return connection.ops.quote_name(model._meta.db_table)
-
-
-@contextmanager
-def in_one_go() -> Iterator[None]:
-    """What is written to temporary tables is written at once, without the lock of the database."""
-    if connection.in_atomic_block:
-        yield
-        return
-    with connection.cursor() as cursor:
-        # not atomic(), which begins IMMEDIATE here
-        cursor.execute("BEGIN DEFERRED")
-        try:
-            yield
-        except BaseException:
-            cursor.execute("ROLLBACK")
-            raise
-        cursor.execute("COMMIT")
 
 
 def copy_rows(cursor: Any, table: str, rows: Iterable[tuple[object, ...]]) -> None:

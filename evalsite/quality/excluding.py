@@ -101,10 +101,10 @@ def exclude(
 def take_back(*, exclusion: Exclusion, by: Any) -> bool:
     """The exclusion stands no more and its answers are in results again; False: it did not stand.
 
-    It is kept, with when it was made and when it was taken back.
+    It is kept, with who made it and who took it back, and when.
     """
     standing = Exclusion.objects.standing().filter(pk=exclusion.pk)
-    if not standing.update(revoked_at=now()):
+    if not standing.update(revoked_at=now(), revoked_by=by):
         return False
     AuditEntry.objects.record(
         TAKEN_BACK, by=by, study_id=exclusion.study_id, exclusion=exclusion.pk
@@ -116,14 +116,3 @@ def count_reasons(study: Study) -> list[tuple[str, int]]:
     """The reasons of the decisions that stand, each with how often it was given."""
     standing = Exclusion.objects.standing().filter(study=study)
     return sorted(Counter(standing.values_list("reason", flat=True)).items())
-
-
-def who_took_back(exclusions: Collection[Exclusion]) -> dict[int, str]:
-    """The names of those who took these exclusions back, as the log has them."""
-    ids = {one.pk for one in exclusions if one.revoked_at is not None}
-    if not ids:
-        return {}
-    studies = {one.study_id for one in exclusions}
-    entries = AuditEntry.objects.filter(action=TAKEN_BACK, study_id__in=studies).order_by("id")
-    told = entries.values_list("detail__exclusion", "actor_name")
-    return {number: name for number, name in told if number in ids}

@@ -36,6 +36,9 @@ class Exclusion(models.Model):
     rule = models.CharField(max_length=60, blank=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     decided_at = models.DateTimeField(auto_now_add=True)
+    revoked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
     revoked_at = models.DateTimeField(null=True)
 
     objects = ExclusionQuerySet.as_manager()
@@ -47,6 +50,10 @@ class Exclusion(models.Model):
                 condition=Q(participant__isnull=False, annotation__isnull=True)
                 | Q(participant__isnull=True, annotation__isnull=False),
                 name="an_exclusion_names_one_thing",
+            ),
+            models.CheckConstraint(
+                condition=Q(revoked_at__isnull=False) | Q(revoked_by__isnull=True),
+                name="only_revoked_exclusions_say_who_revoked_them",
             ),
             models.UniqueConstraint(
                 fields=["participant", "study"],

@@ -1,13 +1,18 @@
 """Computing the report of a study, in a job: from the very files that it exports."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from hashlib import file_digest
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Count, Max
 
 import evalsite
@@ -20,6 +25,7 @@ from evalsite.exchange.models import MetricFile, MetricScore
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.clock import now
+from evalsite.lib.integrity import is_violation
 from evalsite.lib.seeds import derive_number
 from evalsite.protocol import Criterion, Likert, Preference
 from evalsite.quality.excluding import count_reasons
@@ -88,61 +94,152 @@ def start_analysis(*, study: Study, by: Any) -> Job:
 
 @job_kind(KIND)
 def run_analysis(job: Job) -> dict[str, Any]:
-    """The newest report is of the study as it stood at this moment."""
-    study = Study.objects.select_related("version").get(pk=str(job.study_id))
+    """Compute the report of the study's data as they are now."""
+    study = Study.objects.get(pk=str(job.study_id))
     report = compute_report(study, progress=partial(report_progress, job))
     return {"report": str(report.pk)}
 
 
-def compute_report(study: Study, *, progress: Any = None) -> Report:
-    """The report of the study's data; where they were analysed before, that report, in front."""
-    found = take_fingerprint(study)
-    if same := Report.objects.filter(study=study, fingerprint=found).first():
-        return _bring_to_front(same)
-    report = Report(study=study, fingerprint=found)
-    report.content, report.sha256 = analyse_study(study, progress=progress, outputs=report.outputs)
-    write_drawings(report)
-    with transaction.atomic():
-        report.save(force_insert=True)
-        _forget_old(study)
-    return report
+# --- what a report is computed from ---------------------------------------------------------
 
 
-def _bring_to_front(report: Report) -> Report:
-    """The report is the newest one: data can return to what they were, as when scores go."""
-    if newest_report(report.study) != report:
-        report.made_at = now()
-        report.save(update_fields=["made_at"])
-    return report
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """Everything that a report is computed from, read at one moment."""
+
+    study: Study
+    taken_at: datetime
+    fingerprint: str
+    plan: dict[str, Any]
+    exclusions: list[tuple[str, int]]
+    paths: dict[str, Path]
 
 
-def analyse_study(
-    study: Study, *, progress: Any = None, outputs: Path | None = None
-) -> tuple[dict[str, Any], str]:
-    """What was found in the study's ratings as plain data, and the SHA-256 of ratings.csv.
-
-    `outputs`: the file to which the table of outputs goes, if it is wanted.
-    """
-    from evalsite.analysis.report import make_reports  # noqa: PLC0415 (numpy stays out of web)
-
-    plan = describe_plan(study)
+@contextmanager
+def open_snapshot(study: Study) -> Iterator[Snapshot]:
+    """Take a snapshot of the study; its files are deleted at the end of the block."""
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=settings.DATA_DIR) as folder:
-        paths = _write_files(study, Path(folder))
-        with paths["ratings"].open("rb") as file:
-            digest = file_digest(file, "sha256").hexdigest()
-        content = make_reports(
-            paths,
-            instrument=[_describe(criterion, study) for criterion in study.config.criteria],
-            seed=seed_of(study),
-            baseline=plan["baseline"],
-            thresholds=plan["thresholds"],
-            progress=progress or (lambda done, total: None),
-            keep_outputs=None if outputs is None else partial(_add_outputs, outputs),
+        yield take_snapshot(study, Path(folder))
+
+
+def take_snapshot(study: Study, folder: Path) -> Snapshot:
+    """Read the study's decisions, and write its data to files in this folder."""
+    with consistent_cut():
+        # read again: the caller's copy is of an earlier moment
+        study = Study.objects.select_related("version").get(pk=study.pk)
+        return Snapshot(
+            study=study,
+            taken_at=now(),
+            fingerprint=take_fingerprint(study),
+            plan=describe_plan(study),
+            exclusions=count_reasons(study),
+            paths=_write_files(study, folder),
         )
+
+
+def _write_files(study: Study, folder: Path) -> dict[str, Path]:
+    names = [*_FILES, *(["highlights"] if study.config.has_highlight else [])]
+    if study.metric_files.exists():
+        names.append("metrics")
+    paths = {name: folder / f"{name}.csv" for name in names}
+    for name, path in paths.items():
+        with path.open("wb") as file:
+            write_file(study, Choice(file=name), file)
+    return paths
+
+
+# --- the report -----------------------------------------------------------------------------
+
+
+def compute_report(study: Study, *, progress: Any = None) -> Report:
+    """Return the report of the study's data as they are now, computed only if there is none."""
+    with consistent_cut():
+        study = Study.objects.select_related("version").get(pk=study.pk)
+        fingerprint = take_fingerprint(study)
+    if report := _find_report(study, fingerprint):
+        return _make_newest(report)
+    with open_snapshot(study) as snapshot:
+        return report_on(snapshot, progress=progress)
+
+
+def report_on(snapshot: Snapshot, *, progress: Any = None) -> Report:
+    """Return the report of these data, computed only if there is none."""
+    study, fingerprint = snapshot.study, snapshot.fingerprint
+    if report := _find_report(study, fingerprint):
+        return _make_newest(report)
+    try:
+        report = _make_report(snapshot, progress)
+    except IntegrityError as error:
+        if not is_violation(error, Report, "one_report_of_the_same_data"):
+            raise
+        # a command and a job computed it at once, and the other was first
+        return _make_newest(Report.objects.get(study=study, fingerprint=fingerprint))
+    _forget_old(study)
+    return report
+
+
+def _find_report(study: Study, fingerprint: str) -> Report | None:
+    return Report.objects.filter(study=study, fingerprint=fingerprint).first()
+
+
+def _make_report(snapshot: Snapshot, progress: Any) -> Report:
+    """Compute the report and store it with its files, or leave no file behind."""
+    report = Report(
+        study=snapshot.study, fingerprint=snapshot.fingerprint, made_at=snapshot.taken_at
+    )
+    try:
+        report.content, report.sha256 = _analyse(snapshot, progress, outputs=report.outputs)
+        write_drawings(report)
+        with transaction.atomic():
+            report.save(force_insert=True)
+    except BaseException:
+        _delete_files(report)
+        raise
+    return report
+
+
+def _make_newest(report: Report) -> Report:
+    """Show this report: data can return to what they were, as when metric scores are removed."""
+    if newest_report(report.study) != report:
+        report.requested_at = now()
+        report.save(update_fields=["requested_at"])
+    return report
+
+
+def analyse_study(study: Study) -> tuple[dict[str, Any], str]:
+    """Return what is found in the study's ratings as plain data, and the SHA-256 of ratings.csv."""
+    with open_snapshot(study) as snapshot:
+        return _analyse(snapshot, None, outputs=None)
+
+
+def _analyse(
+    snapshot: Snapshot, progress: Any, *, outputs: Path | None
+) -> tuple[dict[str, Any], str]:
+    """Analyse the files of the snapshot; the table of outputs goes to `outputs`, if given."""
+    from evalsite.analysis.report import make_reports  # noqa: PLC0415 (numpy stays out of web)
+
+    study, plan = snapshot.study, snapshot.plan
+    with snapshot.paths["ratings"].open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    content = make_reports(
+        snapshot.paths,
+        instrument=[_describe(criterion, study) for criterion in study.config.criteria],
+        seed=seed_of(study),
+        baseline=plan["baseline"],
+        thresholds=plan["thresholds"],
+        progress=progress or (lambda done, total: None),
+        keep_outputs=None if outputs is None else partial(_add_outputs, outputs),
+    )
     for report in filter(None, content.values()):
         report["warnings"] += warn_of_plan(plan, has_excluded=content["all"] is not None)
-    return content | {"plan": plan, "exclusions": count_reasons(study)}, digest
+    basis = {
+        "plan": plan,
+        "exclusions": snapshot.exclusions,
+        "version": study.version and study.version.number,
+        "software": evalsite.__version__,
+    }
+    return content | basis, digest
 
 
 def _add_outputs(path: Path, table: Any) -> None:
@@ -155,18 +252,6 @@ def _add_outputs(path: Path, table: Any) -> None:
 def seed_of(study: Study) -> int:
     """The seed of everything that is drawn: the same for every report of a study."""
     return derive_number(study.seed, "analysis") % 1_000_000
-
-
-def _write_files(study: Study, folder: Path) -> dict[str, Path]:
-    names = [*_FILES, *(["highlights"] if study.config.has_highlight else [])]
-    if study.metric_files.exists():
-        names.append("metrics")
-    paths = {name: folder / f"{name}.csv" for name in names}
-    with consistent_cut():
-        for name, path in paths.items():
-            with path.open("wb") as file:
-                write_file(study, Choice(file=name), file)
-    return paths
 
 
 def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
@@ -207,10 +292,12 @@ def write_drawings(report: Report) -> None:
 
 
 def _forget_old(study: Study) -> None:
-    """Only the newest reports are kept; the drawings of the others go with them."""
+    """Keep only the newest reports; delete the others with their drawings."""
     for old in Report.objects.filter(study=study)[_KEPT:]:
-        for path in old.folder.glob("*"):
-            path.unlink()
-        if old.folder.exists():
-            old.folder.rmdir()
         old.delete()
+        _delete_files(old)
+
+
+def _delete_files(report: Report) -> None:
+    if report.folder.exists():
+        rmtree(report.folder)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalsite.results.models import Report
-from evalsite.results.wording import hold_together, name_figure, tell_interval, write_value
+from evalsite.results.tables import name_average
+from evalsite.results.wording import hold_together, tell_interval, write_value
 
 # of more pairs the results page tells
 _MOST_PAIRS = 6
@@ -55,7 +56,7 @@ def show_main(report: Report | None, *, is_excluding: bool = True) -> Main | Non
     whole = kept if everything is None else everything
     return Main(
         label=kept["label"],
-        figure=_name_headline(whole),
+        figure=name_average(whole),
         has_both=everything is not None,
         systems=_compare_systems(kept, whole),
         pairs=_compare_pairs(kept, whole),
@@ -65,11 +66,6 @@ def show_main(report: Report | None, *, is_excluding: bool = True) -> Main | Non
 def _same_of(content: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
     criteria = [] if content is None else content["criteria"]
     return next((one for one in criteria if one["key"] == key), None)
-
-
-def _name_headline(criterion: dict[str, Any]) -> str:
-    systems = criterion["systems"]
-    return name_figure(systems[0]["headline"]) if systems else ""
 
 
 def _compare_systems(kept: dict[str, Any], whole: dict[str, Any]) -> list[SystemBoth]:

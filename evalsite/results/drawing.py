@@ -19,7 +19,7 @@ from evalsite.results.figures import (
     draw_scatter,
 )
 from evalsite.results.metric_tables import MOST_DRAWN, name_people
-from evalsite.results.tables import tell_pair
+from evalsite.results.tables import find_estimate, is_by_model, tell_pair
 from evalsite.results.wording import name_figure
 
 # a matrix of more raters than this can't be read
@@ -49,7 +49,9 @@ def draw_report(report: dict[str, Any]) -> Iterator[tuple[str, Drawing]]:
 
 def _list_drawings(criterion: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Drawing]]]:
     """What is drawn of a criterion, each at the width that is asked for."""
-    if rows := [_interval(one["system"], one["headline"]) for one in _defined(criterion)]:
+    if rows := [
+        _interval(one["system"], find_estimate(criterion, one)) for one in _defined(criterion)
+    ]:
         yield "systems", partial(draw_intervals, rows, **_describe_axis(criterion))
     if criterion["kind"] == "preference":
         if counted := [pair for pair in criterion["pairs"] if pair["counts"]]:
@@ -92,7 +94,8 @@ def _list_panels(metrics: dict[str, Any] | None) -> list[Panel]:
 
 
 def _defined(criterion: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in criterion["systems"] if one["headline"]["value"] is not None]
+    systems = criterion["systems"]
+    return [one for one in systems if find_estimate(criterion, one)["value"] is not None]
 
 
 def _is_drawn(figure: dict[str, Any]) -> bool:
@@ -107,8 +110,10 @@ def _interval(label: str, figure: dict[str, Any]) -> Interval:
 
 def _describe_axis(criterion: dict[str, Any]) -> dict[str, Any]:
     headline = criterion["systems"][0]["headline"]["name"]
-    has_interval = any(one["headline"]["low"] is not None for one in criterion["systems"])
+    estimates = [find_estimate(criterion, one) for one in criterion["systems"]]
+    has_interval = any(one["low"] is not None for one in estimates)
     axis = f"{criterion['label']}, {_AXES.get(headline, headline)}"
+    axis += " by the mixed model" if is_by_model(criterion) else ""
     axis += " with 95 % interval" if has_interval else ""
     if criterion["kind"] == "magnitude":
         standard = criterion["standard"]

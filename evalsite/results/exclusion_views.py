@@ -19,7 +19,6 @@ from evalsite.quality.excluding import (
     exclude,
     foresee_exclusion,
     take_back,
-    who_took_back,
 )
 from evalsite.quality.forms import ExclusionForm
 from evalsite.quality.models import Exclusion
@@ -46,7 +45,7 @@ INVALID = 422
 def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
     """What is left out of results, what that changes, and every decision about it."""
     decisions = Exclusion.objects.filter(study=study).select_related(
-        "participant", "decided_by", "annotation__item", "annotation__participant"
+        "participant", "decided_by", "revoked_by", "annotation__item", "annotation__participant"
     )
     rows = Paginator(decisions.order_by("-id"), PAGE).get_page(request.GET.get("page"))
     return TemplateResponse(
@@ -65,18 +64,16 @@ def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _describe(exclusions: Sequence[Exclusion]) -> list[dict[str, Any]]:
-    """Each decision with how many answers that count it is about, and who took it back."""
+    """Each decision with how many answers that count it is about."""
     people = [one.participant_id for one in exclusions if one.participant_id]
     counted = Annotation.objects.counted().filter(participant__in=people).order_by()
     answers = dict(counted.values_list("participant").annotate(n=Count("pk")))
-    names = who_took_back(exclusions)
     return [
         {
             "exclusion": one,
             "who": one.participant or (one.annotation and one.annotation.participant),
             "answers": answers.get(one.participant_id, 0) if one.annotation is None else
             int(one.annotation.status == Annotation.Status.COUNTED),
-            "taken_back_by": names.get(one.pk, ""),
         }
         for one in exclusions
     ]  # fmt: skip

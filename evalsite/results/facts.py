@@ -11,7 +11,7 @@ from django.utils.formats import date_format
 import evalsite
 from evalsite.quality.excluding import count_reasons
 from evalsite.results.models import Report
-from evalsite.studies.models import Study
+from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.summaries import count_of, format_money, list_of
 from evalsite.studies.versions import shown_content
 
@@ -73,8 +73,12 @@ class Facts:
 
 
 def collect_facts(study: Study, report: Report) -> Facts:
-    """What stands in the study's newest version, in its decisions and in the report."""
-    content, found = shown_content(study), report.content["kept"]
+    """Collect what the report holds, and what its version of the study says."""
+    version, found = _find_version(study, report), report.content["kept"]
+    if version is None or version == study.version:
+        content = shown_content(study)
+    else:
+        content = version.content
     texts, instrument = content["texts"], content["instrument"]
     wanted = {criterion["key"] for criterion in found["criteria"]}
     return Facts(
@@ -83,7 +87,7 @@ def collect_facts(study: Study, report: Report) -> Facts:
         protocol=str(study.config.title),
         origin=str(study.config.origin),
         language=texts["language"],
-        version="" if study.version is None else str(study.version),
+        version="" if version is None else str(version),
         criteria=tuple(
             _describe(one) for one in instrument["criteria"] if one["key"] in wanted
         ),
@@ -93,13 +97,21 @@ def collect_facts(study: Study, report: Report) -> Facts:
         has_practice=bool(study.config.practice) and content["settings"]["is_practice_on"],
         exclusions=_list_reasons(study, report),
         plan=report.content.get("plan", {}),
-        software=f"Evalsite {evalsite.__version__}",
+        software=f"Evalsite {report.content.get('software', evalsite.__version__)}",
         methods=found["methods_version"],
         seed=found["seed"],
         draws=found["draws"],
         sha256=report.sha256,
         made_at=report.made_at,
     )  # fmt: skip
+
+
+def _find_version(study: Study, report: Report) -> StudyVersion | None:
+    """The version of the study when the report was made; the newest one for an older report."""
+    number = report.content.get("version")
+    if "version" not in report.content or study.version is None:
+        return study.version
+    return study.versions.filter(number=number).first()
 
 
 def _describe(criterion: Mapping[str, Any]) -> Asked:

@@ -11,6 +11,7 @@ from evalsite.results.facts import Facts, read_day, tell_pay
 from evalsite.results.latex import escape
 from evalsite.results.other_methods import tell_other_methods
 from evalsite.results.plan_wording import tell_moment
+from evalsite.results.tables import is_by_model
 from evalsite.results.wording import (
     name_figure,
     tells_of_pairs,
@@ -199,6 +200,12 @@ def _tell_headlines(criteria: Criteria, *, has_clusters: bool) -> Iterator[str]:
         if name:
             told = _HEADLINES.get(name, escape(name.replace("_", " ")))
             yield f"For {list_of(labels)} we report {told}."
+    modelled = [escape(one["label"]) for one in criteria if is_by_model(one)]
+    if modelled:
+        yield (
+            f"Systems are compared on {list_of(modelled)} by their means in the mixed model, which "
+            "are given beside these figures."
+        )
     placed = [one for one in criteria if _has(one["tests"], "position_effect")]
     if placed:
         yield "The model has a term for the place of an output on the page."

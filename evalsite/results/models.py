@@ -20,10 +20,13 @@ class Report(models.Model):
     # of the ratings.csv that it was computed from
     sha256 = models.CharField(max_length=64)
     content = models.JSONField()
+    # when its data were read; never changed
     made_at = models.DateTimeField(default=now)
+    # when it was last asked for again, after reports of other data; the newest is shown
+    requested_at = models.DateTimeField(default=now)
 
     class Meta:
-        ordering = ["-made_at"]
+        ordering = ["-requested_at"]
         constraints = [
             models.UniqueConstraint(
                 fields=["study", "fingerprint"], name="one_report_of_the_same_data"

@@ -1,7 +1,6 @@
 """How far studies are: counted from rows, in few queries, however many rows there are."""
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
@@ -12,8 +11,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
-from evalsite.annotation.models import TOP_UP_ACTION, Annotation, Draft, Slot
-from evalsite.audit.models import AuditEntry
+from evalsite.annotation.models import TOP_UP_FROM, Annotation, Draft, Slot
 from evalsite.exchange.imported import tell_imports
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
@@ -22,10 +20,12 @@ from evalsite.studies.summaries import count_groups, count_sets
 
 ACTIVE_MINUTES = 10
 LATEST = 1000
-_COUNTED = Q(status=Annotation.Status.COUNTED)
 _REPORTED = Q(outcome=Annotation.Outcome.REPORTED)
 _REAL = ~Q(status=Annotation.Status.PILOT)
-_GIVEN_HERE = ~Q(origin=Origin.IMPORTED)
+# when answers were imported says nothing of how the study goes
+_GIVEN_HERE = (Origin.OWN, Origin.SIMULATED)
+# on a page of many studies
+COUNTED_TO = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,46 +47,82 @@ class Progress:
         return f"{timesince(self.last_at, moment, depth=1)} ago"
 
 
-def progress_of(studies: Collection[Study]) -> dict[UUID, Progress]:
-    """The progress of each of these studies, in three queries for all of them."""
-    ids = [study.pk for study in studies]
-    items = dict(
-        Item.objects.main()
-        .open()
-        .filter(study__in=ids)
-        .order_by()
-        .values_list("study")
-        .annotate(items=Count("pk"))
+def progress_of(study: Study) -> Progress:
+    """Count the answers of one study."""
+    counted = Annotation.objects.filter(study=study).counted()
+    answers = counted.aggregate(
+        done=Count("pk"), last=Max("submitted_at", filter=Q(origin__in=_GIVEN_HERE))
     )
-    answers: dict[UUID, Mapping[str, Any]] = {
-        row["study"]: row
-        for row in Annotation.objects.filter(study__in=ids)
+    items = Item.objects.main().open().filter(study=study).count()
+    added = Slot.objects.filter(study=study, no__gte=TOP_UP_FROM).count()
+    return Progress(done=answers["done"], target=items * study.k + added, last_at=answers["last"])
+
+
+# --- many studies at once -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outline(Progress):
+    """The progress of one study among many, with a target only if its items were counted."""
+
+    has_more_done: bool = False
+    more_items_than: int = 0
+
+
+def outline_progress(studies: Collection[Study]) -> dict[UUID, Outline]:
+    """Outline the progress of each of these studies, in four queries however many there are.
+
+    If a study has more than COUNTED_TO answers, or items, these are not counted, so a page of many
+    studies takes no longer for large ones.
+    """
+    sizes = {row["pk"]: row for row in _find_sizes([study.pk for study in studies])}
+    answers = _count_by_study(
+        Annotation.objects.counted(), [pk for pk, row in sizes.items() if not row["many_answers"]]
+    )
+    small = [pk for pk, row in sizes.items() if not row["many_items"]]
+    items = _count_by_study(Item.objects.main().open(), small)
+    added = _count_by_study(Slot.objects.filter(no__gte=TOP_UP_FROM), small)
+    outlines = {}
+    for study in studies:
+        row = sizes[study.pk]
+        has_more_done = bool(row["many_answers"])
+        outlines[study.pk] = Outline(
+            done=COUNTED_TO if has_more_done else answers.get(study.pk, 0),
+            target=items.get(study.pk, 0) * study.k + added.get(study.pk, 0),
+            last_at=max(filter(None, (row[f"last_{one}"] for one in _GIVEN_HERE)), default=None),
+            has_more_done=has_more_done,
+            more_items_than=COUNTED_TO if row["many_items"] else 0,
+        )
+    return outlines
+
+
+def _find_sizes(ids: Collection[UUID]) -> Any:
+    """Find which studies have more answers or items than are counted, and their last answers."""
+    counted = Annotation.objects.counted().filter(study=OuterRef("pk"))
+    items = Item.objects.main().filter(study=OuterRef("pk"))
+    newest = counted.order_by("-submitted_at").values("submitted_at")
+    beyond = slice(COUNTED_TO, COUNTED_TO + 1)
+    return (
+        Study.objects.filter(pk__in=ids)
         .order_by()
-        .values("study")
+        .values("pk")
         .annotate(
-            done=Count("pk", filter=_COUNTED),
-            # when others were imported tells nothing of how the study goes
-            last=Max("submitted_at", filter=_COUNTED & _GIVEN_HERE),
+            # in the order of an index: otherwise PostgreSQL reads the whole table for small studies
+            many_answers=Subquery(
+                counted.order_by("origin", "submitted_at").values("status")[beyond]
+            ),
+            many_items=Subquery(items.order_by("pk").values("pk")[beyond]),
+            **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in _GIVEN_HERE},
         )
-    }
-    added = _count_top_ups(ids)
-    return {
-        study.pk: Progress(
-            done=answers.get(study.pk, {}).get("done", 0),
-            target=items.get(study.pk, 0) * study.k + added[study.pk],
-            last_at=answers.get(study.pk, {}).get("last"),
-        )
-        for study in studies
-    }
+    )
 
 
-def _count_top_ups(ids: Collection[UUID]) -> Counter[UUID | None]:
-    """How many places were added for excluded answers, as the log has it."""
-    found: Counter[UUID | None] = Counter()
-    entries = AuditEntry.objects.filter(study_id__in=ids, action=TOP_UP_ACTION).order_by()
-    for study_id, detail in entries.values_list("study_id", "detail"):
-        found[study_id] += detail.get("slots", 0)
-    return found
+def _count_by_study(rows: QuerySet[Any], ids: Collection[UUID]) -> dict[UUID, int]:
+    counts = rows.filter(study__in=ids).order_by().values_list("study")
+    return dict(counts.annotate(rows=Count("pk")))
+
+
+# --- one study ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +195,9 @@ def _count_active(study: Study) -> int:
     """People at work whose answers, drafts or places were touched in the last minutes."""
     since = now() - timedelta(minutes=ACTIVE_MINUTES)
     renewed = since + timedelta(minutes=study.lease_minutes)
-    answered = Annotation.objects.filter(_GIVEN_HERE, study=study, submitted_at__gte=since)
+    answered = Annotation.objects.filter(
+        study=study, origin__in=_GIVEN_HERE, submitted_at__gte=since
+    )
     drafted = Draft.objects.filter(study=study, updated_at__gte=since)
     leased = Slot.objects.leased().filter(study=study, lease_until__gte=renewed)
     touched = Q(pk__in=leased.values("participant"))
@@ -185,7 +223,7 @@ def median_seconds(study: Study) -> int | None:
     """The median time from shown to saved, of the latest thousand items that were rated."""
     # not of all: a database sorts what it computes from two columns without an index
     rated = Annotation.objects.counted().filter(
-        _GIVEN_HERE, study=study, outcome=Annotation.Outcome.RATED
+        study=study, origin__in=_GIVEN_HERE, outcome=Annotation.Outcome.RATED
     )
     times = rated.order_by("-id")
     seconds = [

@@ -15,11 +15,16 @@ from django.db.models import QuerySet
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
 from evalsite.exchange.exports.cut import consistent_cut
-from evalsite.exchange.exports.exporting import Choice, write_file
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.quality.models import AnalysisPlan
-from evalsite.results.analysing import compute_report, seed_of, take_fingerprint
+from evalsite.results.analysing import (
+    Snapshot,
+    report_on,
+    seed_of,
+    take_fingerprint,
+    take_snapshot,
+)
 from evalsite.results.models import Report
 from evalsite.results.repeating_differences import warn_of_texts
 from evalsite.studies.models import Item, Output, Study
@@ -153,18 +158,34 @@ def compare_studies(study: Study, original: Study, *, progress: Any = None) -> d
     _refuse_unlike(study, original)
     _refuse_empty(study, original)
     say = progress or (lambda done, total: None)
-    pair = (original, study)
-    reports = [
-        compute_report(one, progress=partial(_report_part, say, number))
-        for number, one in enumerate(pair)
-    ]
-    found = _compare(pair, reports, partial(_report_part, say, len(pair)))
-    found["warnings"] = [*warn_of_texts(original, study), *found["warnings"]]
+    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=settings.DATA_DIR) as folder:
+        with consistent_cut():
+            pair = [_take_snapshot(one, Path(folder)) for one in (original, study)]
+            changed = find_changed_outputs(original, study)
+            warnings = [*warn_of_texts(original, study)]
+        reports = [
+            report_on(one, progress=partial(_report_part, say, number))
+            for number, one in enumerate(pair)
+        ]
+        found = _compare(pair, reports, changed, partial(_report_part, say, len(pair)))
+    found["warnings"] = [*warnings, *found["warnings"]]
     found["studies"] = [
-        {"id": str(one.pk), "ratings_sha256": report.sha256, "made_at": report.made_at.isoformat()}
+        {
+            "id": str(one.study.pk),
+            "ratings_sha256": report.sha256,
+            "made_at": report.made_at.isoformat(),
+        }
         for one, report in zip(pair, reports, strict=True)
     ]
     return found
+
+
+def _take_snapshot(study: Study, folder: Path) -> Snapshot:
+    """Each of the two in a folder of its own."""
+    own = folder / study.pk.hex
+    own.mkdir()
+    return take_snapshot(study, own)
 
 
 def _report_part(say: Any, part: int, done: int, total: int) -> None:
@@ -172,7 +193,9 @@ def _report_part(say: Any, part: int, done: int, total: int) -> None:
     say(part * _STEPS + done * _STEPS // max(total, 1), 3 * _STEPS)
 
 
-def _compare(pair: tuple[Study, Study], reports: list[Report], say: Any) -> dict[str, Any]:
+def _compare(
+    pair: list[Snapshot], reports: list[Report], changed: set[tuple[str, str]], say: Any
+) -> dict[str, Any]:
     # numpy stays out of the web process
     from evalsite.analysis.report.repetition import make_repetition, read_side  # noqa: PLC0415
 
@@ -183,16 +206,10 @@ def _compare(pair: tuple[Study, Study], reports: list[Report], say: Any) -> dict
     def step() -> None:
         say(next(done), len(instrument) + 1)
 
-    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=settings.DATA_DIR) as folder:
-        sides = [
-            read_side(_write_files(study, Path(folder)), report)
-            for study, report in zip(pair, kept, strict=True)
-        ]
+    sides = [read_side(snapshot.paths, report) for snapshot, report in zip(pair, kept, strict=True)]
     step()
-    changed = find_changed_outputs(*pair)
     return make_repetition(
-        *sides, instrument=instrument, seed=seed_of(pair[1]), changed=changed, step=step
+        *sides, instrument=instrument, seed=seed_of(pair[1].study), changed=changed, step=step
     )
 
 
@@ -202,16 +219,6 @@ def _list_criteria(kept: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     keys = dict.fromkeys(one["key"] for report in kept for one in report["criteria"])
     for key in keys:
         yield {name: known[key][name] for name in ("key", "label", "kind", "answers")}
-
-
-def _write_files(study: Study, folder: Path) -> dict[str, Path]:
-    """The files that tell which ratings the study's report is made of."""
-    paths = {name: folder / f"{study.pk.hex}-{name}.csv" for name in ("ratings", "annotations")}
-    with consistent_cut():
-        for name, path in paths.items():
-            with path.open("wb") as file:
-                write_file(study, Choice(file=name), file)
-    return paths
 
 
 def find_changed_outputs(first: Study, second: Study) -> set[tuple[str, str]]:

@@ -40,7 +40,7 @@ PAGE = 50
 
 @require_safe
 def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
-    progress = progress_of([study])[study.pk]
+    progress = progress_of(study)
     activity = activity_of(study, progress)
     return TemplateResponse(
         request,
@@ -92,7 +92,7 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
     batches = list(study.batches.all())
     batch_id = _chosen_batch(request, {batch.pk for batch in batches})
     items = items_by_progress(study, batch_id)
-    progress = progress_of([study])[study.pk]
+    progress = progress_of(study)
     activity = activity_of(study, progress)
     may_decide = activity.held and has_role(request, study, Membership.Role.EDITOR)
     places = describe_places(study)

@@ -1,6 +1,6 @@
 """The tables of a criterion, made from the plain data of its report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,11 @@ _BOXES = ("top_box", "bottom_box")
 _MOST_BESIDE = 5
 _AVERAGES = "Each with its 95 % interval, where it has one."
 _ALLOWING = " The mixed model and what is centred by rater allow for who rated what."
+_MODEL_MEANS = ("model_mean", "model_share")
+_BY_MODEL = (
+    "Systems are compared by their means in the mixed model, which allows for who rated what. The "
+    "last column counts each rating once, so its differences and ratios can differ from theirs."
+)
 _DETECTABLE = "Found by 4 of 5 such studies"
 _FOUND = (
     "The last column is the smallest true difference that four of five such studies would find."
@@ -84,37 +89,85 @@ class Table:
 
 
 def tabulate_systems(criterion: dict[str, Any]) -> Table:
-    """Systems, best first, with the headline figure and its interval."""
-    systems = criterion["systems"]
+    """Systems, best first, with the figure that is compared and its interval.
+
+    Where the mixed model compares them, its means come first, and those of all ratings last.
+    """
+    systems, by_model = criterion["systems"], is_by_model(criterion)
     has_tiers = any((one.get("cluster") or 0) > 1 for one in systems)
-    headline = name_figure(systems[0]["headline"]) if systems else ""
     rows = [
         (
             one["system"],
             f"{one['n']:,}",
-            write_value(one["headline"]) + because(one["headline"]),
-            tell_interval(one["headline"]),
+            write_value(estimate) + because(estimate),
+            tell_interval(estimate),
             write_rank(one["rank"]),
             *([f"{one['cluster'] or ''}"] if has_tiers else []),
+            *([write_with_interval(one["headline"])] if by_model else []),
         )
         for one in systems
+        for estimate in [find_estimate(criterion, one)]
     ]
     tier = ["Tier"] if has_tiers else []
     given = "Answers" if criterion["kind"] == "preference" else "Ratings"
     return Table(
         f"{criterion['label']} by system",
-        ("System", given, headline, "95 % interval", "Rank", *tier),
+        (
+            *("System", given, name_estimate(criterion), "95 % interval", "Rank", *tier),
+            *([name_average(criterion)] if by_model else []),
+        ),
         rows,
-        words=_tell_tiers(criterion) if has_tiers else "",
+        words=" ".join(filter(None, _tell_systems(criterion, has_tiers=has_tiers))),
         name=f"{criterion['key']}-systems",
         entries=[
             found
             for one in systems
-            for found in enter_ranked(
-                one["system"], one["headline"], one["rank"], one.get("cluster")
+            for found in (
+                *([entry(find_estimate(criterion, one), system=one["system"])] if by_model else []),
+                *enter_ranked(one["system"], one["headline"], one["rank"], one.get("cluster")),
             )
         ],
     )
+
+
+def _tell_systems(criterion: dict[str, Any], *, has_tiers: bool) -> Iterator[str]:
+    if is_by_model(criterion):
+        yield _BY_MODEL
+    if criterion["kind"] != "preference":
+        yield criterion.get("weighing", "")
+    if has_tiers:
+        yield _tell_tiers(criterion)
+
+
+def is_by_model(criterion: dict[str, Any]) -> bool:
+    """Whether systems are compared by their means in the mixed model."""
+    return bool(criterion.get("estimator") == "model")
+
+
+def find_estimate(criterion: dict[str, Any], system: dict[str, Any]) -> dict[str, Any]:
+    """The figure of the system that comparisons are made of."""
+    headline: dict[str, Any] = system["headline"]
+    if not is_by_model(criterion):
+        return headline
+    return next((one for one in system["averages"] if one["name"] in _MODEL_MEANS), headline)
+
+
+def name_estimate(criterion: dict[str, Any]) -> str:
+    """The name of what comparisons are made of."""
+    if not criterion["systems"]:
+        return ""
+    is_magnitude = criterion["kind"] == "magnitude"
+    if is_magnitude and is_by_model(criterion):
+        return "Geometric mean by the mixed model"
+    return name_figure(find_estimate(criterion, criterion["systems"][0]))
+
+
+def name_average(criterion: dict[str, Any]) -> str:
+    """The name of the average that counts each rating once."""
+    if not criterion["systems"]:
+        return ""
+    name = name_figure(criterion["systems"][0]["headline"])
+    return f"{name} of all ratings" if is_by_model(criterion) else name
 
 
 def _tell_tiers(criterion: dict[str, Any]) -> str:
@@ -142,7 +195,7 @@ def enter_ranked(
 def tabulate_averages(criterion: dict[str, Any]) -> list[Table]:
     """The other figures of a system, each with its interval; no table is too wide to be read."""
     systems = criterion["systems"]
-    beside = [_list_beside(one) for one in systems]
+    beside = [_list_beside(criterion, one) for one in systems]
     if not beside or not beside[0]:
         return []
     caption, name = f"{criterion['label']}: other averages", f"{criterion['key']}-averages"
@@ -177,10 +230,11 @@ def _tell_averages(figures: list[dict[str, Any]]) -> str:
     return _AVERAGES + (_ALLOWING if allows else "")
 
 
-def _list_beside(system: dict[str, Any]) -> list[dict[str, Any]]:
-    """What is known beside the headline figure, less what stands beside the counts."""
+def _list_beside(criterion: dict[str, Any], system: dict[str, Any]) -> list[dict[str, Any]]:
+    """The averages of the system that no other table shows."""
+    shown = (*_BOXES, *(_MODEL_MEANS if is_by_model(criterion) else ()))
     figures = [*system["others"], *system.get("averages", [])]
-    return [figure for figure in figures if figure["name"] not in _BOXES]
+    return [figure for figure in figures if figure["name"] not in shown]
 
 
 def tabulate_counts(criterion: dict[str, Any]) -> Table:
@@ -269,7 +323,7 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
                 [
                     _tell_family(pairs, baseline),
                     _FOUND * has_detectable,
-                    criterion.get("weighing", ""),
+                    criterion.get("weighing", "") if criterion["kind"] == "preference" else "",
                 ],
             )
         ),

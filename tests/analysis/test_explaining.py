@@ -73,7 +73,7 @@ def test_nothing_is_explained_where_raters_agree(tmp_path: Path) -> None:
     assert not find_why(found)
 
 
-def test_comparison_that_is_not_the_ratio_of_the_means_says_so_with_both(tmp_path: Path) -> None:
+def test_comparison_by_the_model_is_the_ratio_of_the_means_of_the_model(tmp_path: Path) -> None:
     # one rated A alone, and everything three times as high: the means shown hold that
     chance = random.Random(5)
     rows = [
@@ -86,8 +86,27 @@ def test_comparison_that_is_not_the_ratio_of_the_means_says_so_with_both(tmp_pat
 
     found = report(tmp_path / "ratings.csv", rows, MAGNITUDE)
 
+    means = {
+        one["system"]: figure["value"]
+        for one in found["systems"]
+        for figure in one["averages"]
+        if figure["name"] == "model_mean"
+    }
+    assert found["estimator"] == "model"
+    assert found["pairs"][0]["effect"]["value"] == pytest.approx(means["A"] / means["B"])
+    assert found["weighing"] == ""
+
+
+def test_comparison_that_is_not_the_ratio_of_the_means_says_so_with_both(tmp_path: Path) -> None:
+    # one rater, who rated some inputs of A alone: inputs are compared
+    rows = [("p0", f"i{item}", "A", 60 + 5 * item) for item in range(12)]
+    rows += [("p0", f"i{item}", "B", 40 + item) for item in range(6)]
+
+    found = report(tmp_path / "ratings.csv", rows, MAGNITUDE)
+
     means = {one["system"]: one["headline"]["value"] for one in found["systems"]}
     (pair,) = found["pairs"]
+    assert found["estimator"] == "means"
     assert f"the ratio {means['A'] / means['B']:.2f}" in found["weighing"]
     assert f"the comparison says {pair['effect']['value']:.2f}" in found["weighing"]
 

@@ -199,7 +199,7 @@ def test_a_balance_that_is_not_of_all_answers_is_not_told_as_such(report: Report
     (pair,) = criterion["pairs"]
     assert pair["counts"] == {"wins": 30, "ties": 0, "losses": 6}
     assert pair["finding"]["text"].startswith(
-        "A is preferred to B more often than the reverse, by 69 percentage points (95 %"
+        "A is preferred to B more often than the reverse, by 69 percentage points (mixed model, "
     )
     assert criterion["weighing"] == (
         "Comparisons weigh raters and inputs, counts take each answer once, so the two need not be "

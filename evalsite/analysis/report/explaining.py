@@ -7,6 +7,7 @@ from typing import Any
 
 from evalsite.analysis.disagreement import SHARES
 from evalsite.analysis.figure import Figure
+from evalsite.analysis.reml import METHOD as REML
 
 # below it, Krippendorff (2004) draws no conclusions from data
 CUSTOMARY = 0.667
@@ -15,6 +16,8 @@ CUSTOMARY = 0.667
 _NARROW_OUTPUTS, _NARROW_REST = 1 / 16, 1 / 4
 # what rounding alone may set apart
 _APART = 0.005
+# what a system's mean by the mixed model is called
+MODEL_MEANS = ("model_mean", "model_share")
 
 
 def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
@@ -58,14 +61,21 @@ def _tell_iccs(known: Mapping[str, Figure]) -> str:
 
 
 def explain_weighing(
-    systems: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]
+    systems: Sequence[Mapping[str, Any]],
+    pairs: Sequence[Mapping[str, Any]],
+    estimator: str = "means",
 ) -> str:
     """A sentence where comparisons are not the ratio, or difference, of the means shown, or not the
-    balance of the counts; "" where they are. It names the pair that lies furthest apart."""
+    balance of the counts; "" where they are. It names the pair that lies furthest apart.
+
+    `estimator`: "model" where comparisons by the mixed model stand beside the means of the model.
+    """
     means = {one["system"]: one["headline"].value for one in systems}
+    by_model = list_model_means(systems) if estimator == "model" else {}
     furthest = (_APART, "")
     for pair in pairs:
-        found = _set_beside(pair, means)
+        is_modelled = by_model and is_by_model(pair["effect"])
+        found = _set_beside(pair, by_model if is_modelled else means)
         furthest = max(furthest, found or furthest)
     if not furthest[1]:
         return ""
@@ -74,6 +84,34 @@ def explain_weighing(
         f"Comparisons weigh raters and inputs, {each}, so the two need not be equal: "
         f"of {furthest[1]}."
     )
+
+
+def find_estimator(systems: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]) -> str:
+    """What comparisons are made of: "model", the means of the mixed model; "means", those of all
+    ratings."""
+    known = list_model_means(systems)
+    compared = [
+        known.get(pair[side])
+        for pair in pairs
+        if is_by_model(pair["effect"])
+        for side in ("system_1", "system_2")
+    ]
+    return "model" if compared and None not in compared else "means"
+
+
+def list_model_means(systems: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """The mean of each system by the mixed model."""
+    return {
+        one["system"]: figure.value
+        for one in systems
+        for figure in one.get("averages", ())
+        if figure.name in MODEL_MEANS
+    }
+
+
+def is_by_model(effect: Figure) -> bool:
+    """Whether the comparison is one of means by the mixed model."""
+    return effect.method == REML and effect.value is not None
 
 
 def _set_beside(

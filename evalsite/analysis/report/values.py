@@ -26,7 +26,7 @@ from evalsite.analysis.report.agreement import (
     compare_raters,
 )
 from evalsite.analysis.report.checking import find_disagreeing
-from evalsite.analysis.report.explaining import explain_weighing
+from evalsite.analysis.report.explaining import explain_weighing, find_estimator
 from evalsite.analysis.report.findings import order_pairs, tell_finding
 from evalsite.analysis.report.sides import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.scores import Scores, read_scores
@@ -63,12 +63,15 @@ def report_values(
         figure = keep_possible(figure, min(scale), max(scale)) if scale else figure
         next(one for one in systems if one["system"] == name)["averages"].append(figure)
     pairs = [_tell(_add_check(pair, screens), kind, comparison, scale) for pair in comparison.pairs]
+    estimator = find_estimator(systems, pairs)
     return {
         "answers": answers,
+        # of systems that are compared: the means of the model, or those of all ratings
+        "estimator": estimator,
         "standard": find_standard(table) if kind == "magnitude" else None,
         "systems": systems,
         "pairs": order_pairs(pairs, systems),
-        "weighing": explain_weighing(systems, pairs),
+        "weighing": explain_weighing(systems, pairs, estimator),
         "order": _list_order(table, kind, seed),
         "tests": _list_tests(table, kind, comparison),
         "agreement": _agree(table, kind, scale, seed),

@@ -15,7 +15,8 @@ from django.db import connection
 from django.db.models import Max, Model
 
 from evalsite.exchange.batches.shelf import Shelf, StoredItem
-from evalsite.exchange.staging import copy_rows, in_one_go, quote_table
+from evalsite.exchange.staging import copy_rows, quote_table
+from evalsite.lib.transactions import deferred_transaction
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import number_items
 
@@ -78,7 +79,7 @@ def _list_items(study: Study, items: Iterable[StoredItem]) -> Iterator[ListedIte
 
 def _stage(study: Study, checked: Shelf) -> None:
     """The rows wait in temporary tables, items numbered from 1."""
-    with connection.cursor() as cursor, in_one_go():
+    with connection.cursor() as cursor, deferred_transaction():
         cursor.execute(f"CREATE TEMP TABLE staged_item {_ITEM_TABLE}")
         cursor.execute(f"CREATE TEMP TABLE staged_output {_OUTPUT_TABLE}")
         cursor.execute("CREATE TEMP TABLE staged_system (name text PRIMARY KEY, id integer)")

@@ -174,7 +174,7 @@ def _list_files(
         yield f"- `data/{table}.csv`: {purpose}"
     yield f"- `{CODEBOOK}`, `{CODEBOOK_PAGE}`: what each column of these files means"
     if contents.has_data and scripts:
-        yield f"- {', '.join(f'`{name}`' for name in scripts)}: the study's main tables"
+        yield f"- {', '.join(f'`{name}`' for name in scripts)}: the study's main tables; see below"
     yield (
         f"- `{ANALYSIS_PLAN}`: what the researchers laid down about the analysis, and how many "
         "answers were in when each part was last changed"
@@ -251,6 +251,13 @@ def _tell_scripts(scripts: list[str], baseline: str) -> Iterator[str]:
     ]
     yield "## Running the scripts"
     yield "\n".join(["In the folder into which the bundle was unpacked:", "```", *lines, "```"])
+    yield (
+        "The two use different estimators. `analysis.R` fits a mixed model, which allows for who "
+        "rated what: where the results pages of Evalsite compare systems by this model, they show "
+        "its means, differences and ratios. `analysis.py` counts each rating once: its means are "
+        "those of all ratings, and its differences and ratios are of these means. If everybody "
+        "rated everything the two agree. Of preferences both count each answer once."
+    )
     if baseline:
         yield (
             f"They read `{ANALYSIS_PLAN}` beside them: each system is compared with “{baseline}” "

@@ -114,7 +114,7 @@ LEFT_OUT = {
     "Rating": {"id", "study", "annotation", "output"},
     "Highlight": {"id", "study", "annotation", "output"},
     "Revision": {"id", "study", "annotation"},
-    "Exclusion": {"id", "study", "participant", "annotation", "decided_by"},
+    "Exclusion": {"id", "study", "participant", "annotation", "decided_by", "revoked_by"},
     "AnalysisPlan": {"id", "study", "repeats", "changed_by"},
 }  # fmt: skip
 

@@ -5,18 +5,21 @@ from contextlib import contextmanager
 
 from django.db import connection, transaction
 
+from evalsite.lib.transactions import deferred_transaction
+
 
 @contextmanager
 def consistent_cut() -> Iterator[None]:
-    """All that the block reads stood at its first query; nobody waits for it, nor it for anybody.
+    """Read everything in the block as it was at its first query; refuse to write.
 
-    Keep the block short: while it is open PostgreSQL cannot clean up behind those who rate.
+    Nobody waits for the block, and it waits for nobody. Keep it short: while it is open,
+    PostgreSQL can't clean up behind those who rate.
     """
     if connection.in_atomic_block:
         # the caller's transaction has begun already: how much it may see was the caller's choice
         yield
     elif connection.vendor == "sqlite":
-        with _sqlite_cut():
+        with _refuse_writes(), deferred_transaction():
             yield
     else:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -27,11 +30,12 @@ def consistent_cut() -> Iterator[None]:
 
 
 @contextmanager
-def _sqlite_cut() -> Iterator[None]:
-    # not atomic(), which begins IMMEDIATE here: the only writer's lock, for a reader
+def _refuse_writes() -> Iterator[None]:
+    """Let SQLite refuse writes, as PostgreSQL does in a transaction that is READ ONLY."""
     with connection.cursor() as cursor:
-        cursor.execute("BEGIN DEFERRED")
-        try:
-            yield
-        finally:
-            cursor.execute("ROLLBACK")
+        cursor.execute("PRAGMA query_only = ON")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA query_only = OFF")

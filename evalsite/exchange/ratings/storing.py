@@ -15,8 +15,9 @@ from django.db.models import Max
 from evalsite.annotation.models import Annotation, Rating, RatingsFile
 from evalsite.annotation.taking import Wanted, take_places
 from evalsite.exchange.ratings.values import CheckedAnswer
-from evalsite.exchange.staging import copy_rows, in_one_go, quote_table
+from evalsite.exchange.staging import copy_rows, quote_table
 from evalsite.lib.clock import now
+from evalsite.lib.transactions import deferred_transaction
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Study
 
@@ -102,7 +103,7 @@ def _list_ratings(answers: Sequence[CheckedAnswer]) -> Iterator[tuple[object, ..
 def _stage_on_sqlite(
     answers: Iterable[tuple[object, ...]], ratings: Iterable[tuple[object, ...]]
 ) -> None:
-    with connection.cursor() as cursor, in_one_go():
+    with connection.cursor() as cursor, deferred_transaction():
         _create_tables(cursor, "no INTEGER PRIMARY KEY")
         cursor.executemany(
             "INSERT INTO temp.staged_answer VALUES (%s, %s, %s, %s, %s, %s, %s)",

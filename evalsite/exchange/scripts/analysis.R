@@ -10,6 +10,9 @@
 # criterion and two systems), prints both, and says in notes.txt which model was used and what to
 # be careful about.
 #
+# Where the results pages of Evalsite compare systems by a mixed model, they show the numbers of this
+# script: the means of systems, their differences and ratios. analysis.py counts every rating once.
+#
 # The models. Items and raters are both samples, so a difference between systems must hold beyond
 # these items and these people: a rating depends on its system, its input (`group`), its rater,
 # and on how this system does on this input and with this rater. The item factor is the group,

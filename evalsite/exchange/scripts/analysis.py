@@ -8,6 +8,9 @@ geometric mean of magnitudes, the share of yes of a decision, the win share (tie
 preference; between two systems it is the difference, for magnitudes the ratio, for preferences
 the net win share.
 
+Every rating counts once. The results pages of Evalsite compare systems by a mixed model wherever
+somebody did not rate everything; that model, and so the numbers of these pages, are in analysis.R.
+
 Where analysis-plan.json beside this script names a baseline, each system is compared with it alone,
 and it stands second; else every two systems are compared.
 
@@ -29,6 +32,10 @@ import pandas as pd
 DRAWS = 2000
 SEED = 1
 KEPT = {"kind": "main", "status": "counted", "excluded": "no"}
+ESTIMATOR = (
+    "Every rating counts once. Where somebody did not rate everything, the results pages of "
+    "Evalsite\ncompare systems by a mixed model instead, whose numbers analysis.R gives."
+)
 # ratings weighed at a time: 2000 draws of more would not fit into memory
 BLOCK = 20_000
 
@@ -221,6 +228,7 @@ def main(path: str = "data/ratings.csv", folder: str = ".") -> None:
     """The tables stand in the folder, and on the screen."""
     tables = make_tables(read_ratings(Path(path)), read_baseline())
     Path(folder).mkdir(parents=True, exist_ok=True)
+    print(ESTIMATOR)
     for name, table in tables.items():
         table.to_csv(Path(folder) / f"{name}.csv", index=False)
         print(table.to_string(index=False))
