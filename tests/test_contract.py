@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import resolve
+from django.urls import resolve, reverse
 from django.utils.html import escape
 
 from evalsite.annotation.display import question_names
@@ -22,7 +22,7 @@ from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.screens import Screen, load_screen
 from evalsite.annotation.simulation import Crowd, Visitor, simulate_crowd
 from evalsite.exchange.batches.checking import check_file
-from evalsite.exchange.demo import import_example
+from evalsite.exchange.demo import import_example, make_demo_study
 from evalsite.exchange.exports.exporting import Choice, stream_file
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
@@ -173,6 +173,15 @@ def in_database(study: Study) -> list[tuple[str, ...]]:
         "annotation__participant__pseudonym", "annotation__item__key", "criterion", "value"
     )
     return sorted((*names, str(value)) for *names, value in rows)
+
+
+def test_demo_study_is_launched_and_greets_with_its_own_words(config):
+    study = make_demo_study(config, by=make_user())
+
+    page = Client().get(reverse("study-join", args=[study.pk]))
+
+    assert study.state == Study.State.LIVE
+    assert escape(study.summary) in page.content.decode()
 
 
 # --- practice -------------------------------------------------------------------------
