@@ -93,7 +93,7 @@ def test_title_of_two_studies_names_neither(
     path = tmp_path / "ratings.csv"
     path.touch()
 
-    with pytest.raises(CommandError, match="More than one study has the title"):
+    with pytest.raises(CommandError, match="any of these studies"):
         call_command("import_ratings", study.title, str(path), "--persons", "no")
 
 

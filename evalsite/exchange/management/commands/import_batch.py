@@ -11,6 +11,7 @@ from evalsite.exchange.batches.checking import Checked, check_file
 from evalsite.exchange.batches.files import list_faults
 from evalsite.exchange.batches.importing import find_same_file, hash_file, import_batch
 from evalsite.exchange.formats.reading import Limits
+from evalsite.studies.lookup import add_study_argument, find_study
 from evalsite.studies.models import Study
 
 _MOST_SHOWN = 100
@@ -23,8 +24,8 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", help="the id in the study's address, or its title")
-        parser.add_argument("file", type=Path)
+        add_study_argument(parser)
+        parser.add_argument("file", metavar="FILE", type=Path, help="CSV, TSV, JSON lines or Excel")
         parser.add_argument(
             "--map",
             action="append",
@@ -101,18 +102,6 @@ class Command(BaseCommand):
 
     def _tell(self, rows: int) -> None:
         self.stderr.write(f"\r{rows:,} rows read", ending="")
-
-
-def find_study(text: str) -> Study:
-    """The study of this id, or the only one of this title."""
-    try:
-        return Study.objects.get(pk=text)
-    except (Study.DoesNotExist, ValidationError):
-        named = list(Study.objects.filter(title=text)[:2])
-    if len(named) == 1:
-        return named[0]
-    found = "More than one study has the title" if named else "There is no study"
-    raise CommandError(f"{found} {text}. Give the id that stands in its address.", returncode=2)
 
 
 def read_mapping(pairs: list[str]) -> dict[str, str]:

@@ -11,12 +11,12 @@ from evalsite.exchange.batches.files import list_faults
 from evalsite.exchange.batches.importing import hash_file
 from evalsite.exchange.management.commands.import_batch import (
     describe_faults,
-    find_study,
     read_mapping,
 )
 from evalsite.exchange.ratings.checking import CheckedRatings, check_ratings
 from evalsite.exchange.ratings.files import count_answers
 from evalsite.exchange.ratings.importing import Source, find_same_ratings, import_ratings
+from evalsite.studies.lookup import add_study_argument, find_study
 from evalsite.studies.models import Study
 from evalsite.studies.summaries import count_of
 
@@ -29,8 +29,13 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", help="the id in the study's address, or its title")
-        parser.add_argument("file", type=Path)
+        add_study_argument(parser)
+        parser.add_argument(
+            "file",
+            metavar="FILE",
+            type=Path,
+            help="CSV, TSV, JSON lines or Excel, one row per rating",
+        )
         parser.add_argument(
             "--persons",
             choices=["yes", "no"],
