@@ -141,20 +141,18 @@ class Columns:
         if self.header and column not in self.header:
             yield f"the file has no column “{column}”. It has: {', '.join(self.header)}."
         if field not in (*self.fields, *self.others):
-            yield f"there is no field “{field}”. {self._describe_fields()}"
+            yield f"there is no field “{field}”. {self._describe_fields(column)}"
         if column in mapping:
             yield f"the column “{column}” is mapped already. Map it once."
         elif field in mapping.values() and field not in self.several:
             yield f"another column is mapped to “{field}” already. Choose one."
 
     def _ask_for(self, pair: str) -> str:
-        return f"write {pair}=FIELD. {self._describe_fields()}"
+        return f"write {pair}=FIELD. {self._describe_fields(pair)}"
 
-    def _describe_fields(self) -> str:
-        others = (
-            f"{f'“{name}”' if name else 'nothing'} {does}" for name, does in self.others.items()
-        )
-        return f"FIELD is one of {', '.join(self.fields)}; {', '.join(others)}."
+    def _describe_fields(self, column: str) -> str:
+        others = (f"{column}={name} {does}" for name, does in self.others.items())
+        return f"FIELD is one of {', '.join(self.fields)}. {', '.join(others)}."
 
 
 def read_header(file: Path, limits: Limits | None = None) -> list[str]:
