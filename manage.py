@@ -26,12 +26,16 @@ _SITE = (
     "EVALSITE_DEBUG",
     "EVALSITE_DATABASE",
 )
+# which site it is makes no difference to these
+_WITHOUT_DATA = ("", "help", "version", "check", "diffsettings", "makemigrations", "verify_bundle")
+_HELP = ("-h", "--help", "--version")
 # they answer people, or work for a site that does: it says which one it is
 _SERVERS = ("serve", "runserver", "db_worker")
 
 
-def set_defaults(command: str) -> None:
-    """Where nothing says which site this is, it is that of `make run`, if there is one."""
+def set_defaults(arguments: list[str]) -> None:
+    """Choose the site of `make run`, if there is one, where no variable names another."""
+    command = (*arguments, "")[0]
     if any(name in os.environ for name in _SITE) or command in _SERVERS:
         return
     if command == "verify_bundle":
@@ -40,7 +44,10 @@ def set_defaults(command: str) -> None:
     elif os.access(_SECRET, os.R_OK):
         os.environ["EVALSITE_SECRET_KEY_FILE"] = str(_SECRET)
         os.environ.setdefault("EVALSITE_HTTPS", "off")
-        sys.stderr.write(f"No site is named by variables, so it is that of make run, in {_VAR}.\n")
+        if command not in _WITHOUT_DATA and not set(_HELP) & set(arguments):
+            sys.stderr.write(
+                f"Using the site of make run, in {_VAR}. For another site, set its variables.\n"
+            )
     else:
         return
     os.environ["EVALSITE_HOSTS"] = "127.0.0.1,localhost"
@@ -77,5 +84,5 @@ def _lacks_tables(error: Exception) -> bool:
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    set_defaults((*sys.argv, "")[1])
+    set_defaults(sys.argv[1:])
     main()

@@ -269,8 +269,8 @@ class ProtocolConfig(AppConfig):
     has_note: bool = False
     note_label: str = ""  # what the box for a note asks; empty: the site's own words
     minutes_per_item: float = 1.0
-    demo_texts: Mapping[str, str] = MappingProxyType({})  # title, headline, summary of its demo
-    analysis: str
+    # title, headline and summary of its demo; what is left out is the protocol's own
+    demo_texts: Mapping[str, str] = MappingProxyType({})
     script: str = ""  # a script of its own, under static/<name>/
     style: str = ""
     aids_script: str = ""  # loaded only where a study turns the aids on
@@ -309,8 +309,9 @@ class ProtocolConfig(AppConfig):
     # what stands in its folder
 
     @property
-    def item_template(self) -> str:
-        return f"{self.label}/item.html"
+    def item_template(self) -> tuple[str, ...]:
+        """Names of the template of an item, best first: its own, then the standard one."""
+        return (f"{self.label}/item.html", "annotation/item.html")
 
     @cached_property
     def instructions(self) -> str:

@@ -193,7 +193,7 @@ def test_export_command_overwrites_nothing(study, tmp_path):
     file = tmp_path / "study.zip"
     file.write_bytes(b"precious")
 
-    with pytest.raises(CommandError, match="is there already"):
+    with pytest.raises(CommandError, match="exists already"):
         call_command("export_bundle", str(study.pk), "-o", str(file))
 
     assert file.read_bytes() == b"precious"

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import resolve
+from django.urls import resolve, reverse
 from django.utils.html import escape
 
 from evalsite.annotation.display import question_names
@@ -22,7 +22,7 @@ from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.screens import Screen, load_screen
 from evalsite.annotation.simulation import Crowd, Visitor, simulate_crowd
 from evalsite.exchange.batches.checking import check_file
-from evalsite.exchange.demo import import_example
+from evalsite.exchange.demo import import_example, make_demo_study
 from evalsite.exchange.exports.exporting import Choice, stream_file
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
@@ -83,25 +83,35 @@ def open_rating_page(study: Study) -> str:
 
 
 def test_instrument_is_declared_whole(config):
+    for name in ("title", "summary", "origin", "instructions_title", "criteria", "inputs"):
+        assert getattr(config, name, None), f"Give {type(config).__name__} a {name}, in apps.py."
+    assert config.instructions.strip(), "instructions.md is empty. Write what people read first."
+    fewest, most = config.outputs
+    assert 1 <= fewest <= most, (
+        f"outputs is {config.outputs}. Give the fewest and the most outputs of an item: (1, 1)."
+    )
+    assert not config.has_highlight or (config.highlight_hint and config.output_kind == "text"), (
+        'has_highlight needs a highlight_hint, and output_kind "text": what is marked in the text '
+        "shown must be a passage of the text stored."
+    )
+    json.dumps(config.describe())  # what is declared is stored with each study, as JSON
+
+
+def test_criteria_are_declared_whole(config):
     keys = [criterion.key for criterion in config.criteria]
 
-    assert keys
-    assert len(keys) == len(set(keys))
+    assert len(keys) == len(set(keys)), f"Give each criterion a key of its own. There are: {keys}"
     for criterion in config.criteria:
-        assert criterion.label
-        assert criterion.definition
+        where = f"Criterion {criterion.key!r}"
+        assert criterion.label, f"{where} has no label."
+        assert criterion.definition, f"{where} has no definition: it is always in view."
         if isinstance(criterion.scale, Likert):
             points = [point.value for point in criterion.scale.points]
-            assert points == list(range(points[0], points[0] + len(points)))
-            assert all(point.label for point in criterion.scale.points)
-    for text in (config.title, config.summary, config.origin, config.instructions_title):
-        assert text
-    assert config.instructions.strip()
-    assert config.inputs
-    # a passage of what is shown must be one of what is stored
-    assert not config.has_highlight or (config.highlight_hint and config.output_kind == "text")
-    assert 1 <= config.outputs[0] <= config.outputs[1]
-    json.dumps(config.describe())
+            assert points == list(range(points[0], points[0] + len(points))), (
+                f"{where}: its points are {points}. Number them one by one, from low to high."
+            )
+            unnamed = [point.value for point in criterion.scale.points if not point.label]
+            assert not unnamed, f"{where}: give these points a label: {unnamed}"
 
 
 def test_examples_and_practice_fit_the_instrument(config):
@@ -109,15 +119,26 @@ def test_examples_and_practice_fit_the_instrument(config):
     columns = {column.name for column in config.inputs}
     fewest, most = config.outputs
 
-    assert config.practice
+    assert config.practice, 'List one practice item or more under "practice" in practice.json.'
     for example in (*config.worked_examples, *config.practice):
-        assert required <= set(example.inputs) <= columns
-        assert fewest <= len(example.outputs) <= most
-        assert set(example.ratings) <= set(config.criterion_by_key)
+        where = f"practice.json, the example with the outputs {list(example.outputs)}:"
+        assert required <= set(example.inputs) <= columns, (
+            f"{where} its inputs are {sorted(example.inputs)}, those of the protocol "
+            f"{sorted(columns)}, of which it needs {sorted(required)}."
+        )
+        assert fewest <= len(example.outputs) <= most, (
+            f"{where} give it {fewest} to {most} outputs, as an item has."
+        )
+        unknown = {*example.ratings, *example.gold} - set(config.criterion_by_key)
+        assert not unknown, (
+            f"{where} there is no criterion {sorted(unknown)}. There are "
+            f"{sorted(config.criterion_by_key)}."
+        )
         for key, text in example.gold.items():
             check_gold(config.criterion_by_key[key], text, example.outputs)
         for column, passages in example.marked.items():
-            assert all(passage in example.inputs[column] for passage in passages)
+            missing = [one for one in passages if one not in example.inputs[column]]
+            assert not missing, f"{where} {column!r} doesn't contain what it marks: {missing}"
 
 
 def test_defaults_pass_the_protocols_own_form(config):
@@ -134,9 +155,14 @@ def test_example_batch_is_ready_to_import(config):
     with config.example_batch.open("rb") as source:
         checked = check_file(source, study=study)
 
-    assert checked.faults == []
-    assert len(checked.items) >= 10
-    assert len(checked.systems) >= 2
+    faults = "\n".join(map(str, checked.faults))
+    assert not checked.faults, f"Correct example_batch.csv:\n{faults}"
+    assert len(checked.items) >= 10, (
+        f"example_batch.csv has {len(checked.items)} items. The demo study needs 10 or more."
+    )
+    assert len(checked.systems) >= 2, (
+        f"example_batch.csv has outputs of {checked.systems} only. Results compare two or more."
+    )
 
 
 def test_crowd_rates_all_of_the_example_batch(config):
@@ -153,7 +179,7 @@ def test_crowd_rates_all_of_the_example_batch(config):
         "simulated"
     }
     rated = counted.filter(outcome="rated")
-    assert rated.count() > 0.8 * items
+    assert rated.count() > 0.8 * items, "Too few items can be rated. Is too much ignored?"
     for annotation in rated.prefetch_related("ratings", "item__outputs"):
         outputs = annotation.item.outputs.count()
         assert len(annotation.ratings.all()) == len(question_names(config, outputs))
@@ -173,6 +199,15 @@ def in_database(study: Study) -> list[tuple[str, ...]]:
         "annotation__participant__pseudonym", "annotation__item__key", "criterion", "value"
     )
     return sorted((*names, str(value)) for *names, value in rows)
+
+
+def test_demo_study_is_launched_and_greets_with_its_own_words(config):
+    study = make_demo_study(config, by=make_user())
+
+    page = Client().get(reverse("study-join", args=[study.pk]))
+
+    assert study.state == Study.State.LIVE
+    assert escape(study.summary) in page.content.decode()
 
 
 # --- practice -------------------------------------------------------------------------
@@ -273,16 +308,32 @@ def test_empty_check_is_refused_and_names_what_is_missing(config):
 
 
 def test_questions_on_the_instructions_have_one_right_answer_each(config):
+    asked = [one.question for one in config.comprehension]
+
     for one in config.comprehension:
-        assert one.question.endswith("?")
-        assert one.why
-        assert len(one.choices) == len(set(one.choices)) >= 2
-        assert one.choices.count(one.right) == 1
-    assert len({one.question for one in config.comprehension}) == len(config.comprehension)
-    if config.name.startswith("protocols."):
-        assert 3 <= len(config.comprehension) <= 5
-        places = [one.choices.index(one.right) for one in config.comprehension]
-        assert len(set(places)) > 1, "the right answer stands always in the same place"
+        where = f"practice.json, comprehension, {one.question!r}:"
+        assert one.question.endswith("?"), f"{where} end the question with a question mark."
+        assert one.why, f'{where} say under "why" why the answer is right.'
+        assert len(one.choices) == len(set(one.choices)) >= 2, (
+            f"{where} give two or more choices that differ."
+        )
+        assert one.choices.count(one.right) == 1, (
+            f'{where} "right" is {one.right!r}, which must be one of the choices, word for word.'
+        )
+    assert len(asked) == len(set(asked)), f"Ask each comprehension question once: {asked}"
+
+
+def test_there_are_enough_questions_on_the_instructions(config):
+    count = len(config.comprehension)
+    assert 3 <= count <= 5, (
+        f'practice.json has {count} questions under "comprehension". Write 3 to 5: a study can '
+        "ask them before any work, where practice items have no gold."
+    )
+    places = {one.choices.index(one.right) for one in config.comprehension}
+    assert len(places) > 1, (
+        f"The right answer of each comprehension question is choice {places.pop() + 1}. Put it in "
+        "different places."
+    )
 
 
 # --- rating ---------------------------------------------------------------------------
@@ -296,15 +347,22 @@ def test_rating_page_shows_every_output_and_asks_every_question(config):
     html = response.content.decode()
     assert response.context["item"].questions
     for question in response.context["item"].questions:
-        assert f'name="{question.name}"' in html
+        assert f'name="{question.name}"' in html, (
+            f"The page doesn't ask {question.name!r}. In item.html, fill the block “item” only; "
+            'with layout "live" it shows the questions, too.'
+        )
     outputs = response.context["item"].outputs
     for output in outputs:
-        assert escape(output.text) in html
-        # where passages can be marked, the page includes annotation/_marks.html
+        assert escape(output.text) in html, (
+            "The page hides an output. In item.html, show {{ output.text }} of each output."
+        )
         assert bool(output.marks) == config.has_highlight
-        assert html.count("data-markable") == sum(bool(o.marks) for o in outputs)
+        assert html.count("data-markable") == sum(bool(o.marks) for o in outputs), (
+            'Where passages can be marked, item.html includes "annotation/_marks.html" for each '
+            "output."
+        )
     ids = re.findall(r'\sid="([^"]+)"', html)
-    assert len(ids) == len(set(ids)), "something is shown twice"
+    assert len(ids) == len(set(ids)), "The page shows something twice."
 
 
 def test_empty_form_is_refused_and_says_what_is_missing(config):
@@ -364,7 +422,9 @@ def test_nothing_tells_a_participant_what_produced_an_output(config):
         for secret in secrets:
             if secret in texts or secret in config.instructions:
                 continue  # the very word is part of what is judged
-            assert not re.search(rf"\b{re.escape(secret)}\b", html)
+            assert not re.search(rf"\b{re.escape(secret)}\b", html), (
+                f"{address} shows {secret!r}: a system, the key of an item, or the name of a file."
+            )
             assert secret not in address
     assert any("/finish/" in address for address, _ in reader.pages)
 

@@ -409,7 +409,7 @@ def test_an_unknown_study_is_refused_with_the_list_of_those_there_are(name):
 def test_two_studies_of_one_title_are_told_apart_by_their_ids():
     ids = [make_study(title="Same", items=0).pk for _ in range(2)]
 
-    with pytest.raises(CommandError, match="More than one study is named Same") as refusal:
+    with pytest.raises(CommandError, match="“Same” could be any") as refusal:
         printed("Same")
 
     assert all(str(pk) in str(refusal.value) for pk in ids)

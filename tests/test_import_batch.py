@@ -272,7 +272,7 @@ def test_command_imports_a_file_and_knows_it_again(study: Any, tmp_path: Path) -
     ("arguments", "words"),
     [
         (["{study}", "{path}"], r"line 4 \(record 3\), output: The output is empty"),
-        (["{study}", "{path}", "--map", "output"], "COLUMN|the column, =, and what it holds"),
+        (["{study}", "{path}", "--map", "output"], "write output=FIELD"),
         (["{study}", "no-such-file.csv"], "There is no file"),
         (["no-study", "{path}"], "There is no study"),
     ],
@@ -336,3 +336,32 @@ def test_protocols_example_batch_can_be_imported(study: Any, researcher: Any) ->
 
     assert batch.items.count() >= 36  # type: ignore[attr-defined]
     assert batch.uploaded_by == researcher
+
+
+# --- a wrong --map ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("maps", "words"),
+    [
+        (["mr"], "FIELD is one of item, group"),
+        (["mr=foo"], "no field “foo”.*item, group"),
+        (["TGen=output"], "no column “TGen”. It has: item, mr, system, output"),
+        (["mr=group", "mr=group"], "“mr” is mapped already"),
+        (["mr=group", "item=group"], "another column is mapped to “group”"),
+        (["mr=foo", "TGen="], "(?s)no field “foo”.*no column “TGen”"),
+    ],
+)
+@pytest.mark.parametrize("is_there", [False, True])
+def test_wrong_map_is_refused_also_for_a_file_that_is_a_batch_already(
+    study: Any, tmp_path: Path, maps: list[str], words: str, is_there: bool
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(GOOD, encoding="utf-8")
+    if is_there:
+        call_command("import_batch", str(study.pk), str(path), stdout=StringIO())
+
+    with pytest.raises(CommandError, match=words):
+        call_command("import_batch", str(study.pk), str(path), *(f"--map={one}" for one in maps))
+
+    assert study.batches.count() == is_there

@@ -41,11 +41,20 @@ def run(project: Path, *arguments: str, **variables: str) -> subprocess.Complete
     )
 
 
-def test_after_make_run_a_command_runs_as_printed(project):
-    done = run(project, "check")
+def test_after_make_run_a_command_runs_as_printed_and_says_on_which_site(project):
+    done = run(project, "migrate", "--plan")
 
     assert done.returncode == 0, done.stderr
-    assert f"it is that of make run, in {project / 'var'}." in done.stderr
+    assert f"site of make run, in {project / 'var'}." in done.stderr
+    assert "make run" not in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["help"], ["check"], ["import_batch", "--help"]])
+def test_command_that_needs_no_data_says_nothing_about_sites(project, arguments):
+    done = run(project, *arguments)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("command", ["serve", "runserver", "db_worker"])

@@ -93,7 +93,7 @@ def test_title_of_two_studies_names_neither(
     path = tmp_path / "ratings.csv"
     path.touch()
 
-    with pytest.raises(CommandError, match="More than one study has the title"):
+    with pytest.raises(CommandError, match="any of these studies"):
         call_command("import_ratings", study.title, str(path), "--persons", "no")
 
 
@@ -121,3 +121,28 @@ def test_command_tells_remarks_of_a_file_with_faults_too(study: Study, tmp_path:
         call_command("import_ratings", str(study.pk), str(path), "--persons", "yes", stdout=out)
 
     assert "Worth a look: 6 rows of the file are simulated" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("maps", "words"),
+    [
+        (["participant"], "FIELD is one of participant, item"),
+        (["participant=foo"], "no field “foo”.*participant, item"),
+        (["who=participant"], "no column “who”. It has: participant"),
+        (["item=note", "item=note"], "“item” is mapped already"),
+    ],
+)
+@pytest.mark.parametrize("is_there", [False, True])
+def test_wrong_map_is_refused_also_for_ratings_that_are_there_already(
+    study: Study, tmp_path: Path, maps: list[str], words: str, is_there: bool
+) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text(write_csv(rows_for(study)), encoding="utf-8")
+    arguments = [str(study.pk), str(path), "--persons", "no"]
+    if is_there:
+        call_command("import_ratings", *arguments, stdout=StringIO())
+
+    with pytest.raises(CommandError, match=words):
+        call_command("import_ratings", *arguments, *(f"--map={one}" for one in maps))
+
+    assert RatingsFile.objects.count() == is_there

@@ -56,7 +56,6 @@ class SixthConfig(ProtocolConfig):
     outputs = (2, 2)
     output_name = "Summary"
     design = Design(k=2, set_size=6)
-    analysis = "likert"
 """
 
 TEMPLATE = """{% extends frame %}
@@ -87,6 +86,24 @@ PRACTICE = {
             "why": "The second leaves out when it begins.",
         }
     ],
+    "comprehension": [
+        {
+            "question": f"Which is {number}?",
+            "choices": ["1", "2", "3"],
+            "right": f"{number}",
+            "why": "-",
+        }
+        for number in (1, 2, 3)
+    ],
+}
+
+# what docs/new-protocol.md tells an author to write, by file
+DOCUMENT = (ROOT / "docs" / "new-protocol.md").read_text(encoding="utf-8")
+DOCUMENTED = {
+    name: content
+    for name, content in re.findall(
+        r"^```\w+ (\S+)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL
+    )
 }
 
 # the lines that a settings file gets
@@ -117,6 +134,20 @@ def sixth(tmp_path):
             report = f"On day {number} the ferry was late by {number * 3} minutes."
             rows.writerow([f"r{number:02}", report, "short", f"Ferry late, day {number}."])
             rows.writerow([f"r{number:02}", report, "long", f"The ferry was {number * 3} late."])
+    return folder
+
+
+@pytest.fixture
+def summaries(tmp_path):
+    """The folder of the protocol of docs/new-protocol.md, as if it were under protocols/."""
+    folder = tmp_path / "summaries"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    for name, content in DOCUMENTED.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    place = f"import protocols\nprotocols.__path__.append({str(tmp_path)!r})\n"
+    settings = place + SETTINGS.replace('"sixth"', '"protocols.summaries"')
+    (tmp_path / "sixth_settings.py").write_text(settings, encoding="utf-8")
     return folder
 
 
@@ -152,6 +183,15 @@ def test_a_sixth_protocol_is_one_folder_and_one_line_of_settings(sixth):
     told = {what: int(number) for number, what in counts}
     assert told["passed"] >= 8
     assert set(told) <= {"passed", "deselected"}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+def test_the_protocol_of_the_document_passes_as_it_is_written(summaries):
+    done = run_contract_suite(summaries)
+
+    assert set(DOCUMENTED) == {"apps.py", "instructions.md", "practice.json", "example_batch.csv"}
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert "passed" in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")

@@ -1,13 +1,19 @@
 """Demo studies: one for each protocol, made from its example batch and filled by a crowd."""
 
-from hashlib import sha256
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, transaction
+from django.template import TemplateDoesNotExist, TemplateSyntaxError
+
 from evalsite.annotation.launch import launch_study
 from evalsite.annotation.simulation import SETS_A_PERSON, simulate_crowd
-from evalsite.exchange.batches.checking import check_file
-from evalsite.exchange.batches.importing import import_batch
+from evalsite.exchange.batches.importing import import_file
+from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import ProtocolConfig, installed_protocols
@@ -16,6 +22,23 @@ from evalsite.studies.services import create_study
 
 SEED = "demo"
 _SHARE_DONE = 0.65
+_MOST_TOLD = 3  # faults of a batch
+# what mistakes in the folder of a protocol raise: in its code, its files or its templates
+_MISTAKES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    DatabaseError,
+    LookupError,  # a protocol that is no longer installed, too
+    NameError,
+    OSError,
+    RuntimeError,
+    TemplateDoesNotExist,
+    TemplateSyntaxError,
+    TypeError,
+    ValidationError,
+    ValueError,
+)
 
 _CONSENT = """\
 **What this is for.** This is a demonstration of Evalsite. It compares computer programs that \
@@ -32,23 +55,49 @@ deleted: choose “Withdraw” on any page.
 **Questions.** Write to the person who runs this copy of Evalsite."""
 
 
-def make_demo_studies(*, by: Any) -> list[Study]:
-    """One live demo study for each installed protocol; those that stand already are kept."""
-    return [
-        Study.objects.filter(is_demo=True, protocol=config.label).first()
-        or make_demo_study(config, by=by)
-        for config in installed_protocols().values()
-    ]
+@dataclass(frozen=True)
+class FailedDemo:
+    """A demo that couldn't be made or filled: the name of its protocol, and the reason."""
+
+    protocol: str
+    reason: str
 
 
+def make_demo_studies(*, by: Any) -> tuple[list[Study], list[FailedDemo]]:
+    """Make a live demo of each installed protocol that has none; return all demos and failures."""
+    studies: list[Study] = []
+    failures: list[FailedDemo] = []
+    for config in installed_protocols().values():
+        launched = Study.objects.filter(is_demo=True, launched_at__isnull=False)
+        if study := launched.filter(protocol=config.label).first():
+            studies.append(study)
+            continue
+        with collect_failure(config.label, failures):
+            studies.append(make_demo_study(config, by=by))
+    return studies, failures
+
+
+@contextmanager
+def collect_failure(protocol: str, failures: list[FailedDemo]) -> Iterator[None]:
+    """Add to `failures` what a mistake in this protocol prevents, and go on after it."""
+    try:
+        yield
+    except ValidationError as error:
+        failures.append(FailedDemo(protocol, " ".join(error.messages[:_MOST_TOLD])))
+    except _MISTAKES as error:
+        failures.append(FailedDemo(protocol, f"{type(error).__name__}: {error}"))
+
+
+@transaction.atomic
 def make_demo_study(config: ProtocolConfig, *, by: Any) -> Study:
-    """A live study with the protocol's own example batch, texts and defaults."""
+    """Make and launch a study of the protocol's example batch, or leave nothing behind."""
     study = create_study(
         protocol=config.label,
         by=by,
         is_demo=True,
         **{
             "title": str(config.title),
+            "summary": str(config.summary),
             **config.demo_texts,
             "organisation": "Evalsite demo",
             "contact_name": "whoever runs this copy of Evalsite",
@@ -57,25 +106,26 @@ def make_demo_study(config: ProtocolConfig, *, by: Any) -> Study:
         },
     )
     import_example(study, by=by)
-    run_job(launch_study(study=study, by=by))
+    job = run_job(launch_study(study=study, by=by))
+    if job.state != Job.State.DONE:
+        raise ValidationError(job.message)
     study.refresh_from_db()
     return study
 
 
 def import_example(study: Study, *, by: Any) -> Batch:
-    """The study has its protocol's example batch."""
-    path = study.config.example_batch
-    with path.open("rb") as source:
-        digest = sha256(source.read()).hexdigest()
-        source.seek(0)
-        checked = check_file(source, study=study)
-    return import_batch(
-        study=study,
-        checked=checked,
-        file_name=path.name,
-        sha256=digest,
-        by=by,
-    )
+    """Import the example batch of the study's protocol."""
+    return import_file(study=study, path=study.config.example_batch, by=by)
+
+
+def add_demo_crowds() -> tuple[list[tuple[Study, int]], list[FailedDemo]]:
+    """Fill each live demo; return how many people came to it now, and failures."""
+    filled: list[tuple[Study, int]] = []
+    failures: list[FailedDemo] = []
+    for study in Study.objects.filter(is_demo=True, state=Study.State.LIVE):
+        with collect_failure(study.protocol, failures):
+            filled.append((study, add_demo_crowd(study)))
+    return filled, failures
 
 
 def add_demo_crowd(study: Study) -> int:

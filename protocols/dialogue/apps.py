@@ -180,7 +180,6 @@ class DialogueConfig(ProtocolConfig):
     jump_menu = ("Instructions", "Specific Definitions")
     layout = "rate"
     design = Design(k=3, set_size=11, max_sets=5, has_bonus=True, groups="once")
-    analysis = "likert"
     minutes_per_item = 0.9
     demo_texts = {
         "title": "Next line of a conversation",

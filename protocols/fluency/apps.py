@@ -140,4 +140,3 @@ class FluencyConfig(ProtocolConfig):
             "computer wrote. For each line you say how well it is written, and how well it fits."
         ),
     }
-    analysis = "likert"

@@ -114,7 +114,6 @@ class MagnitudeConfig(ProtocolConfig):
         Aid(key="identical", label="a note where utterances are identical"),
     )
     aids_script = "magnitude/aids.js"
-    analysis = "magnitude"
     options_form = StandardForm
     minutes_per_item = 1.0
     demo_texts = {

@@ -64,7 +64,6 @@ class PairwiseConfig(ProtocolConfig):
         Aid(key="identical", label="a note where both responses are identical"),
     )
     aids_script = "pairwise/aids.js"
-    analysis = "preference"
     minutes_per_item = 0.6
     demo_texts = {
         "title": "Two replies compared",

@@ -115,7 +115,6 @@ class RrgenConfig(ProtocolConfig):
         "Passages that are particularly relevant or address explicitly semantic content of the "
         "REVIEW text. Any number, or none."
     )
-    analysis = "likert"
     minutes_per_item = 1.0
     demo_texts = {
         "title": "Replies to hotel and restaurant reviews",

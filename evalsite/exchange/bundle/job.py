@@ -47,10 +47,18 @@ def find_file(job: Job) -> Path | None:
 
 def name_download(study: Study, job: Job) -> str:
     """A name for the download: of the study, and "simulated" wherever any row is."""
-    parts = [name_start(study)]
-    if job.result.get("is_simulated"):
-        parts.append("simulated")
-    return f"{'-'.join([*parts, slugify(job.subject)])}.zip"
+    return _name_file(study, job.subject, is_simulated=bool(job.result.get("is_simulated")))
+
+
+def name_bundle(study: Study, contents: Contents) -> str:
+    """Return the name that a download of these contents would have now."""
+    is_simulated = contents.has_data and has_simulated(study)
+    return _name_file(study, _name_contents(contents), is_simulated=is_simulated)
+
+
+def _name_file(study: Study, subject: str, *, is_simulated: bool) -> str:
+    parts = [name_start(study), *(["simulated"] if is_simulated else []), slugify(subject)]
+    return f"{'-'.join(parts)}.zip"
 
 
 def _path_of(job_id: UUID) -> Path:

@@ -13,7 +13,11 @@ class Command(BaseCommand):
     help = "Give a researcher a new password and print it once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("username", nargs="?", help="may be left out if there is only one")
+        parser.add_argument(
+            "username",
+            nargs="?",
+            help="whose password; may be left out if only one person signs in",
+        )
 
     def handle(self, *, username: str | None, **options: Any) -> None:
         user = find_user(username)

@@ -26,8 +26,12 @@ class Command(BaseCommand):
     requires_system_checks = []  # migrate checks, and says first what is wrong
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--demo", action="store_true", help="make demo studies and a crowd")
+        parser.add_argument(
+            "--port", type=int, default=8000, help="port on 127.0.0.1 (default: 8000)"
+        )
+        parser.add_argument(
+            "--demo", action="store_true", help="make demo studies and simulate participants"
+        )
 
     def handle(self, *, port: int, demo: bool, **options: Any) -> None:
         refuse_taken_port(port)

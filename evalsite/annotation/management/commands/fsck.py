@@ -5,7 +5,6 @@ from argparse import ArgumentParser
 from textwrap import fill
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import QuerySet
 
@@ -15,6 +14,7 @@ from evalsite.annotation.fsck import (
     find_breaches_between_studies,
     is_in_progress,
 )
+from evalsite.studies.lookup import STUDY_HELP, find_study
 from evalsite.studies.models import Study
 from evalsite.studies.summaries import count_of
 
@@ -28,10 +28,12 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", nargs="?", help="the id in a study's address; all if left out")
+        parser.add_argument(
+            "study", nargs="?", metavar="STUDY", help=f"{STUDY_HELP}; all studies if left out"
+        )
 
     def handle(self, *, study: str | None = None, **options: Any) -> None:
-        studies = find_studies(study)
+        studies = list_studies(study)
         broken = sum(self._tell(one, self._examine(one, study)) for one in studies)
         if study is None:
             between = find_breaches_between_studies()
@@ -69,14 +71,7 @@ class Command(BaseCommand):
             self.stdout.write(fill(todo, _WIDTH, initial_indent="  ", subsequent_indent="  "))
 
 
-def find_studies(named: str | None) -> QuerySet[Study]:
+def list_studies(reference: str | None) -> QuerySet[Study]:
+    """Return all studies, or the one that is meant."""
     studies = Study.objects.select_related("version").order_by("created_at")
-    if named is None:
-        return studies
-    try:
-        found = studies.filter(pk=named)
-        if found.exists():
-            return found
-    except ValidationError:
-        pass  # no id at all: said like an id that is none of ours
-    raise CommandError(f"There is no study {named}. Its id stands in its address.")
+    return studies if reference is None else studies.filter(pk=find_study(reference).pk)

@@ -1,6 +1,6 @@
 """manage.py simulate STUDY --participants N --seed S"""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -8,22 +8,30 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.simulation import simulate_crowd
-from evalsite.studies.models import Study
+from evalsite.studies.lookup import add_study_argument, find_study
 
 
 class Command(BaseCommand):
     help = "Simulate participants of a demo study or a pilot, through the real pages."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", help="the study's id, as in its address")
-        parser.add_argument("--participants", type=int, default=10)
-        parser.add_argument("--seed", default="1")
+        add_study_argument(parser)
+        parser.add_argument(
+            "--participants",
+            type=_read_number,
+            default=10,
+            metavar="N",
+            help="how many people come now; each does a few sets (default: 10)",
+        )
+        parser.add_argument(
+            "--seed",
+            default="1",
+            metavar="S",
+            help="any text; people of another seed answer differently (default: 1)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            study = Study.objects.get(pk=options["study"])
-        except (Study.DoesNotExist, ValidationError):
-            raise CommandError(f"There is no study {options['study']!r}.") from None
+        study = find_study(options["study"])
         before = Annotation.objects.filter(study=study).count()
         try:
             crowd = simulate_crowd(
@@ -34,3 +42,10 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from None
         made = Annotation.objects.filter(study=study).count() - before
         self.stdout.write(f"{people} simulated participants gave {made} answers.")
+
+
+def _read_number(text: str) -> int:
+    """Return a number of people, 1 or more."""
+    if text.isdecimal() and (number := int(text)) >= 1:
+        return number
+    raise ArgumentTypeError(f"{text!r} isn't a whole number of 1 or more")

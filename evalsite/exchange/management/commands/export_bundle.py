@@ -8,9 +8,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.audit.models import AuditEntry
+from evalsite.exchange.bundle.job import name_bundle
 from evalsite.exchange.bundle.layout import Contents
 from evalsite.exchange.bundle.packing import write_bundle
-from evalsite.exchange.management.commands.import_batch import find_study
+from evalsite.studies.lookup import add_study_argument, find_study
 
 
 class Command(BaseCommand):
@@ -19,10 +20,16 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", help="the id in the study's address")
-        parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+        add_study_argument(parser)
         parser.add_argument(
-            "--without-data", action="store_true", help="items, texts and design; nobody's answers"
+            "-o",
+            "--output",
+            type=Path,
+            metavar="FILE",
+            help="the new file; left out: one in this folder, named after the study",
+        )
+        parser.add_argument(
+            "--without-data", action="store_true", help="only items, texts and design; no answers"
         )
         parser.add_argument(
             "--with-free-text",
@@ -30,16 +37,17 @@ class Command(BaseCommand):
             help="also what participants wrote in their own words: read it before you share it",
         )
 
-    def handle(self, *, study: str, output: Path, **options: Any) -> None:
+    def handle(self, *, study: str, output: Path | None, **options: Any) -> None:
         found = find_study(study)
         contents = Contents(
             has_data=not options["without_data"], has_free_text=options["with_free_text"]
         )
+        output = output or Path(name_bundle(found, contents))
         try:
             with output.open("xb+") as file:
                 packed = write_bundle(found.pk, contents, file)
         except FileExistsError:
-            raise CommandError(f"{output} is there already. Name a new file.") from None
+            raise CommandError(f"{output} exists already. Name a new file with -o.") from None
         except OSError as error:
             raise CommandError(f"{output} can't be written: {error.strerror}.") from None
         except ValidationError as error:

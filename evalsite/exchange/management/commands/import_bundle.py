@@ -14,22 +14,26 @@ from evalsite.exchange.management.commands.import_batch import describe_faults
 
 class Command(BaseCommand):
     help = (
-        "Make the study of a bundle again with its data: closed, or a draft if it was never "
-        "launched. Without data: a draft of the same design."
+        "Make a study from a bundle: closed and with its data, or a draft if it was never launched "
+        "or the bundle has no data."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path)
         parser.add_argument(
-            "--owner", help="whose study it will be, by user name; left out: the only superuser"
+            "file", metavar="FILE", type=Path, help="a bundle, as export_bundle writes it"
+        )
+        parser.add_argument(
+            "--owner", help="user name of the study's owner; left out: the only superuser"
         )
         parser.add_argument(
             "--without-data",
             action="store_true",
-            help="a draft with its items, texts, settings and seed: launched, it has the same plan",
+            help="make a draft with the same items, texts, settings and seed, so the same plan",
         )
         parser.add_argument(
-            "--as-copy", action="store_true", help="beside the same study, under an id of its own"
+            "--as-copy",
+            action="store_true",
+            help="give it a new id, so that it can stand beside the first study",
         )
 
     def handle(

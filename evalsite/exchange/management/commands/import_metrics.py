@@ -7,8 +7,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.exchange.management.commands.import_batch import describe_faults, find_study
+from evalsite.exchange.management.commands.import_batch import describe_faults
 from evalsite.exchange.metrics.files import import_metrics_file
+from evalsite.studies.lookup import add_study_argument, find_study
 from evalsite.studies.summaries import count_of
 
 
@@ -20,8 +21,8 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", help="the id in the study's address, or its title")
-        parser.add_argument("file", type=Path)
+        add_study_argument(parser)
+        parser.add_argument("file", metavar="FILE", type=Path, help="CSV, TSV, JSON lines or Excel")
         parser.add_argument(
             "--check", action="store_true", help="only say what the file holds; store nothing"
         )

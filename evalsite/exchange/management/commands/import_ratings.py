@@ -10,14 +10,15 @@ from django.core.management.base import BaseCommand, CommandError
 from evalsite.exchange.batches.files import list_faults
 from evalsite.exchange.batches.importing import hash_file
 from evalsite.exchange.management.commands.import_batch import (
+    Columns,
     describe_faults,
-    find_study,
-    read_mapping,
+    read_header,
 )
 from evalsite.exchange.ratings.checking import CheckedRatings, check_ratings
 from evalsite.exchange.ratings.files import count_answers
 from evalsite.exchange.ratings.importing import Source, find_same_ratings, import_ratings
-from evalsite.studies.models import Study
+from evalsite.exchange.ratings.mapping import FIELDS
+from evalsite.studies.lookup import add_study_argument, find_study
 from evalsite.studies.summaries import count_of
 
 
@@ -29,8 +30,13 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", help="the id in the study's address, or its title")
-        parser.add_argument("file", type=Path)
+        add_study_argument(parser)
+        parser.add_argument(
+            "file",
+            metavar="FILE",
+            type=Path,
+            help="CSV, TSV, JSON lines or Excel, one row per rating",
+        )
         parser.add_argument(
             "--persons",
             choices=["yes", "no"],
@@ -60,12 +66,21 @@ class Command(BaseCommand):
         found = find_study(study)
         if not file.is_file():
             raise CommandError(f"There is no file {file}.", returncode=2)
+        mapping = read_mapping(file, options["map"])
         sha256 = hash_file(file)
         if same := find_same_ratings(found, sha256):
             self.stdout.write(f"Already imported as {same.file_name}, 0 new.")
             return
         has_persons = persons == "yes"
-        checked = self._check(found, file, has_persons, options)
+        with file.open("rb") as opened:
+            checked = check_ratings(
+                opened,
+                study=found,
+                mapping=mapping,
+                keeps_incomplete=options["incomplete"],
+                has_persons=has_persons,
+            )
+        self._report_faults(checked, options["faults"])
         if options["check"]:
             self.stdout.write(
                 f"{count_of(checked.rows, 'row')}, {count_of(checked.ratings, 'rating')} in "
@@ -87,22 +102,20 @@ class Command(BaseCommand):
             f"{counts['surplus']:,} surplus."
         )
 
-    def _check(
-        self, study: Study, file: Path, has_persons: bool, options: dict[str, Any]
-    ) -> CheckedRatings:
-        """What the file holds; CommandError with its faults, if it has any."""
-        with file.open("rb") as opened:
-            checked = check_ratings(
-                opened,
-                study=study,
-                mapping=read_mapping(options["map"]),
-                keeps_incomplete=options["incomplete"],
-                has_persons=has_persons,
-            )
-        if options["faults"]:
-            options["faults"].write_bytes(list_faults(checked.faults).encode())
+    def _report_faults(self, checked: CheckedRatings, faults: Path | None) -> None:
+        """Print what is worth a look; CommandError with the faults, if there are any."""
+        if faults:
+            faults.write_bytes(list_faults(checked.faults).encode())
         for remark in checked.remarks:
             self.stdout.write(f"Worth a look: {remark}")
         if checked.faults:
             raise CommandError(describe_faults([str(fault) for fault in checked.faults]))
-        return checked
+
+
+def read_mapping(file: Path, pairs: list[str]) -> dict[str, str]:
+    """Return what --map says of the columns of ratings; CommandError if it can't be so."""
+    if not pairs:
+        return {}
+    others = {"": "leaves the column out"}
+    columns = Columns(header=read_header(file), fields=[*FIELDS], others=others, several=[*others])
+    return columns.read(pairs)

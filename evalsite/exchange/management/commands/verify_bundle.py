@@ -21,7 +21,9 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "file", metavar="FILE", type=Path, help="a bundle, as export_bundle writes it"
+        )
 
     def handle(self, *, file: Path, **options: Any) -> None:
         try:

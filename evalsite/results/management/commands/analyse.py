@@ -13,7 +13,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.results.analysing import compute_report
 from evalsite.results.design_tables import tabulate_design
 from evalsite.results.facts import collect_facts, tell_evaluated, tell_making
-from evalsite.results.management.commands.design import align, find_study
+from evalsite.results.management.commands.design import align
 from evalsite.results.models import Report
 from evalsite.results.plan_wording import tell_plan
 from evalsite.results.repeating import compare_studies
@@ -24,6 +24,7 @@ from evalsite.results.tables import Table
 from evalsite.results.wording import let_go
 from evalsite.results.writing_html import write_page
 from evalsite.results.writing_latex import list_files
+from evalsite.studies.lookup import add_study_argument, find_study
 from evalsite.studies.models import Study
 
 
@@ -31,14 +32,14 @@ class Command(BaseCommand):
     help = "Print the results of a study; unchanged data are not computed again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", help="its id, the beginning of its id, or its title")
+        add_study_argument(parser)
         forms = parser.add_mutually_exclusive_group()
         forms.add_argument("--json", action="store_true", help="all figures, with every digit")
         forms.add_argument("--html", action="store_true", help="the report as one page")
         forms.add_argument("--latex", action="store_true", help="report.tex, references, figures")
         parser.add_argument(
             "--against", metavar="STUDY",
-            help="the study that this one repeats: the two are compared, as text or JSON",
+            help="compare it with this study, which it repeats; as text or JSON",
         )  # fmt: skip
         parser.add_argument(
             "-o", "--output", type=Path, metavar="PATH",

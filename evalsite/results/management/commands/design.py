@@ -4,20 +4,18 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from evalsite.results.design import Measure, Report, Table, report_design
-from evalsite.studies.models import Study
-
-_MOST_LISTED = 50
+from evalsite.studies.lookup import add_study_argument, find_study
 
 
 class Command(BaseCommand):
     help = "Print the design of a study and its balance, planned and achieved."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", help="its id, the beginning of its id, or its title")
-        parser.add_argument("--json", action="store_true", help="the same figures for a program")
+        add_study_argument(parser)
+        parser.add_argument("--json", action="store_true", help="the same figures as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         report = report_design(find_study(options["study"]))
@@ -25,31 +23,6 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(report.as_dict(), indent=2, ensure_ascii=False))
         else:
             self.stdout.write("\n".join(write_report(report)))
-
-
-def find_study(text: str) -> Study:
-    """The one study that this names; CommandError with those to choose from otherwise."""
-    studies = list(Study.objects.all())
-    sign = text.replace("-", "").casefold()
-    for found in (
-        [study for study in studies if study.pk.hex == sign],
-        [study for study in studies if study.title == text],
-        [study for study in studies if sign and study.pk.hex.startswith(sign)],
-    ):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise CommandError(f"More than one study is named {text}:\n{_list(found)}")
-    if not studies:
-        raise CommandError(f"There is no study {text}: there are no studies yet.")
-    raise CommandError(f"There is no study {text}. There are:\n{_list(studies)}")
-
-
-def _list(studies: list[Study]) -> str:
-    lines = [f"  {study.pk}  {study.title}" for study in studies[:_MOST_LISTED]]
-    if len(studies) > _MOST_LISTED:
-        lines.append(f"  and {len(studies) - _MOST_LISTED:,} more")
-    return "\n".join(lines)
 
 
 # --- the report as text -----------------------------------------------------------------------
