@@ -21,7 +21,7 @@ PROTOCOLS = [
 ]
 
 DEBUG = env.read_flag("EVALSITE_DEBUG", default=False)
-SECRET_KEY = env.read_secret("EVALSITE_SECRET_KEY")
+SECRET_KEY = env.read_key("EVALSITE_SECRET_KEY")
 if not SECRET_KEY:
     if not DEBUG:
         raise ImproperlyConfigured(
@@ -29,6 +29,8 @@ if not SECRET_KEY:
             "`make run` makes one in var/ for you."
         )
     SECRET_KEY = "only-for-debugging-" + "x" * 40
+# earlier keys: what they signed is still accepted
+SECRET_KEY_FALLBACKS = env.read_keys("EVALSITE_SECRET_KEY_FALLBACKS")
 
 ALLOWED_HOSTS = env.read_list("EVALSITE_HOSTS")
 if not DEBUG and (not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS):
