@@ -66,7 +66,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "evalsite.lib.headers.BrowserLimits",
+    "evalsite.lib.headers.StaticFiles",
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     # before the CSRF check, which reads the whole body of a request
@@ -165,6 +166,20 @@ if HTTPS:
     CSRF_COOKIE_NAME = "__Host-csrf"
 X_FRAME_OPTIONS = "DENY"
 
+# no page uses these; copying to the clipboard is the only one that is used
+PERMISSIONS_POLICY = ", ".join(
+    f"{feature}=()"
+    for feature in (
+        *("accelerometer", "autoplay", "browsing-topics", "camera", "clipboard-read"),
+        *("display-capture", "encrypted-media", "fullscreen", "gamepad", "geolocation"),
+        *("gyroscope", "hid", "identity-credentials-get", "idle-detection", "local-fonts"),
+        *("magnetometer", "microphone", "midi", "otp-credentials", "payment"),
+        *("picture-in-picture", "publickey-credentials-create", "publickey-credentials-get"),
+        *("screen-wake-lock", "serial", "storage-access", "sync-xhr", "usb"),
+        *("window-management", "xr-spatial-tracking"),
+    )
+)
+
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -196,6 +211,7 @@ STORAGES = {
     },
 }
 WHITENOISE_MAX_AGE = 60
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 CRISPY_ALLOWED_TEMPLATE_PACKS = "bootstrap5"
 CRISPY_TEMPLATE_PACK = "bootstrap5"
