@@ -71,7 +71,7 @@ MIDDLEWARE = [
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     # before the CSRF check, which reads the whole body of a request
-    "evalsite.lib.bodies.BodyLimit",
+    "evalsite.lib.bodies.BodyCheck",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -195,6 +195,8 @@ CONTENT_SECURITY_POLICY = {
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
+# how long a page waits for what is sent to it; large files get more time as they come in
+BODY_SECONDS = env.read_whole("EVALSITE_BODY_SECONDS", 20)
 FILE_UPLOAD_HANDLERS = ["evalsite.lib.bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
 FILE_VIEWS = {"admin:upload-new", "admin:ratings-new", "admin:metrics-new"}
