@@ -1,14 +1,15 @@
 """The admin site: the composition root of staff pages."""
 
+from functools import wraps
 from importlib import import_module
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.admin import AdminSite
+from django.contrib.admin import AdminSite, ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -59,6 +60,23 @@ class EvalsiteAdminSite(AdminSite):
         ]
         new = path("studies/new/", self.admin_view(self._frame(new_study)), name="study-new")
         return [new, *pages, *super().get_urls()]
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        """The view for staff; of Django's pages about one row, a 404 for those who may not see it.
+
+        Django's own answers differ by whether the row exists.
+        """
+        owner = getattr(view, "__self__", None)
+        if not isinstance(owner, ModelAdmin):
+            return super().admin_view(view, cacheable)
+
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **captured: Any) -> HttpResponseBase:
+            if captured and not owner.has_view_permission(request):
+                raise Http404
+            return view(request, *args, **captured)
+
+        return super().admin_view(guarded, cacheable)
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -21,7 +21,7 @@ PROTOCOLS = [
 ]
 
 DEBUG = env.read_flag("EVALSITE_DEBUG", default=False)
-SECRET_KEY = env.read_secret("EVALSITE_SECRET_KEY")
+SECRET_KEY = env.read_key("EVALSITE_SECRET_KEY")
 if not SECRET_KEY:
     if not DEBUG:
         raise ImproperlyConfigured(
@@ -29,6 +29,8 @@ if not SECRET_KEY:
             "`make run` makes one in var/ for you."
         )
     SECRET_KEY = "only-for-debugging-" + "x" * 40
+# earlier keys: what they signed is still accepted
+SECRET_KEY_FALLBACKS = env.read_keys("EVALSITE_SECRET_KEY_FALLBACKS")
 
 ALLOWED_HOSTS = env.read_list("EVALSITE_HOSTS")
 if not DEBUG and (not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS):
@@ -64,11 +66,12 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "evalsite.lib.headers.BrowserLimits",
+    "evalsite.lib.headers.StaticFiles",
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     # before the CSRF check, which reads the whole body of a request
-    "evalsite.lib.bodies.BodyLimit",
+    "evalsite.lib.bodies.BodyCheck",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -163,6 +166,20 @@ if HTTPS:
     CSRF_COOKIE_NAME = "__Host-csrf"
 X_FRAME_OPTIONS = "DENY"
 
+# no page uses these; copying to the clipboard is the only one that is used
+PERMISSIONS_POLICY = ", ".join(
+    f"{feature}=()"
+    for feature in (
+        *("accelerometer", "autoplay", "browsing-topics", "camera", "clipboard-read"),
+        *("display-capture", "encrypted-media", "fullscreen", "gamepad", "geolocation"),
+        *("gyroscope", "hid", "identity-credentials-get", "idle-detection", "local-fonts"),
+        *("magnetometer", "microphone", "midi", "otp-credentials", "payment"),
+        *("picture-in-picture", "publickey-credentials-create", "publickey-credentials-get"),
+        *("screen-wake-lock", "serial", "storage-access", "sync-xhr", "usb"),
+        *("window-management", "xr-spatial-tracking"),
+    )
+)
+
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -178,6 +195,8 @@ CONTENT_SECURITY_POLICY = {
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
+# how long a page waits for what is sent to it; large files get more time as they come in
+BODY_SECONDS = env.read_whole("EVALSITE_BODY_SECONDS", 20)
 FILE_UPLOAD_HANDLERS = ["evalsite.lib.bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
 FILE_VIEWS = {"admin:upload-new", "admin:ratings-new", "admin:metrics-new"}
@@ -194,6 +213,7 @@ STORAGES = {
     },
 }
 WHITENOISE_MAX_AGE = 60
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 CRISPY_ALLOWED_TEMPLATE_PACKS = "bootstrap5"
 CRISPY_TEMPLATE_PACK = "bootstrap5"

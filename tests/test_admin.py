@@ -4,17 +4,23 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.apps import apps
 from django.contrib import admin
+from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.db.models import UUIDField
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
 
 from evalsite.audit.models import AuditEntry
+from evalsite.jobs.models import Job
 from evalsite.participants.models import ParticipantLink
 from evalsite.studies.models import Item
-from tests.factories import make_study, make_user
+from tests.factories import answer_item, launch, make_annotator, make_study, make_user
 
 OURS = sorted(
     (model for model in admin.site._registry if model.__module__.startswith("evalsite.")),
@@ -67,6 +73,63 @@ def test_stock_page_of_an_item_cannot_change_or_delete_it(superuser_client):
     assert shown.status_code == 200
     assert (changed.status_code, deleted.status_code) == (403, 403)
     assert Item.objects.get(pk=item.pk).key == item.key
+
+
+# --- what others may not know of -----------------------------------------------------------
+
+EVERY_MODEL = sorted(admin.site._registry, key=lambda model: model._meta.label)
+OF_ONE_ROW = ("change", "delete", "history")
+
+
+def make_one_of_each() -> None:
+    """Make a row of every model that has a stock page."""
+    study = launch(make_study(items=1))
+    answer_item(make_annotator(study), study.items.main().get())
+    Job.objects.create(study_id=study.pk, kind="export")
+    Group.objects.create(name="Team")
+    for model in (AccessAttempt, AccessFailureLog, AccessLog):
+        counted = {"failures_since_start": 1} if model is AccessAttempt else {}
+        model.objects.create(username="jane", **counted)
+    DBTaskResult.objects.create(
+        task_path="a.b", args_kwargs={}, backend_name="default", run_after=timezone.now()
+    )
+
+
+def test_the_table_below_has_a_row_of_every_model_with_a_stock_page(db):
+    make_one_of_each()
+
+    assert [model.__name__ for model in EVERY_MODEL if not model.objects.exists()] == []
+
+
+@pytest.mark.parametrize("page", OF_ONE_ROW)
+@pytest.mark.parametrize("model", EVERY_MODEL, ids=lambda model: model.__name__)
+def test_stock_page_does_not_tell_other_staff_whether_a_row_exists(db, model, page):
+    make_one_of_each()
+    stranger = Client()
+    stranger.force_login(make_user("stranger"), backend="django.contrib.auth.backends.ModelBackend")
+    there = stock(model, page, model.objects.first().pk)
+    is_uuid = isinstance(model._meta.pk, UUIDField)
+    gone = stock(model, page, uuid4() if is_uuid else 987654)
+
+    for send in (stranger.get, stranger.post):
+        answers = [send(address) for address in (there, gone)]
+        assert [answer.status_code for answer in answers] == [404, 404]
+        assert answers[0].text == answers[1].text
+
+
+def test_password_page_of_a_user_does_not_tell_other_staff_whether_the_user_exists(staff_client):
+    user = make_user("other")
+
+    for pk in (user.pk, 987654):
+        address = reverse("admin:auth_user_password_change", args=[pk])
+        assert staff_client.get(address).status_code == 404
+
+
+def test_administrators_still_see_the_history_of_a_row(superuser_client):
+    item = make_study(items=1).items.get(key="item-001")
+
+    assert superuser_client.get(stock(Item, "history", item.pk)).status_code == 200
+    assert superuser_client.get(stock(Item, "history", 987654)).status_code == 404
 
 
 def test_stock_page_of_what_is_not_there_is_a_404(superuser_client):

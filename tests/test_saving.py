@@ -188,16 +188,20 @@ def test_bad_51_another_persons_page_of_a_finished_set_says_nothing_either():
     assert snapshot() == before
 
 
+# the form of version 0.1
+FORGED = [1, 2, 3, 0, None, 1, 1, 2, None, 0, 1795262400123]
+
+
 def test_bad_52_a_state_that_was_not_signed_here_saves_nothing():
     tab = open_tab()
     state = tab.fields["state"]
     body, _, signature = state.rpartition(":")
-    parts = signing.loads(state, salt="evalsite.annotation.shown")
     forged = [
         *("", "x", ":", "::", "é:ü:ß", "\x00", state[:-1], state[1:], f"{body}:", f":{signature}"),
         *(f"{body}x:{signature}", state.upper(), state * 2, "A" * 100_000, body),
-        *(signing.dumps(parts, salt="another salt"), signing.dumps(parts), signing.dumps("x")),
-        *(signing.dumps(parts, salt="evalsite.annotation.shown", key="another key"),),
+        *(signing.dumps(FORGED, salt="another salt"), signing.dumps(FORGED), signing.dumps("x")),
+        *(signing.dumps(FORGED, salt="evalsite.annotation.shown", key="another key"),),
+        signing.Signer(salt="another salt").sign(body),
     ]
     before = snapshot()
 

@@ -12,8 +12,9 @@ from django.db import connection, transaction
 from evalsite.checks import check_durability
 
 ROOT = Path(__file__).resolve().parent.parent
+STRONG = "kT9-" + "only-for-this-test" * 4
 SAFE = {
-    "EVALSITE_SECRET_KEY": "kT9-" + "only-for-this-test" * 4,
+    "EVALSITE_SECRET_KEY": STRONG,
     "EVALSITE_HOSTS": "evalsite.example",
 }
 only_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="is about SQLite")
@@ -49,6 +50,11 @@ def run_python(*arguments: str, **variables: str) -> subprocess.CompletedProcess
     [
         ({"EVALSITE_SECRET_KEY": ""}, "Set EVALSITE_SECRET_KEY"),
         ({"EVALSITE_SECRET_KEY": "", "EVALSITE_SECRET_KEY_FILE": "/absent"}, "cannot be read"),
+        ({"EVALSITE_SECRET_KEY": "abc"}, "EVALSITE_SECRET_KEY holds a key that can be guessed"),
+        ({"EVALSITE_SECRET_KEY": STRONG[:49]}, "EVALSITE_SECRET_KEY holds a key"),
+        ({"EVALSITE_SECRET_KEY": "abcd" * 20}, "EVALSITE_SECRET_KEY holds a key"),
+        ({"EVALSITE_SECRET_KEY_FALLBACKS": "abc"}, "EVALSITE_SECRET_KEY_FALLBACKS holds a key"),
+        ({"EVALSITE_SECRET_KEY_FALLBACKS_FILE": "/absent"}, "cannot be read"),
         ({"EVALSITE_HOSTS": ""}, "Set EVALSITE_HOSTS"),
         ({"EVALSITE_HOSTS": "evalsite.example, *"}, "Set EVALSITE_HOSTS"),
         ({"EVALSITE_DEBUG": "yes"}, "EVALSITE_DEBUG must be on or off"),
@@ -63,6 +69,29 @@ def test_it_refuses_to_start_unsafe_or_malformed(variables, told):
 
     assert done.returncode != 0
     assert told in done.stderr
+
+
+@pytest.mark.parametrize("command", [("manage.py", "db_worker"), ("-c", "import evalsite.wsgi")])
+def test_neither_worker_nor_web_server_starts_with_a_key_that_can_be_guessed(command, tmp_path):
+    weak = SAFE | {"EVALSITE_SECRET_KEY": "abc", "EVALSITE_DATA_DIR": str(tmp_path)}
+
+    done = run_python(*command, **weak)
+
+    assert done.returncode != 0
+    assert "can be guessed" in done.stderr
+
+
+def test_earlier_keys_come_from_the_environment_or_a_file(tmp_path):
+    older, oldest = "older-" + STRONG, "oldest-" + STRONG
+    (tmp_path / "keys").write_text(f"{older}\n{oldest}\n", encoding="utf-8")
+    code = "from evalsite import settings; print(settings.SECRET_KEY_FALLBACKS)"
+
+    told = run_python("-c", code, **SAFE, EVALSITE_SECRET_KEY_FALLBACKS=f"{older} {oldest}")
+    filed = run_python(
+        "-c", code, **SAFE, EVALSITE_SECRET_KEY_FALLBACKS_FILE=str(tmp_path / "keys")
+    )
+
+    assert told.stdout == filed.stdout == f"{[older, oldest]}\n", told.stderr + filed.stderr
 
 
 def test_a_safe_site_passes_the_deploy_check_without_a_warning(tmp_path):

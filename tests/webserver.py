@@ -15,13 +15,14 @@ _SECONDS_TO_START = 60
 class WebServer:
     """gunicorn with its two web processes, on a port that stays the same over restarts."""
 
-    def __init__(self, database_url: str, folder: Path) -> None:
+    def __init__(self, database_url: str, folder: Path, **variables: str) -> None:
         with socket.socket() as probe:
             probe.bind((HOST, 0))
             self.port = probe.getsockname()[1]
         self.environment = os.environ | {
             "DJANGO_SETTINGS_MODULE": "tests.served",
             "EVALSITE_DATABASE": database_url,
+            **variables,
         }
         self.errors = folder / "web-server.txt"
         self.process: subprocess.Popen[bytes] | None = None

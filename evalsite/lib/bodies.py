@@ -1,15 +1,19 @@
-"""How much may be sent to a page, settled before any of it is read or kept."""
+"""What may be sent to a page, and how much, settled before any of it is used or kept."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.files.uploadhandler import SkipFile, TemporaryFileUploadHandler
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict, UnreadablePostError
+from django.http.multipartparser import MultiPartParser
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
+
+from evalsite.lib.charsets import REFUSED, CheckedParts, OtherCharset
 
 MEGABYTE = 1024 * 1024
 # what stands around a file in the body of a request: other fields, boundaries
@@ -22,13 +26,26 @@ def takes_files(request: HttpRequest) -> bool:
     return match is not None and match.view_name in settings.FILE_VIEWS
 
 
-class BodyLimit(MiddlewareMixin):
-    """Answers a body that is too large, by its Content-Length, before anything reads it.
+class BodyCheck(MiddlewareMixin):
+    """Answer what no page should read: another charset, a body too large or too slow.
 
-    No server hands over more than that length, and nothing at all where it is missing.
+    The size is what Content-Length says. No server hands over more than that, and nothing at all
+    where it is missing.
     """
 
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if REFUSED in request.META:
+            return _other_charset()
+        if request.encoding is not None:
+            request.encoding = "utf-8"  # however it was spelled
+        if any("\0" in text for text in _texts_of(request.GET)):
+            request.GET = _without_nul(request.GET)  # type: ignore[assignment]
+        return None
+
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponseBase | None:
+        return self._check_size(request) or self._check_text(request)
+
+    def _check_size(self, request: HttpRequest) -> HttpResponseBase | None:
         size = _length_of(request)
         if size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             return None
@@ -40,6 +57,15 @@ class BodyLimit(MiddlewareMixin):
             return _too_large(request, settings.UPLOAD_MAX_BYTES)
         return None
 
+    def _check_text(self, request: HttpRequest) -> HttpResponse | None:
+        try:
+            _ = request.POST
+        except OtherCharset:
+            return _other_charset()
+        except UnreadablePostError:
+            return render(None, "408.html", status=408)
+        return None
+
 
 class FilesWhereAskedFor(TemporaryFileUploadHandler):
     """Files go to disk where a page asks for one; elsewhere they are read past."""
@@ -49,10 +75,42 @@ class FilesWhereAskedFor(TemporaryFileUploadHandler):
             raise SkipFile
         super().new_file(*args, **kwargs)
 
+    def handle_raw_input(
+        self,
+        input_data: Any,
+        META: dict[str, Any],
+        content_length: int,
+        boundary: Any,
+        encoding: str | None = None,
+    ) -> Any:
+        """Parse as Django would, from a body whose parts are all in UTF-8."""
+        if self.request is None or isinstance(input_data, CheckedParts):
+            return None
+        checked: Any = CheckedParts(input_data, boundary)
+        return MultiPartParser(META, checked, self.request.upload_handlers, encoding).parse()
+
 
 def _length_of(request: HttpRequest) -> int:
     length = request.META.get("CONTENT_LENGTH") or "0"
     return int(length) if length.isascii() and length.isdigit() else 0
+
+
+def _texts_of(sent: QueryDict) -> Iterator[str]:
+    for name, values in sent.lists():
+        yield name
+        yield from values
+
+
+def _without_nul(sent: QueryDict) -> QueryDict:
+    """Return a copy without NULs, which no database stores and some refuse to look for."""
+    kept = QueryDict(mutable=True)
+    for name, values in sent.lists():
+        kept.setlist(name.replace("\0", ""), [value.replace("\0", "") for value in values])
+    return QueryDict(kept.urlencode())
+
+
+def _other_charset() -> HttpResponse:
+    return render(None, "415.html", status=415)
 
 
 def _too_large(request: HttpRequest, limit: int) -> HttpResponse:

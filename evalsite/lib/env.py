@@ -39,7 +39,7 @@ def read_list(name: str) -> list[str]:
 
 
 def read_secret(name: str) -> str:
-    """The value of NAME, or the first line of the file that NAME_FILE points at."""
+    """The value of NAME, or what the file holds that NAME_FILE points at."""
     if value := read_text(name):
         return value
     if path := read_text(f"{name}_FILE"):
@@ -48,6 +48,34 @@ def read_secret(name: str) -> str:
         except OSError as error:
             raise BadSetting(f"{name}_FILE cannot be read: {error}.") from error
     return ""
+
+
+LEAST_KEY_LENGTH, LEAST_KEY_CHARACTERS = 50, 5
+
+
+def read_key(name: str) -> str:
+    """A secret key that can't be guessed; empty where none is set."""
+    key = read_secret(name)
+    if key:
+        _check_key(name, key)
+    return key
+
+
+def read_keys(name: str) -> list[str]:
+    """Secret keys, separated by spaces or line breaks."""
+    keys = read_secret(name).split()
+    for key in keys:
+        _check_key(name, key)
+    return keys
+
+
+def _check_key(name: str, key: str) -> None:
+    if len(key) < LEAST_KEY_LENGTH or len(set(key)) < LEAST_KEY_CHARACTERS:
+        raise BadSetting(
+            f"{name} holds a key that can be guessed. A key needs at least {LEAST_KEY_LENGTH} "
+            f"characters, {LEAST_KEY_CHARACTERS} of them different. Make one with: "
+            'python3 -c "import secrets; print(secrets.token_urlsafe(50))"'
+        )
 
 
 SQLITE_OPTIONS = {
