@@ -231,6 +231,12 @@ UPLOAD_JOB_BYTES = env.read_whole("EVALSITE_UPLOAD_JOB_BYTES", 1024 * 1024)
 # exports of more rows are written by a job
 EXPORT_STREAM_ROWS = env.read_whole("EVALSITE_EXPORT_STREAM_ROWS", 50_000)
 
+# --- limits on joining --------------------------------------------------------------
+
+# new participants of a study in an hour: from one address, and in all; 0 sets no limit
+JOINS_PER_ADDRESS = env.read_whole("EVALSITE_JOINS_PER_ADDRESS", 60)
+JOINS_PER_STUDY = env.read_whole("EVALSITE_JOINS_PER_STUDY", 1_000)
+
 # --- language and time ------------------------------------------------------------
 
 LANGUAGE_CODE = "en-gb"

@@ -8,6 +8,9 @@ os.environ |= {
     "EVALSITE_HTTPS": "off",
     "EVALSITE_DEBUG": "off",
     "EVALSITE_LOG_LEVEL": "WARNING",
+    # whole crowds come from one address here; tests of the limits set their own
+    "EVALSITE_JOINS_PER_ADDRESS": "0",
+    "EVALSITE_JOINS_PER_STUDY": "0",
 }
 
 from evalsite.settings import *  # noqa: F403 (the real settings, all of them)

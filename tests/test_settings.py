@@ -1,5 +1,6 @@
 """Settings: refused when unsafe or malformed, and really in force in the database."""
 
+import logging
 import os
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from django.db import connection, transaction
 
 from evalsite.checks import check_durability
+from evalsite.lib.logs import HideTokens
 
 ROOT = Path(__file__).resolve().parent.parent
 STRONG = "kT9-" + "only-for-this-test" * 4
@@ -165,6 +167,28 @@ def test_the_web_server_writes_no_token_into_its_logs(tmp_path):
     assert "ValueError: /p/…/finish/" in done.stderr
     assert "GET /p/…/start/" in done.stderr
     assert "secret-token" not in done.stdout + done.stderr
+
+
+STUDY = "/join/11111111-2222-4333-8444-555555555555/"
+
+
+@pytest.mark.parametrize(
+    ("line", "hidden"),
+    [
+        (f'"GET {STUDY}?PROLIFIC_PID=5f0&x=1 HTTP/1.1" 200', f'"GET {STUDY}?… HTTP/1.1" 200'),
+        (f"GET {STUDY[:-1]}?PROLIFIC_PID=5f0", f"GET {STUDY[:-1]}?…"),
+        (f'"https://x.example{STUDY}?a=5f0\'5f0" "UA"', f'"https://x.example{STUDY}?…" "UA"'),
+        (f"<WSGIRequest: GET '{STUDY}?a=5f0'>", f"<WSGIRequest: GET '{STUDY}?…'>"),
+        (f"POST {STUDY} 302", f"POST {STUDY} 302"),
+        ("GET /admin/?q=5f0", "GET /admin/?q=5f0"),
+    ],
+)
+def test_the_ids_in_a_join_link_reach_no_log(line, hidden):
+    record = logging.LogRecord("gunicorn.access", logging.INFO, "", 0, "%s", (line,), None)
+
+    HideTokens().filter(record)
+
+    assert record.getMessage() == hidden
 
 
 # --- the database ---------------------------------------------------------------------

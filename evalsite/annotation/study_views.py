@@ -1,6 +1,7 @@
 """Staff pages: trying a study, launching it, and steering it while it runs."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -34,11 +35,15 @@ from evalsite.annotation.launch import (
 from evalsite.annotation.pilot import start_pilot
 from evalsite.annotation.places_views import places_views
 from evalsite.jobs.watching import keep_watching
+from evalsite.participants.arrival import list_links
+from evalsite.participants.joins import count_recent_joins
 from evalsite.studies.changes import change_settings
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.pages import StudyView, has_role, study_url
 
 PAGE = 50
+# so many people who join in so short a time may be a script
+BURST, BURST_WINDOW = 30, timedelta(minutes=10)
 
 
 # --- pilot --------------------------------------------------------------------------
@@ -122,14 +127,23 @@ def show_sharing(request: HttpRequest, study: Study) -> HttpResponseBase:
     """The link to hand out, and the buttons that pause, resume and close."""
     if not study.is_launched:
         return redirect("admin:study-launch", study.pk)
+    join_url = request.build_absolute_uri(reverse("study-join", args=[study.pk]))
     return TemplateResponse(
         request,
         "studies/sharing.html",
         {
-            "join_url": request.build_absolute_uri(reverse("study-join", args=[study.pk])),
+            "join_url": join_url,
+            "platform_links": list_links(join_url),
+            "burst": _count_burst(study),
             "is_owner": has_role(request, study, Membership.Role.OWNER),
         },
     )
+
+
+def _count_burst(study: Study) -> int:
+    """Return how many people joined in the last minutes if those are many; 0 otherwise."""
+    joined = count_recent_joins(study, BURST_WINDOW)
+    return joined if joined >= BURST else 0
 
 
 @require_safe

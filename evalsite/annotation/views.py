@@ -29,6 +29,7 @@ from evalsite.annotation.sets import (
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.forms import FeedbackForm
+from evalsite.participants.joins import visible_receipt
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import (
     has_agreed,
@@ -244,7 +245,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
         "given": {name: request.POST.get(name, "").replace("\x00", "") for name in form.fields},
         "status": Saved.words_of(request.GET.get("was", "")),
-        "receipt": me.receipt,
+        "receipt": visible_receipt(me),
         "is_paid": me.study.pay_per_set is not None,
         "until": me.study.closes_at,
         "progress": Progress(done, done),
@@ -316,7 +317,7 @@ def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
     if me.withdrawn_at is None:
         return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
-        "receipt": me.receipt,
+        "receipt": visible_receipt(me),
         **told_codes(me),
         "is_deleted": me.annotations.filter(status=Annotation.Status.WITHDRAWN).exists(),
     }

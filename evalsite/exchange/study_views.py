@@ -17,6 +17,7 @@ from evalsite.exchange.bundle.views import bundle_views
 from evalsite.exchange.exports.views import (
     download_codebook,
     download_file,
+    download_identities,
     download_ready,
     download_workbook,
     show_codebook,
@@ -64,6 +65,13 @@ study_views = [
     StudyView(path="export/", name="study-export", view=show_export, tab="Export", order=90),
     StudyView(path="export/codebook/", name="export-codebook", view=show_codebook, within="Export"),
     StudyView(path="export/codebook.csv", name="export-codebook-csv", view=download_codebook),
+    # before the other files, whose addresses look alike
+    StudyView(
+        path="export/participants_ids.csv",
+        name="export-identities",
+        view=download_identities,
+        is_reading=True,
+    ),
     StudyView(
         path="export/<slug:file>.csv", name="export-file", view=download_file, is_reading=True
     ),

@@ -4,14 +4,16 @@ import logging
 import re
 
 TOKEN = re.compile(r"(/p/)[^/\s\"'?]+")
+# a platform's ids; quotes at the end may close the address, and stay
+JOIN_QUERY = re.compile(r"(/join\b[^\s?]{0,80}\?)\S*[^\s\"'>]")
 
 
 class HideTokens(logging.Filter):
-    """Personal links are secrets: their tokens never reach a log, tracebacks included."""
+    """Keep the tokens of personal links and the ids in join links out of logs and tracebacks."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        if "/p/" in message:
+        if "/p/" in message or "/join" in message:
             record.msg, record.args = hide_tokens(message), ()
         if record.exc_info:
             # formatted here, as a formatter would; it leaves a text that is there already alone
@@ -21,5 +23,5 @@ class HideTokens(logging.Filter):
 
 
 def hide_tokens(text: str) -> str:
-    """The text with a sign in place of each token."""
-    return TOKEN.sub(r"\1…", text)
+    """Return the text with a sign in place of each token and of the query of each join link."""
+    return JOIN_QUERY.sub(r"\1…", TOKEN.sub(r"\1…", text))

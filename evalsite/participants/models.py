@@ -128,6 +128,53 @@ class ParticipantIdentity(models.Model):
         return f"identity of {self.participant_id}"
 
 
+class Visit(models.Model):
+    """An arrival from a platform: one submission of a person. Identities, kept as such."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    participant = models.ForeignKey(
+        Participant, on_delete=models.CASCADE, related_name="visits", db_index=False
+    )
+    platform = models.CharField(max_length=40)
+    # as the platform writes them; empty: it sent none, or none that is well-formed
+    person_id = models.CharField(max_length=200)
+    visit_id = models.CharField(max_length=200, blank=True)
+    platform_study_id = models.CharField(max_length=200, blank=True)
+    flags = models.JSONField(default=list, blank=True)
+    arrived_at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["participant", "platform", "visit_id"],
+                name="each_visit_once_per_participant",
+            )
+        ]
+        indexes = [models.Index(fields=["study", "participant"], name="visit_by_study")]
+
+    def __str__(self) -> str:
+        # never the ids: this text reaches logs and histories
+        return f"visit of {self.participant_id}"
+
+
+class JoinCount(models.Model):
+    """One new participant of the last 24 hours, counted for the limits on joining.
+
+    The digest stands for an address on one day in one study, and can't be turned back.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    digest = models.CharField(max_length=64, blank=True)
+    joined_at = models.DateTimeField(default=now, db_index=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["study", "joined_at"], name="join_by_study")]
+
+    def __str__(self) -> str:
+        return f"join of {self.joined_at:%Y-%m-%d %H:%M}"
+
+
 class Consent(models.Model):
     """What a participant answered to a consent text, and to which text."""
 

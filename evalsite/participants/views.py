@@ -1,14 +1,17 @@
 """Pages before and beside the work: landing, consent, entry questions, stopping."""
 
+from math import ceil
 from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
+from evalsite.lib.addresses import client_address
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import (
     address,
@@ -18,10 +21,18 @@ from evalsite.participants.access import (
     private,
     unknown_link,
 )
+from evalsite.participants.arrival import (
+    LABELS,
+    Arrival,
+    BadArrival,
+    open_arrival,
+    read_arrival,
+    sign_arrival,
+)
 from evalsite.participants.forms import LONGEST_ANSWER, EntryForm
+from evalsite.participants.joins import TooManyJoins, find_person, join_study
 from evalsite.participants.models import Participant
 from evalsite.participants.services import (
-    admit_participant,
     consent_text,
     has_agreed,
     record_consent,
@@ -44,15 +55,50 @@ def join(request: HttpRequest, study_id: UUID) -> HttpResponse:
     study = Study.objects.select_related("version").filter(pk=study_id).first()
     if study is None:
         return unknown_link(request)
-    if not study.is_open:
+    try:
+        arrival = _find_arrival(request, study)
+    except BadArrival as error:
+        return private(_refuse_arrival(request, study, error))
+    # whoever took part finds their own page, such as the one with their code
+    if not study.is_open and (arrival is None or find_person(study, arrival) is None):
         return private(render(request, "participants/closed.html", _shut_context(study)))
-    if request.method == "POST":
-        _, token = admit_participant(study=study)
-        return private(redirect("participant-home", token))
-    return private(render(request, "participants/landing.html", _landing_context(study)))
+    if request.method == "POST" and not (arrival and arrival.is_preview):
+        return private(_start(request, study, arrival))
+    return private(render(request, "participants/landing.html", _landing_context(study, arrival)))
 
 
-def _landing_context(study: Study) -> dict[str, Any]:
+def _find_arrival(request: HttpRequest, study: Study) -> Arrival | None:
+    """Return the arrival of the hidden field, or of the link if there is none."""
+    if "arrival" in request.POST:
+        return open_arrival(request.POST["arrival"], study.pk)
+    return read_arrival(request.GET)
+
+
+def _refuse_arrival(request: HttpRequest, study: Study, error: BadArrival) -> HttpResponse:
+    if not study.is_open:
+        return render(request, "participants/closed.html", _shut_context(study))
+    context = {
+        "texts": shown_content(study)["texts"],
+        "problem": error.problem.value,
+        "platform": error.platform_label,
+    }
+    return render(request, "participants/bad_arrival.html", context, status=400)
+
+
+def _start(request: HttpRequest, study: Study, arrival: Arrival | None) -> HttpResponse:
+    try:
+        token = join_study(study=study, arrival=arrival, address=client_address(request))
+    except TooManyJoins as error:
+        context = _landing_context(study, arrival) | {
+            "wait_minutes": ceil(error.retry_seconds / 60)
+        }
+        response = render(request, "participants/landing.html", context, status=429)
+        response.headers["Retry-After"] = str(error.retry_seconds)
+        return response
+    return redirect("participant-home", token)
+
+
+def _landing_context(study: Study, arrival: Arrival | None) -> dict[str, Any]:
     eligibility = study.config.eligibility if study.is_eligibility_on else None
     return {
         "texts": shown_content(study)["texts"],
@@ -63,6 +109,10 @@ def _landing_context(study: Study) -> dict[str, Any]:
         "tries": TRIES,
         "study_id": study.pk,
         "is_open": True,
+        "join_url": reverse("study-join", args=[study.pk]),
+        "arrival": sign_arrival(arrival, study.pk) if arrival else "",
+        "is_preview": bool(arrival and arrival.is_preview),
+        "platform": LABELS[arrival.platform] if arrival else "",
     }
 
 

@@ -5,3 +5,6 @@ from evalsite.settings import INSTALLED_APPS
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.bench.bare"]
 ROOT_URLCONF = "tests.bench.urls"
+
+# a whole crowd joins from one address
+JOINS_PER_ADDRESS = JOINS_PER_STUDY = 0

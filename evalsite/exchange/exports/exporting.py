@@ -36,11 +36,12 @@ from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.summaries import name_start
 
 __all__ = [
-    "Choice", "Spool", "Written", "count_file", "count_rows", "guard_cell", "has_simulated",
-    "name_file", "record_export", "spool_file", "stream_file", "write_file", "write_rows",
+    "BYTE_ORDER_MARK", "Choice", "Spool", "Written", "count_file", "count_rows", "guard_cell",
+    "has_simulated", "name_file", "record_export", "spool_file", "stream_file", "write_file",
+    "write_rows",
 ]  # fmt: skip
 
-_BYTE_ORDER_MARK = "\ufeff"
+BYTE_ORDER_MARK = "\ufeff"
 _BLOCK = 256 * 1024
 _ROWS_OF_SHEET = 500  # written at a time
 
@@ -237,7 +238,7 @@ def _write_blocks(study: Study, choice: Choice) -> Iterator[tuple[bytes, int]]:
     form = Csv(columns, is_guarded=choice.for_spreadsheets)
     source = _READERS[choice.file](study, choice, form)
     weaver = Weaver(columns, source, form)
-    block = [_BYTE_ORDER_MARK] if choice.for_spreadsheets else []
+    block = [BYTE_ORDER_MARK] if choice.for_spreadsheets else []
     block.append(write_rows([[column.name for column in columns]]))
     size = rows = 0
     for page in source.pages:

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import FileResponse, Http404, HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from evalsite.exchange.exports.codebook import PANDAS, list_chapters, write_codebook
 from evalsite.exchange.exports.columns import list_files
 from evalsite.exchange.exports.exporting import (
+    BYTE_ORDER_MARK,
     Choice,
     Written,
     count_file,
@@ -32,6 +33,12 @@ from evalsite.exchange.exports.files import (
     say_no_answers,
 )
 from evalsite.exchange.exports.forms import SelectionForm
+from evalsite.exchange.exports.identities import (
+    IDS_FILE,
+    count_identities,
+    find_last_view,
+    write_identities,
+)
 from evalsite.exchange.exports.jobs import (
     KEPT_DAYS,
     KIND,
@@ -46,6 +53,7 @@ from evalsite.exchange.sending import send_csv
 from evalsite.jobs.models import Job
 from evalsite.jobs.watching import keep_watching
 from evalsite.studies.models import Study
+from evalsite.studies.pages import may_see_identities
 from evalsite.studies.summaries import name_start
 
 
@@ -65,9 +73,30 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
         "kept_days": KEPT_DAYS,
         "downloads": list_downloads(study),
         "pandas": PANDAS,
+        "identities": _describe_identities(request, study),
     }
     response = TemplateResponse(request, "exchange/export.html", context)
     return keep_watching(response, *(one.job for one in pending))
+
+
+def _describe_identities(request: HttpRequest, study: Study) -> dict[str, Any] | None:
+    """What the page offers to those who may see identities; None for everyone else."""
+    if not may_see_identities(request, study):
+        return None
+    return {"count": count_identities(study), "last": find_last_view(study)}
+
+
+@require_POST
+def download_identities(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Send participants_ids.csv to those who may see identities; the log keeps who took it."""
+    if not may_see_identities(request, study):
+        raise PermissionDenied
+    for_spreadsheets = request.POST.get("for") == "spreadsheets"
+    text = write_identities(study, by=request.user, for_spreadsheets=for_spreadsheets)
+    mark = BYTE_ORDER_MARK if for_spreadsheets else ""
+    response = send_csv(f"{mark}{text}", f"{name_start(study)}-{IDS_FILE}")
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 @require_POST

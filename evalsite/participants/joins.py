@@ -1,0 +1,180 @@
+"""Joining a study: the same person is found again, and strangers are counted and limited."""
+
+import hmac
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import date, timedelta
+from hashlib import sha256
+from ipaddress import IPv6Address, ip_address
+from math import ceil
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils.crypto import salted_hmac
+
+from evalsite.lib.clock import now
+from evalsite.participants.arrival import Arrival
+from evalsite.participants.models import (
+    JoinCount,
+    Participant,
+    ParticipantIdentity,
+    ParticipantLink,
+    Visit,
+)
+from evalsite.participants.services import admit_participant
+from evalsite.studies.models import Study, StudyVersion
+
+_WINDOW = timedelta(hours=1)
+_KEPT = timedelta(hours=24)
+# one household or lab has a whole network of addresses that differ in these bits
+_OWN_BITS = 64
+
+_is_unlimited: ContextVar[bool] = ContextVar("joins_are_unlimited", default=False)
+
+
+class TooManyJoins(Exception):
+    """The limit on new participants is reached; nothing was created."""
+
+    def __init__(self, retry_seconds: int) -> None:
+        super().__init__(f"try again in {retry_seconds} s")
+        self.retry_seconds = retry_seconds
+
+
+@contextmanager
+def unlimited_joins() -> Iterator[None]:
+    """Inside the block nobody who joins is counted: for simulated crowds."""
+    token = _is_unlimited.set(True)
+    try:
+        yield
+    finally:
+        _is_unlimited.reset(token)
+
+
+def join_study(*, study: Study, arrival: Arrival | None, address: str) -> str:
+    """Return the token of a fresh link for whoever joins: somebody new, or known by their id.
+
+    Raise TooManyJoins if they would be new and too many have joined.
+    """
+    forget_old_joins()
+    with transaction.atomic():
+        if arrival is None:
+            _count_join(study, address)
+            return admit_participant(study=study)[1]
+        participant = find_person(study, arrival) or _admit_person(study, arrival, address)
+        _record_visit(participant, arrival)
+        return ParticipantLink.objects.mint(participant)
+
+
+def find_person(study: Study, arrival: Arrival) -> Participant | None:
+    """Return the participant who arrived by this id before, if anybody did."""
+    identities = ParticipantIdentity.objects.filter(
+        study=study, platform=arrival.platform, outside_id=arrival.key
+    )
+    return Participant.objects.filter(identities__in=identities).first()
+
+
+def _admit_person(study: Study, arrival: Arrival, address: str) -> Participant:
+    """Return a new participant with this id, or the one whom the same Start made meanwhile."""
+    _lock_joins(study)
+    known = find_person(study, arrival)
+    if known is not None:
+        return known
+    try:
+        with transaction.atomic():
+            _count_join(study, address)
+            participant = Participant.objects.create(study=study)
+            ParticipantIdentity.objects.create(
+                study=study,
+                participant=participant,
+                platform=arrival.platform,
+                outside_id=arrival.key,
+            )
+            return participant
+    except IntegrityError:
+        # a study whose version changes at this moment has two locks
+        known = find_person(study, arrival)
+        if known is None:
+            raise
+        return known
+
+
+def _record_visit(participant: Participant, arrival: Arrival) -> None:
+    Visit.objects.get_or_create(
+        participant=participant,
+        platform=arrival.platform,
+        visit_id=arrival.visit_id,
+        defaults={
+            "study_id": participant.study_id,
+            "person_id": arrival.person_id,
+            "platform_study_id": arrival.platform_study_id,
+            "flags": list(arrival.flags),
+        },
+    )
+
+
+def visible_receipt(participant: Participant) -> str:
+    """Return the receipt number, or "" if an id, which is no password, opens these pages."""
+    return "" if participant.visits.exists() else participant.receipt
+
+
+# --- limits ---------------------------------------------------------------------------
+
+
+def _count_join(study: Study, address: str) -> None:
+    """Count one more new participant of the study; raise TooManyJoins if that is one too many."""
+    if _is_unlimited.get() or not (settings.JOINS_PER_ADDRESS or settings.JOINS_PER_STUDY):
+        return
+    _lock_joins(study)
+    moment = now()
+    recent = JoinCount.objects.filter(study=study, joined_at__gt=moment - _WINDOW)
+    _check_limit(recent, settings.JOINS_PER_STUDY)
+    digest = _digest(study, address, moment.date())
+    if digest:
+        # an hour may lie in two days, and the key changes with the day
+        earlier = _digest(study, address, (moment - _WINDOW).date())
+        _check_limit(recent.filter(digest__in={digest, earlier}), settings.JOINS_PER_ADDRESS)
+    JoinCount.objects.create(study=study, digest=digest)
+
+
+def _check_limit(joins: QuerySet[JoinCount], limit: int) -> None:
+    if not limit:
+        return
+    # the oldest of as many as the limit allows: once it is an hour old, there is room again
+    full = joins.order_by("-joined_at").values_list("joined_at", flat=True)[limit - 1 : limit]
+    for joined_at in full:
+        raise TooManyJoins(max(1, ceil((joined_at + _WINDOW - now()).total_seconds())))
+
+
+def _lock_joins(study: Study) -> None:
+    """Let one transaction at a time count new participants of this study.
+
+    The row of its version serves as the lock: an import holds that of the study for long.
+    """
+    if study.version_id is not None:
+        StudyVersion.objects.select_for_update(no_key=True).get(pk=study.version_id)
+
+
+def _digest(study: Study, address: str, day: date) -> str:
+    """Return what stands for an address in this study on this day; "" if there is no address."""
+    try:
+        network = ip_address(address)
+    except ValueError:
+        return ""
+    if isinstance(network, IPv6Address):
+        network = network.ipv4_mapped or IPv6Address(int(network) >> _OWN_BITS << _OWN_BITS)
+    key = salted_hmac("evalsite.joins", day.isoformat(), algorithm="sha256").digest()
+    return hmac.new(key, f"{study.pk} {network}".encode(), sha256).hexdigest()
+
+
+def count_recent_joins(study: Study, window: timedelta) -> int:
+    """Return how many new participants were counted within the window."""
+    return JoinCount.objects.filter(study=study, joined_at__gt=now() - window).count()
+
+
+def forget_old_joins() -> None:
+    """Delete counts that are older than a day."""
+    old = JoinCount.objects.filter(joined_at__lt=now() - _KEPT)
+    if old.exists():
+        old.delete()
