@@ -3,16 +3,17 @@
 import logging
 import re
 
-TOKEN = re.compile(r"(/p/)[^/\s\"'?]+")
+TOKEN = re.compile(r"(/(?:p|invitation)/)[^/\s\"'?]+")
 
 
 class HideTokens(logging.Filter):
-    """Personal links are secrets: their tokens never reach a log, tracebacks included."""
+    """Keep the tokens of personal links and invitations out of every log, tracebacks included."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        if "/p/" in message:
-            record.msg, record.args = hide_tokens(message), ()
+        hidden = hide_tokens(message)
+        if hidden != message:
+            record.msg, record.args = hidden, ()
         if record.exc_info:
             # formatted here, as a formatter would; it leaves a text that is there already alone
             trace = record.exc_text or logging.Formatter().formatException(record.exc_info)
