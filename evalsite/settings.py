@@ -136,12 +136,16 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
+# for how long an invitation to a study can be accepted
+INVITATION_DAYS = env.read_whole("EVALSITE_INVITATION_DAYS", 14)
 AXES_FAILURE_LIMIT = 5
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_COOLOFF_TIME = timedelta(minutes=1)
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "evalsite.lib.addresses.client_address"
 AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
+# what the records of failed sign-ins never hold: `next` can be an invitation's link
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next"]
 AXES_VERBOSE = False
 
 # --- the web --------------------------------------------------------------------

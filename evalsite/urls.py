@@ -13,6 +13,7 @@ from evalsite.annotation import (
     views,
 )
 from evalsite.participants import views as entry_views
+from evalsite.studies import invitation_views
 
 handler404 = "evalsite.participants.access.page_not_found"
 handler500 = "evalsite.lib.outage.server_error"
@@ -20,6 +21,7 @@ handler500 = "evalsite.lib.outage.server_error"
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    path("invitation/<token>/", invitation_views.show_invitation, name="invitation"),
     path("join/<uuid:study_id>/", entry_views.join, name="study-join"),
     path("p/<token>/", views.home, name="participant-home"),
     path("p/<token>/consent/", entry_views.consent, name="participant-consent"),

@@ -353,10 +353,13 @@ def test_change_after_work_that_stopped_is_told_to_start_that_again(researcher):
         change_k(study=study, k=5, revision=changed.revision, by=researcher)
 
 
-def test_only_owners_change_k(db):
+def test_editors_change_k_and_viewers_do_not(db):
     study = make_live()
-    editor = make_user("editor")
+    viewer, editor = make_user("viewer"), make_user("editor")
+    Membership.objects.create(study=study, user=viewer, role=Membership.Role.VIEWER)
     Membership.objects.create(study=study, user=editor, role=Membership.Role.EDITOR)
 
     with pytest.raises(PermissionDenied):
-        change_k(study=study, k=9, revision=study.revision, by=editor)
+        change_k(study=study, k=9, revision=study.revision, by=viewer)
+
+    assert change_k(study=study, k=9, revision=study.revision, by=editor).k == 9

@@ -86,11 +86,11 @@ def test_closed_study_offers_no_other_number(staff_client):
     assert url("study-answers", study) not in staff_client.get(url("study-monitor", study)).text
 
 
-def test_editor_neither_sees_nor_presses_it(client):
+def test_viewer_neither_sees_nor_presses_it(client):
     study = make_live(items=1)
-    editor = make_user("editor")
-    Membership.objects.create(study=study, user=editor, role=Membership.Role.EDITOR)
-    client.force_login(editor, backend="django.contrib.auth.backends.ModelBackend")
+    viewer = make_user("viewer")
+    Membership.objects.create(study=study, user=viewer, role=Membership.Role.VIEWER)
+    client.force_login(viewer, backend="django.contrib.auth.backends.ModelBackend")
 
     assert url("study-answers", study) not in client.get(url("study-monitor", study)).text
     assert client.get(url("study-answers", study)).status_code == 403

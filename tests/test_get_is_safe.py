@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from itertools import product
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.apps import apps
@@ -24,7 +25,8 @@ from evalsite.jobs.models import Job
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Participant
 from evalsite.quality.excluding import exclude
-from evalsite.studies.models import Item, Study
+from evalsite.studies.members import invite_colleague
+from evalsite.studies.models import Item, Membership, Study, TeamRole
 from tests.factories import (
     answer_item,
     make_annotator,
@@ -161,6 +163,8 @@ def make_staff_pages() -> dict[str, list[Any]]:
     report = keep_report(live)
     person = live.participants.first()
     [exclusion] = exclude(study=live, participants=[person], reason="Too fast", by=None)
+    jane = Membership.objects.get(study=live)
+    invitation = invite_colleague(study=live, key=uuid4(), role=TeamRole.OWNER, by=jane.user)
     studies = [live, draft, waiting, rated]
     return {
         "study_id": [study.pk for study in studies],
@@ -173,6 +177,8 @@ def make_staff_pages() -> dict[str, list[Any]]:
         "report_id": [report.pk],
         "pseudonym": [person.pseudonym, "nobody"],
         "exclusion_id": [exclusion.pk],
+        "member_id": [jane.pk],
+        "invitation_id": [invitation.pk],
         "part": ["informativeness", "raters"],
         "name": ["informativeness-systems", "other"],
         "kind": ["svg", "pdf", "exe"],

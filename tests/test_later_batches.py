@@ -198,15 +198,17 @@ def test_study_that_is_closed_while_places_are_made_has_them_all_the_same(resear
     assert Slot.objects.filter(item__batch=later).count() == 4
 
 
-def test_only_owners_open_batches(client, study, later):
-    editor = make_user("editor")
+def test_editors_open_batches_and_viewers_do_not(client, study, later):
+    viewer, editor = make_user("viewer"), make_user("editor")
+    Membership.objects.create(study=study, user=viewer, role=Membership.Role.VIEWER)
     Membership.objects.create(study=study, user=editor, role=Membership.Role.EDITOR)
-    client.force_login(editor, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(viewer, backend="django.contrib.auth.backends.ModelBackend")
 
     assert client.post(url("batch-open", study, later.pk)).status_code == 403
     assert "Open…" not in client.get(url("batch-list", study)).text
     with pytest.raises(PermissionDenied):
-        open_batch(batch=later, by=editor)
+        open_batch(batch=later, by=viewer)
+    assert open_batch(batch=later, by=editor).opened_at is not None
 
 
 def test_looking_at_the_address_opens_nothing(staff_client, study, later):

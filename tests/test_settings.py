@@ -152,6 +152,8 @@ from gunicorn.glogging import Logger
 log = Logger(Config())
 {SERVE}
 log.access_log.info("GET %s", "/p/secret-token/start/")
+log.access_log.info("POST %s", "/invitation/secret-token/")
+log.access_log.info("GET %s", "/admin/login/?next=/invitation/secret-token")
 try:
     raise ValueError("/p/secret-token/finish/")
 except ValueError:
@@ -166,6 +168,8 @@ def test_the_web_server_writes_no_token_into_its_logs(tmp_path):
     assert "Error handling request /p/…/" in done.stderr
     assert "ValueError: /p/…/finish/" in done.stderr
     assert "GET /p/…/start/" in done.stderr
+    assert "POST /invitation/…/" in done.stderr
+    assert "GET /admin/login/?next=/invitation/…" in done.stderr
     assert "secret-token" not in done.stdout + done.stderr
 
 

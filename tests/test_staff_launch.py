@@ -299,8 +299,18 @@ def test_study_that_is_not_launched_is_not_steered(db, service):
         service(study=study, by=study.memberships.get().user)
 
 
-@pytest.mark.parametrize("service", [launch_study, restart_launch, pause_study, close_study])
-def test_only_owners_launch_and_steer(db, service):
+@pytest.mark.parametrize("service", [pause_study, resume_study])
+def test_viewers_neither_pause_nor_resume(db, service):
+    study = make_study()
+    viewer = make_user("viewer")
+    Membership.objects.create(study=study, user=viewer, role=Membership.Role.VIEWER)
+
+    with pytest.raises(PermissionDenied):
+        service(study=study, by=viewer)
+
+
+@pytest.mark.parametrize("service", [launch_study, restart_launch, close_study])
+def test_only_owners_launch_and_close(db, service):
     study = make_study()
     editor = make_user("editor")
     Membership.objects.create(study=study, user=editor, role=Membership.Role.EDITOR)

@@ -32,7 +32,7 @@ PAGES = {
     "study-sharing": (302, 302, 403),
     "study-close-confirm": (200, 403, 403),
     "study-held": (200, 200, 403),
-    "study-answers": (200, 403, 403),
+    "study-answers": (200, 200, 403),
     "study-delete-confirm": (200, 403, 403),
 }
 POSTS = {
@@ -43,15 +43,15 @@ POSTS = {
     "study-launch-again": (302, 403, 403),
     "study-launch-offer": (302, 302, 403),
     "study-design-count": (302, 302, 302),
-    "study-pause": (302, 403, 403),
-    "study-resume": (302, 403, 403),
+    "study-pause": (302, 302, 403),
+    "study-resume": (302, 302, 403),
     "study-close": (302, 403, 403),
     "study-archive": (302, 403, 403),
     "study-unarchive": (302, 403, 403),
     "study-delete": (302, 403, 403),
-    "study-answers-change": (302, 403, 403),
-    "study-places-again": (302, 403, 403),
-    "study-top-up": (302, 403, 403),
+    "study-answers-change": (302, 302, 403),
+    "study-places-again": (302, 302, 403),
+    "study-top-up": (302, 302, 403),
     "study-exclude": (422, 422, 403),
 }
 ROLES = ("owner", "editor", "viewer")

@@ -154,20 +154,22 @@ def test_monitor_offers_to_top_up_with_the_number_of_places(staff_client, study)
     assert "Top up: ask" not in done
 
 
-def test_only_owners_top_up(client, study):
+def test_editors_top_up_and_viewers_do_not(client, study):
     exclude(study, participant=first_person(study))
-    editor = make_user("editor")
+    viewer, editor = make_user("viewer"), make_user("editor")
+    Membership.objects.create(study=study, user=viewer, role=Membership.Role.VIEWER)
     Membership.objects.create(study=study, user=editor, role=Membership.Role.EDITOR)
-    client.force_login(editor, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(viewer, backend="django.contrib.auth.backends.ModelBackend")
 
     page = client.get(reverse("admin:study-monitor", args=[study.pk])).text
     refused = client.post(reverse("admin:study-top-up", args=[study.pk]))
 
-    assert "An owner of the study can top them up." in page
+    assert "An editor or owner of the study can top them up." in page
     assert "Top up: ask" not in page
     assert refused.status_code == 403
     with pytest.raises(PermissionDenied):
-        top_up(study=study, by=editor)
+        top_up(study=study, by=viewer)
+    assert top_up(study=study, by=editor) == 2
 
 
 def test_closed_study_is_not_topped_up(researcher, study):

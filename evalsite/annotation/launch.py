@@ -98,18 +98,21 @@ def run_launch(job: Job) -> dict[str, Any]:
 @transaction.atomic
 def pause_study(*, study: Study, by: Any) -> None:
     """Nobody gets new work until the study is resumed; work in hand may be finished."""
+    insist_on_editor(study, by)
     _move(study, by=by, action="study paused", to=Study.State.PAUSED, of=[Study.State.LIVE])
 
 
 @transaction.atomic
 def resume_study(*, study: Study, by: Any) -> None:
     """New work is handed out again."""
+    insist_on_editor(study, by)
     _move(study, by=by, action="study resumed", to=Study.State.LIVE, of=[Study.State.PAUSED])
 
 
 @transaction.atomic
 def close_study(*, study: Study, by: Any) -> None:
     """Nobody gets new work any more; work in hand may be finished."""
+    insist_on_owner(study, by)
     running = [Study.State.LIVE, Study.State.PAUSED]
     _move(study, by=by, action="study closed", to=Study.State.CLOSED, of=running)
     Study.objects.filter(pk=study.pk).update(closed_at=now())
@@ -121,6 +124,7 @@ def archive_study(*, study: Study, by: Any) -> None:
 
     Participants may still withdraw, and what one of them sends late is kept as in a closed study.
     """
+    insist_on_owner(study, by)
     # first, so that nobody takes a place between the look at them and the move
     _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=[Study.State.CLOSED])
     held = Slot.objects.leased().filter(study=study, lease_until__gt=now())
@@ -134,13 +138,13 @@ def archive_study(*, study: Study, by: Any) -> None:
 @transaction.atomic
 def unarchive_study(*, study: Study, by: Any) -> None:
     """The study is closed as before, and may be changed as far as a closed one may."""
+    insist_on_owner(study, by)
     archived = [Study.State.ARCHIVED]
     _move(study, by=by, action="study brought back", to=Study.State.CLOSED, of=archived)
 
 
 def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None:
     """The study is in another state, if it was in one that leads there."""
-    insist_on_owner(study, by)
     if not Study.objects.filter(pk=study.pk, state__in=of).update(state=to):
         raise ValidationError(
             "The study is in another state by now. Look at it again before you decide."
@@ -150,6 +154,15 @@ def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None
 
 def insist_on_owner(study: Study, by: Any) -> None:
     """PermissionDenied for anybody but an owner of the study and a superuser."""
-    owns = Membership.objects.filter(study=study, user=by, role=Membership.Role.OWNER)
-    if not by.is_superuser and not owns.exists():
-        raise PermissionDenied("Only an owner of the study may do this.")
+    _insist_on_role(study, by, Membership.Role.OWNER)
+
+
+def insist_on_editor(study: Study, by: Any) -> None:
+    """PermissionDenied for anybody but an editor or owner of the study and a superuser."""
+    _insist_on_role(study, by, Membership.Role.EDITOR, Membership.Role.OWNER)
+
+
+def _insist_on_role(study: Study, by: Any, *roles: Membership.Role) -> None:
+    held = Membership.objects.filter(study=study, user=by, role__in=roles)
+    if not by.is_superuser and not held.exists():
+        raise PermissionDenied(f"Only {' or '.join(roles)}s of the study may do this.")

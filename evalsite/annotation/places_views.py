@@ -154,23 +154,23 @@ def restart(request: HttpRequest, study: Study) -> HttpResponseBase:
     return redirect("admin:study-monitor", study.pk)
 
 
-_OWNER = Membership.Role.OWNER
+_EDITOR = Membership.Role.EDITOR
 _BATCH = "batches/<uuid:batch_id>/open/"
 
 places_views = [
     StudyView(
-        path="answers/", name="study-answers", view=show_answers, role=_OWNER, within="Monitor"
+        path="answers/", name="study-answers", view=show_answers, role=_EDITOR, within="Monitor"
     ),
     StudyView(
-        path="answers/change/", name="study-answers-change", view=change_answers, role=_OWNER
+        path="answers/change/", name="study-answers-change", view=change_answers, role=_EDITOR
     ),
     StudyView(
         path=f"{_BATCH}confirm/",
         name="batch-open-confirm",
         view=confirm_open,
-        role=_OWNER,
+        role=_EDITOR,
         within="Items",
     ),
-    StudyView(path=_BATCH, name="batch-open", view=open_now, role=_OWNER),
-    StudyView(path="places/again/", name="study-places-again", view=restart, role=_OWNER),
+    StudyView(path=_BATCH, name="batch-open", view=open_now, role=_EDITOR),
+    StudyView(path="places/again/", name="study-places-again", view=restart, role=_EDITOR),
 ]

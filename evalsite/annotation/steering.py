@@ -17,7 +17,7 @@ from evalsite.annotation.fitting import (
     list_lacking,
     remove_places,
 )
-from evalsite.annotation.launch import insist_on_owner
+from evalsite.annotation.launch import insist_on_editor
 from evalsite.annotation.slots import make_slots
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
@@ -34,7 +34,7 @@ MOST = 1000
 @transaction.atomic
 def change_k(*, study: Study, k: int, revision: int, by: Any) -> Study:
     """The study asks for k answers per item, as a new version says, and a job fits the places."""
-    insist_on_owner(study, by)
+    insist_on_editor(study, by)
     current = lock_running(study)
     if current.revision != revision:
         raise ChangedMeanwhile(say_who_changed(current))
@@ -58,7 +58,7 @@ def change_k(*, study: Study, k: int, revision: int, by: Any) -> Study:
 @transaction.atomic
 def open_batch(*, batch: Batch, by: Any) -> Batch:
     """Participants get the items of this batch, as soon as a job has made their places."""
-    insist_on_owner(batch.study, by)
+    insist_on_editor(batch.study, by)
     lock_running(batch.study)
     current = Batch.objects.select_for_update(no_key=True).get(pk=batch.pk)
     if current.opened_at is not None:
@@ -98,7 +98,7 @@ def newest_places(study: Study) -> Job | None:
 
 def restart_places(*, study: Study, by: Any) -> Job:
     """Work on the places that stopped in the middle goes on from where it was."""
-    insist_on_owner(study, by)
+    insist_on_editor(study, by)
     job = newest_places(study)
     if job is None or job.state == Job.State.DONE:
         raise ValidationError("There is nothing to start again.")

@@ -258,13 +258,13 @@ study_views = [
         path="pause/",
         name="study-pause",
         view=_steer(pause_study, "Paused."),
-        role=_OWNER,
+        role=_EDITOR,
     ),
     StudyView(
         path="resume/",
         name="study-resume",
         view=_steer(resume_study, "Resumed. New work is handed out again."),
-        role=_OWNER,
+        role=_EDITOR,
     ),
     StudyView(
         path="close/",

@@ -3,18 +3,19 @@
 import logging
 import re
 
-TOKEN = re.compile(r"(/p/)[^/\s\"'?]+")
+TOKEN = re.compile(r"(/(?:p|invitation)/)[^/\s\"'?]+")
 # a platform's ids; quotes at the end may close the address, and stay
 JOIN_QUERY = re.compile(r"(/join\b[^\s?]{0,80}\?)\S*[^\s\"'>]")
 
 
 class HideTokens(logging.Filter):
-    """Keep the tokens of personal links and the ids in join links out of logs and tracebacks."""
+    """Keep personal links, invitations and the ids in join links out of logs and tracebacks."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        if "/p/" in message or "/join" in message:
-            record.msg, record.args = hide_tokens(message), ()
+        hidden = hide_tokens(message)
+        if hidden != message:
+            record.msg, record.args = hidden, ()
         if record.exc_info:
             # formatted here, as a formatter would; it leaves a text that is there already alone
             trace = record.exc_text or logging.Formatter().formatException(record.exc_info)

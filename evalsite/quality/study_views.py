@@ -27,5 +27,5 @@ def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 study_views = [
-    StudyView(path="top-up/", name="study-top-up", view=add_places, role=Membership.Role.OWNER),
+    StudyView(path="top-up/", name="study-top-up", view=add_places, role=Membership.Role.EDITOR),
 ]

@@ -1,8 +1,8 @@
 """Topping up: further places for items of which answers were excluded.
 
-An exclusion frees nothing by itself. An owner decides, and the log says how many places there are.
-Such a place shows its item as the excluded answer showed it, so the balance is that of the answers
-that are left.
+An exclusion frees nothing by itself. An editor or owner decides, and the log says how many places
+there are. Such a place shows its item as the excluded answer showed it, so the balance is that of
+the answers that are left.
 """
 
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
-from evalsite.annotation.launch import insist_on_owner
+from evalsite.annotation.launch import insist_on_editor
 from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot
 from evalsite.annotation.steering import lock_running
 from evalsite.audit.models import AuditEntry
@@ -63,7 +63,7 @@ def _count_missing(study: Study, also: Q | None = None) -> dict[int, int]:
 @transaction.atomic
 def top_up(*, study: Study, by: Any) -> int:
     """Items short of answers have further places, after all others; returns how many."""
-    insist_on_owner(study, by)
+    insist_on_editor(study, by)
     current = lock_running(study)
     missing = _count_missing(current)
     slots = list(_plan_slots(current, missing))

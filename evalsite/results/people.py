@@ -42,19 +42,21 @@ def clean_search(text: str) -> str:
     return text.replace("\0", "").strip()[:MAX_SEARCH]
 
 
-def find_people(study: Study, search: str) -> QuerySet[Participant]:
-    """The participants that this text names, the newest first; all of them if it is empty."""
+def find_people(study: Study, search: str, *, by_receipt: bool) -> QuerySet[Participant]:
+    """Return the participants that this text names, the newest first; all of them if it is empty.
+
+    Receipts are looked through only for whoever may see them.
+    """
     people = Participant.objects.filter(study=study).order_by("-id")
     if not search:
         return people
     sets = ItemSet.objects.filter(study=study, finished_at__isnull=False)
     if not _is_fixed_code(study, search):
         sets = sets.filter(code__icontains=search)
-    return people.filter(
-        Q(pseudonym__icontains=search)
-        | Q(receipt__icontains=search)
-        | Q(pk__in=sets.values("participant"))
-    )
+    named = Q(pseudonym__icontains=search) | Q(pk__in=sets.values("participant"))
+    if by_receipt:
+        named |= Q(receipt__icontains=search)
+    return people.filter(named)
 
 
 def _is_fixed_code(study: Study, search: str) -> bool:

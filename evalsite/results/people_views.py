@@ -20,7 +20,7 @@ from evalsite.results.plan_wording import write_limit
 from evalsite.results.raters import list_raised
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.pages import StudyView, has_role
+from evalsite.studies.pages import StudyView, has_role, may_see_identities
 from evalsite.studies.summaries import count_of, format_money
 
 PAGE = 50
@@ -30,7 +30,9 @@ PAGE = 50
 def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Who took part, with their codes, so that a researcher can check them and their work."""
     search = clean_search(request.GET.get("q", ""))
-    rows = Paginator(find_people(study, search), PAGE).get_page(request.GET.get("page"))
+    sees_receipts = may_see_identities(request, study)
+    people_found = find_people(study, search, by_receipt=sees_receipts)
+    rows = Paginator(people_found, PAGE).get_page(request.GET.get("page"))
     report = newest_report(study)
     people = describe_people(study, list(rows), report)
     return TemplateResponse(
@@ -46,6 +48,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "has_seconds": any(person.active_seconds is not None for person in people),
             "report": report,
             "raised": list_raised(report),
+            "sees_receipts": sees_receipts,
             "can_exclude": has_role(request, study, Membership.Role.EDITOR),
             "excluded": study.exclusions.standing().count(),
         },
@@ -78,7 +81,9 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
         "results/person.html",
         {
             "person": person,
-            "facts_of_person": _facts(study, person),
+            "facts_of_person": _facts(
+                study, person, sees_receipt=may_see_identities(request, study)
+            ),
             "rows": rows,
             "answers": answers,
             "has_active": any(given.active_seconds is not None for given in answers),
@@ -88,7 +93,7 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
     )
 
 
-def _facts(study: Study, person: Person) -> list[tuple[str, Any]]:
+def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[str, Any]]:
     """The small facts on top; only those that mean something in this study."""
     facts: list[tuple[str, Any]] = [
         ("State", person.state),
@@ -104,7 +109,9 @@ def _facts(study: Study, person: Person) -> list[tuple[str, Any]]:
         facts.append(("Checks", f"{person.checks.met} of {person.checks.asked} right"))
     if person.reserved is not None:
         facts.append(("On reserved points", f"{person.reserved.percent} %"))
-    return [*facts, ("Origin", person.participant.origin), ("Receipt", person.participant.receipt)]
+    facts.append(("Origin", person.participant.origin))
+    # whoever has it can ask for the person's answers to be deleted
+    return [*facts, ("Receipt", person.participant.receipt)] if sees_receipt else facts
 
 
 people_views = [

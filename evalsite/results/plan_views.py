@@ -20,12 +20,13 @@ from evalsite.studies.pages import StudyView, has_role
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The plan, for editors as a form: how results are compared, raters judged, answers left out.
+    """The plan: how results are compared, raters judged, answers left out.
 
-    With `reset` the thresholds are the starting values again, whatever the fields hold.
+    It is a form for editors until the launch, and for owners from then on. With `reset` the
+    thresholds are the starting values again, whatever the fields hold.
     """
-    is_archived = study.state == Study.State.ARCHIVED
-    may_change = not is_archived and has_role(request, study, Membership.Role.EDITOR)
+    role = Membership.Role.OWNER if study.is_launched else Membership.Role.EDITOR
+    may_change = study.state != Study.State.ARCHIVED and has_role(request, study, role)
     if request.method == "POST" and not may_change:
         raise PermissionDenied
     posted = request.POST if request.method == "POST" else None

@@ -94,7 +94,7 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
     items = items_by_progress(study, batch_id)
     progress = progress_of(study)
     activity = activity_of(study, progress)
-    may_decide = activity.held and has_role(request, study, Membership.Role.EDITOR)
+    can_steer = has_role(request, study, Membership.Role.EDITOR)
     places = describe_places(study)
     response = TemplateResponse(
         request,
@@ -102,10 +102,10 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
         {
             "progress": progress,
             "activity": activity,
-            "is_owner": has_role(request, study, Membership.Role.OWNER),
+            "can_steer": can_steer,
             "shortage": find_shortage(study),
             **places,
-            "held_url": study_url("study-held", study) if may_decide else "",
+            "held_url": study_url("study-held", study) if activity.held and can_steer else "",
             "systems": progress_by_system(study),
             "batches": batches,
             "batch_id": batch_id,

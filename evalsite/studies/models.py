@@ -12,6 +12,9 @@ from django.utils.crypto import get_random_string
 
 from evalsite.lib.clock import now
 from evalsite.protocol import ProtocolConfig, get_protocol
+from evalsite.studies.team_models import Invitation as Invitation
+from evalsite.studies.team_models import Membership as Membership
+from evalsite.studies.team_models import TeamRole as TeamRole
 
 
 def make_seed() -> str:
@@ -194,33 +197,6 @@ class StudyVersion(models.Model):
 
     def __str__(self) -> str:
         return f"version {self.number}"
-
-
-class Membership(models.Model):
-    """What a member of staff may do in a study."""
-
-    class Role(models.TextChoices):
-        OWNER = "owner"
-        EDITOR = "editor"
-        VIEWER = "viewer"
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="memberships")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
-    role = models.CharField(max_length=10, choices=Role.choices)
-    # identities, entry answers and receipts: an editor's only where an owner says so
-    has_identities = models.BooleanField(default=False)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["user", "study"], name="one_role_per_person_and_study"),
-            models.CheckConstraint(
-                condition=Q(has_identities=False) | Q(role="editor"),
-                name="only_editors_are_given_identities",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.user}: {self.role}"
 
 
 class System(models.Model):

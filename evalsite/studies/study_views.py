@@ -22,6 +22,7 @@ from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.pages import StudyView, has_role
 from evalsite.studies.services import create_study
 from evalsite.studies.summaries import count_groups, describe_work
+from evalsite.studies.team_views import team_views
 
 INVALID = 422
 CONFLICT = 409
@@ -100,5 +101,6 @@ study_views = [
         role=Membership.Role.EDITOR,
         tab="Settings",
         order=30,
-    )
+    ),
+    *team_views,
 ]

@@ -108,7 +108,7 @@ def _show_items(
         "form": form,
         "can_restart": may_edit,
         "can_upload": takes_items(study) and may_edit,
-        "is_owner": has_role(request, study, Membership.Role.OWNER),
+        "can_steer": may_edit,
         **describe_places(study),
         "columns": [column.name for column in study.config.inputs if column.is_required],
         "makes_pairs": makes_pairs(study.config),

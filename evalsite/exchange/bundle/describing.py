@@ -285,6 +285,8 @@ def _tell_people(contents: Contents) -> str:
         "Participants stand under random pseudonyms. Platform ids, links, completion codes and "
         "receipts are not in this bundle, nor who decided about exclusions."
     )
+    if not contents.has_entry_answers:
+        told += " Answers to entry questions were left out."
     if contents.has_free_text:
         return (
             f"{told} **It holds what participants wrote in their own words**: in the column "

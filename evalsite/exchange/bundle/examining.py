@@ -25,6 +25,7 @@ from evalsite.exchange.bundle.layout import (
     ITEM_ROWS,
     METRIC_FIELDS,
     METRIC_ROWS,
+    ON_INSTRUCTIONS,
     PARTICIPANT_FIELDS,
     PEOPLE_ROWS,
     PLAN,
@@ -63,6 +64,7 @@ class Examination:
         self.bundle = bundle
         self.study = about["study"]
         self.has_free_text = about["has_free_text"]
+        self.has_entry_answers = about.get("has_entry_answers", True)
         self.faults: list[str] = []
         self.counts: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
@@ -172,6 +174,10 @@ class Examination:
             _insist(consent["version"] in self.scales, "a consent is to an unknown version")
         for answer in row["answers"]:
             read_fields(Answer, ANSWER_FIELDS, answer)
+            _insist(
+                self.has_entry_answers or answer["question"].startswith(ON_INSTRUCTIONS),
+                "it has an entry answer, and the bundle has none",
+            )
         _check_once("consent", (one["text_sha256"] for one in row["consents"]))
         _check_once("answer", (one["question"] for one in row["answers"]))
         self.sets[name] = {one["number"]: self._examine_set(one) for one in row["sets"]}

@@ -23,6 +23,7 @@ from evalsite.exchange.bundle.layout import (
     EXCLUSION_FIELDS,
     ITEM_FIELDS,
     METRIC_FILE_FIELDS,
+    ON_INSTRUCTIONS,
     PARTICIPANT_FIELDS,
     RATINGS_FILE_FIELDS,
     SET_FIELDS,
@@ -43,8 +44,6 @@ COUNTED = (
     "outputs", "places", "participants", "sets", "ratings", "highlights", "revisions", "exclusions",
     "metrics",
 )  # fmt: skip
-# how the names of answers to questions on the instructions begin
-_ON_INSTRUCTIONS = "qualification-"
 Plain = dict[str, Any]
 
 
@@ -159,8 +158,11 @@ class Gathering:
                 }
 
     def _is_open(self, answer: Answer) -> bool:
-        """Whether it was chosen from what the page offered; anything else is free text."""
-        name = _ON_INSTRUCTIONS if answer.question.startswith(_ON_INSTRUCTIONS) else answer.question
+        """Whether the bundle takes it. What wasn't chosen from what a page offers is free text."""
+        is_on_instructions = answer.question.startswith(ON_INSTRUCTIONS)
+        if not (is_on_instructions or self.contents.has_entry_answers):
+            return False
+        name = ON_INSTRUCTIONS if is_on_instructions else answer.question
         return self.contents.has_free_text or answer.value in self._choices.get(name, ())
 
     @cached_property
@@ -172,7 +174,7 @@ class Gathering:
             question.key: {key for key, _ in question.choices} for question in asked
         }
         on_instructions = {choice for one in config.comprehension for choice in one.choices}
-        return choices | {_ON_INSTRUCTIONS: on_instructions}
+        return choices | {ON_INSTRUCTIONS: on_instructions}
 
     def _read_consent(self, consent: Consent) -> Plain:
         version = self._versions.get(consent.version_id or 0)

@@ -30,13 +30,21 @@ def start_packing(study: Study, contents: Contents, *, by: Any) -> Job:
         subject=_name_contents(contents),
         has_data=contents.has_data,
         has_free_text=contents.has_free_text,
+        has_entry_answers=contents.has_entry_answers,
     )
 
 
 def _name_contents(contents: Contents) -> str:
     if not contents.has_data:
         return "design"
-    return "data and free text" if contents.has_free_text else "data"
+    named = "data and free text" if contents.has_free_text else "data"
+    return named if contents.has_entry_answers else f"{named}, no entry answers"
+
+
+def has_entry_answers(job: Job) -> bool:
+    """Return whether the archive that this job makes has answers to entry questions."""
+    # every bundle with data had them before they could be left out
+    return job.params["has_data"] and job.params.get("has_entry_answers", True)
 
 
 def find_file(job: Job) -> Path | None:
@@ -71,6 +79,7 @@ def run_packing(job: Job) -> dict[str, Any]:
     contents = Contents(
         has_data=job.params["has_data"],
         has_free_text=job.params["has_free_text"] and job.params["has_data"],
+        has_entry_answers=has_entry_answers(job),
     )
     study = Study.objects.get(pk=str(job.study_id))
     path = _path_of(job.pk)

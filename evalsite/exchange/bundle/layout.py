@@ -39,6 +39,8 @@ METRIC_ROWS = "records/metrics.jsonl"
 WITHOUT_DATA = frozenset(["items"])
 # columns that hold what participants wrote in their own words
 FREE_TEXT = frozenset(["note"])
+# how the names of answers to questions on the instructions begin; all others are entry answers
+ON_INSTRUCTIONS = "qualification-"
 
 
 # what a study shows that has no version yet
@@ -196,6 +198,8 @@ class Contents:
 
     has_data: bool = True
     has_free_text: bool = False
+    # answers to entry questions: only for whoever may see identities
+    has_entry_answers: bool = True
 
 
 def to_plain(value: Any) -> Any:

@@ -284,6 +284,8 @@ def _describe(
         "instrument": study.config.describe(),
         "counts": counts,
     }
+    if contents.has_data and not contents.has_entry_answers:
+        about["has_entry_answers"] = False
     folder.write_json(STUDY, about)
     columns = {name_data(name): own for name, own in list_files(study.config).items()} | OWN_FILES
     tables = {name: columns[name] for name in sorted(columns) if name in folder.files}

@@ -170,9 +170,11 @@ def _complete(about: Plain) -> None:
 
 def _check_about(about: Plain) -> None:
     """Misshapen where this can't be what a bundle says of its study."""
-    for name in ("has_data", "has_free_text"):
-        if not isinstance(about[name], bool):
-            raise Misshapen(f"{name} can't be {about[name]!r}")
+    # a bundle that says nothing of entry answers has them
+    said = {"has_entry_answers": True} | about
+    for name in ("has_data", "has_free_text", "has_entry_answers"):
+        if not isinstance(said[name], bool):
+            raise Misshapen(f"{name} can't be {said[name]!r}")
     study = about["study"]
     read_fields(Study, ("id", *STUDY_FIELDS), study)
     for batch in study["batches"]:

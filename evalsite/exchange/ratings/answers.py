@@ -248,7 +248,7 @@ def _check_item(study: Study, item: FoundItem | None, row: RatingRow, finder: It
         )
     if study.is_launched and not item.is_open:
         return (
-            f"The batch of “{item.key}” is not open to participants yet. An owner opens it on the "
+            f"The batch of “{item.key}” is not open to participants yet. Open it on the "
             "Items page; then its ratings can be imported."
         )
     return ""

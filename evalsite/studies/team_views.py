@@ -1,0 +1,226 @@
+"""Staff pages: who works on a study, and changing that."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalsite.studies.members import (
+    change_role,
+    hand_over,
+    invite_colleague,
+    is_last_owner,
+    list_members,
+    remove_member,
+    renew_invitation,
+    revoke_invitation,
+)
+from evalsite.studies.models import Invitation, Membership, Study
+from evalsite.studies.pages import StudyView, has_role
+from evalsite.studies.team_forms import HandOverForm, InviteForm, RoleForm
+
+INVALID = 422
+
+
+@require_safe
+def show_team(request: HttpRequest, study: Study) -> HttpResponseBase:
+    return _show_team(request, study, InviteForm())
+
+
+def _show_team(
+    request: HttpRequest, study: Study, form: InviteForm, status: int = 200
+) -> TemplateResponse:
+    is_owner = has_role(request, study, Membership.Role.OWNER)
+    invitations = study.invitations.unanswered()
+    context: dict[str, Any] = {
+        "members": list_members(study),
+        "invitations": [(one, _link(request, one) if is_owner else "") for one in invitations],
+        "is_owner": is_owner,
+        "form": form,
+    }
+    return TemplateResponse(request, "studies/team.html", context, status=status)
+
+
+def _link(request: HttpRequest, invitation: Invitation) -> str:
+    """The address to send; empty where it would open nothing."""
+    if not invitation.token or invitation.state != Invitation.State.OPEN:
+        return ""
+    return request.build_absolute_uri(reverse("invitation", args=[invitation.token]))
+
+
+# --- invitations --------------------------------------------------------------------
+
+
+@require_POST
+def invite(request: HttpRequest, study: Study) -> HttpResponseBase:
+    form = InviteForm(request.POST)
+    if not form.is_valid():
+        return _show_team(request, study, form, status=INVALID)
+    try:
+        invite_colleague(study=study, by=request.user, **form.cleaned_data)
+    except ValidationError as error:
+        _show_errors(request, error)
+    else:
+        messages.success(request, "The link is ready. Copy it below and send it yourself.")
+    return redirect("admin:study-team", study.pk)
+
+
+@require_safe
+def show_invitation(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpResponseBase:
+    """What can be done about an invitation that nobody has accepted."""
+    invitation = get_object_or_404(study.invitations.unanswered(), pk=invitation_id)
+    context = {"invitation": invitation, "link": _link(request, invitation)}
+    return TemplateResponse(request, "studies/team_invitation.html", context)
+
+
+@require_POST
+def renew(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpResponseBase:
+    invitation = get_object_or_404(Invitation, study=study, pk=invitation_id)
+    generation = request.POST.get("generation", "")
+    try:
+        if not (generation.isascii() and generation.isdigit() and len(generation) < 10):
+            raise ValidationError("Nothing was changed. Reload the page, then try again.")
+        renew_invitation(invitation=invitation, generation=int(generation), by=request.user)
+    except ValidationError as error:
+        _show_errors(request, error)
+    else:
+        messages.success(request, "There is a new link. The old one no longer works.")
+    return redirect("admin:study-team", study.pk)
+
+
+@require_POST
+def revoke(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpResponseBase:
+    invitation = get_object_or_404(Invitation, study=study, pk=invitation_id)
+    try:
+        revoke_invitation(invitation=invitation, by=request.user)
+    except ValidationError as error:
+        _show_errors(request, error)
+    else:
+        messages.success(request, "The invitation is withdrawn. Its link no longer works.")
+    return redirect("admin:study-team", study.pk)
+
+
+# --- members ------------------------------------------------------------------------
+
+
+@require_safe
+def show_member(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBase:
+    """A member's role and removal, before either is changed; for others, leaving."""
+    membership = get_object_or_404(list_members(study), pk=member_id)
+    is_owner = has_role(request, study, Membership.Role.OWNER)
+    is_own = membership.user_id == request.user.pk
+    if not (is_owner or is_own):
+        raise PermissionDenied
+    context = {
+        "membership": membership,
+        "is_own": is_own,
+        "is_last_owner": is_last_owner(membership),
+        "form": RoleForm(initial={"role": membership.team_role.value}) if is_owner else None,
+        "open_links": study.invitations.unanswered().count(),
+    }
+    return TemplateResponse(request, "studies/team_member.html", context)
+
+
+@require_POST
+def save_role(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBase:
+    membership = get_object_or_404(list_members(study), pk=member_id)
+    form = RoleForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Nothing was changed. Choose one of the roles.")
+        return redirect("admin:study-member", study.pk, member_id)
+    try:
+        changed = change_role(
+            membership=membership, role=form.cleaned_data["role"], by=request.user
+        )
+    except ValidationError as error:
+        _show_errors(request, error)
+    else:
+        messages.success(request, "Saved." if changed else "Nothing was changed.")
+    return redirect("admin:study-team", study.pk)
+
+
+@require_POST
+def remove(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBase:
+    """Remove a member, or leave; whoever is gone already needs no second removal."""
+    membership = list_members(study).filter(pk=member_id).first()
+    if membership is None:
+        if not has_role(request, study, Membership.Role.OWNER):
+            raise PermissionDenied
+        messages.success(request, "This person is not on the team.")
+        return redirect("admin:study-team", study.pk)
+    try:
+        remove_member(membership=membership, by=request.user)
+    except ValidationError as error:
+        _show_errors(request, error)
+        return redirect("admin:study-team", study.pk)
+    return _return_from(request, study)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_hand_over(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Make another member an owner and, if wanted, step down."""
+    others = list_members(study).exclude(user_id=request.user.pk or 0)
+    is_post = request.method == "POST"
+    form = HandOverForm(request.POST if is_post else None, others=others)
+    if is_post and form.is_valid():
+        try:
+            hand_over(study=study, by=request.user, **form.cleaned_data)
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            return _return_from(request, study)
+    return TemplateResponse(
+        request,
+        "studies/hand_over.html",
+        {"form": form, "has_others": others.exists()},
+        status=INVALID if is_post else 200,
+    )
+
+
+def _return_from(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Back to the team; to the list of studies for whoever is not in this one any more."""
+    messages.success(request, "The team is changed.")
+    if Study.objects.visible_to(request.user).filter(pk=study.pk).exists():
+        return redirect("admin:study-team", study.pk)
+    return redirect("admin:index")
+
+
+def _show_errors(request: HttpRequest, error: ValidationError) -> None:
+    for problem in error.messages:
+        messages.error(request, problem)
+
+
+_OWNER = Membership.Role.OWNER
+_MEMBER, _INVITATION = "team/<int:member_id>/", "team/invitations/<uuid:invitation_id>/"
+
+team_views = [
+    StudyView(path="team/", name="study-team", view=show_team, tab="Team", order=95),
+    StudyView(path="team/invite/", name="team-invite", view=invite, role=_OWNER, within="Team"),
+    StudyView(
+        path="team/hand-over/",
+        name="study-hand-over",
+        view=show_hand_over,
+        role=_OWNER,
+        within="Team",
+    ),
+    StudyView(
+        path=_INVITATION,
+        name="team-invitation",
+        view=show_invitation,
+        role=_OWNER,
+        within="Team",
+    ),
+    StudyView(path=f"{_INVITATION}renew/", name="invitation-renew", view=renew, role=_OWNER),
+    StudyView(path=f"{_INVITATION}revoke/", name="invitation-revoke", view=revoke, role=_OWNER),
+    # a member's own page too: it is where they leave
+    StudyView(path=_MEMBER, name="study-member", view=show_member, within="Team"),
+    StudyView(path=f"{_MEMBER}role/", name="member-role", view=save_role, role=_OWNER),
+    StudyView(path=f"{_MEMBER}remove/", name="member-remove", view=remove),
+]
