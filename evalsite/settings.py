@@ -211,6 +211,11 @@ UPLOAD_JOB_BYTES = env.read_whole("EVALSITE_UPLOAD_JOB_BYTES", 1024 * 1024)
 # exports of more rows are written by a job
 EXPORT_STREAM_ROWS = env.read_whole("EVALSITE_EXPORT_STREAM_ROWS", 50_000)
 
+# --- limits on what one personal link sends, in each process; 0: no limit ------------
+
+SAVES_A_MINUTE = env.read_whole("EVALSITE_SAVES_A_MINUTE", 60)
+DRAFTS_A_MINUTE = env.read_whole("EVALSITE_DRAFTS_A_MINUTE", 300)
+
 # --- language and time ------------------------------------------------------------
 
 LANGUAGE_CODE = "en-gb"

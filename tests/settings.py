@@ -8,6 +8,9 @@ os.environ |= {
     "EVALSITE_HTTPS": "off",
     "EVALSITE_DEBUG": "off",
     "EVALSITE_LOG_LEVEL": "WARNING",
+    # a test posts in a second what takes a person an hour
+    "EVALSITE_SAVES_A_MINUTE": "0",
+    "EVALSITE_DRAFTS_A_MINUTE": "0",
 }
 
 from evalsite.settings import *  # noqa: F403 (the real settings, all of them)
