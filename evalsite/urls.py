@@ -22,7 +22,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("join/<uuid:study_id>/", entry_views.join, name="study-join"),
     path("p/<token>/", views.home, name="participant-home"),
-    path("p/<token>/consent/", entry_views.consent, name="participant-consent"),
+    path("p/<token>/consent/", views.consent, name="participant-consent"),
     path("p/<token>/declined/", views.declined, name="participant-declined"),
     path("p/<token>/questions/", entry_views.entry, name="participant-entry"),
     path("p/<token>/not-eligible/", views.refused, name="participant-refused"),
