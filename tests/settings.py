@@ -11,6 +11,9 @@ os.environ |= {
     # whole crowds come from one address here; tests of the limits set their own
     "EVALSITE_JOINS_PER_ADDRESS": "0",
     "EVALSITE_JOINS_PER_STUDY": "0",
+    # a test posts in a second what takes a person an hour
+    "EVALSITE_SAVES_A_MINUTE": "0",
+    "EVALSITE_DRAFTS_A_MINUTE": "0",
 }
 
 from evalsite.settings import *  # noqa: F403 (the real settings, all of them)

@@ -17,6 +17,7 @@ from evalsite.annotation.leases import (
     lease_end,
     lock_participant,
     release_lapsed,
+    reserve_set,
 )
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.ordering import order_items
@@ -112,16 +113,18 @@ def _deal(pick: Pick, me: Participant, study: Study, emptied: ItemSet | None) ->
     deleted: an answer that arrives late may still name it.
     """
     slots = pick.slots
+    mine = emptied or ItemSet(study=study, participant=me, number=_next_number(me))
+    is_first = mine.number == 1 and not answered_items(mine)
+    until = reserve_set(mine, study) if is_first else lease_end(study)
     taken = (
         Slot.objects.free()
         .filter(pk__in=[slot.pk for slot in slots])
-        .update(state=Slot.State.LEASED, participant=me, lease_until=lease_end(study))
+        .update(state=Slot.State.LEASED, participant=me, lease_until=until)
     )
     if taken != len(slots):
         raise LostRace
     me.cursor = pick.cursor
     me.save(update_fields=["cursor"])
-    mine = emptied or ItemSet(study=study, participant=me, number=_next_number(me))
     items = [slot.item for slot in slots]
     arrangements = {slot.item_id: slot.arrangement for slot in slots}
     dealt = order_items(items, me, study, mine.number, arrangements)

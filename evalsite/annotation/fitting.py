@@ -44,8 +44,13 @@ def _designed(study: Study) -> SlotQuerySet:
 
 
 def _waiting(study: Study) -> QuerySet[Annotation]:
-    """Surplus answers that count once there is a place for them; problem reports never do."""
-    surplus = Annotation.objects.filter(study=study, status=Annotation.Status.SURPLUS)
+    """Surplus answers that count once there is a place for them; problem reports never do.
+
+    Nor does an answer to which its person hasn't agreed.
+    """
+    surplus = Annotation.objects.filter(
+        study=study, status=Annotation.Status.SURPLUS, awaits_consent=False
+    )
     return surplus.exclude(outcome=Annotation.Outcome.REPORTED)
 
 

@@ -6,13 +6,15 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.forms import IgnoreForm
 from evalsite.annotation.ignoring import ignore_item, reason_of, undo_ignoring
+from evalsite.annotation.rating_views import address_for_consent
 from evalsite.annotation.screens import Screen
-from evalsite.annotation.services import Saved, Submission, keep_lease
+from evalsite.annotation.services import WITHOUT_CONSENT, Saved, Submission, keep_lease
 from evalsite.annotation.sets import group_place, unanswered_places
 from evalsite.annotation.showing import circumstances, load_place, load_shown
 from evalsite.annotation.state import Shown
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.services import has_agreed
 
 
 @participant_page
@@ -73,6 +75,8 @@ def _ignore(
     )
     if saved is Saved.FINAL:
         return _final(request)
+    if saved in WITHOUT_CONSENT:
+        return redirect(address_for_consent(request, saved))
     if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
         keep_lease(me, me.study, screen.slot)
     following = _address_after(request, me, item_set, shown.place)
@@ -121,6 +125,8 @@ def undo(request: HttpRequest, me: Participant, number: int, place: int) -> Http
     item_set = _find_set(me, number, place)
     if item_set is None:
         return unknown_link(request)
+    if not has_agreed(me):
+        return redirect(address(request, "participant-home"))
     if item_set.finished_at is not None:
         return _final(request)
     item_id = item_set.item_ids[place - 1]

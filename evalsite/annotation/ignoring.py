@@ -20,6 +20,7 @@ from evalsite.annotation.values import Passage, Value
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.services import Agreement
 from evalsite.protocol import IgnoreReason, ProtocolConfig
 from evalsite.studies.models import Item
 
@@ -48,19 +49,19 @@ def ignore_item(
 
     Scores that stood are in the history. What went to others, or was reported, stays as it is.
     """
-    lock_present(participant)
+    agreement = lock_present(participant)
     asked = replace(submission, outcome=_IGNORED, reason=reason.key, values=(), highlights=())
     covered = [asked]
     if reason.covers == "group":
         covered += _same_for_mates(participant, asked, item_set)
     # by item: two people who ignore one group must not wait for one another
     covered.sort(key=lambda one: one.item.pk)
-    became = {one.item.pk: _ignore_one(participant, one) for one in covered}
+    became = {one.item.pk: _ignore_one(participant, one, agreement) for one in covered}
     return became[submission.item.pk]
 
 
-def _ignore_one(participant: Participant, submission: Submission) -> Saved:
-    saved = save_locked(participant=participant, submission=submission)
+def _ignore_one(participant: Participant, submission: Submission, agreement: Agreement) -> Saved:
+    saved = save_locked(participant=participant, submission=submission, agreement=agreement)
     if saved is Saved.ALREADY:
         # entered since, and not meant: it would come back as a change of this answer
         Draft.objects.filter(
@@ -114,9 +115,10 @@ def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) 
     """All that was ignored together with this item is as it was before; returns how many are.
 
     Where scores stood, they stand again. Where nothing stood, the place is this person's again.
-    Nothing is done once the set is finished, or where nothing is ignored.
+    Nothing is done once the set is finished, where nothing is ignored, or without consent.
     """
-    lock_present(participant)
+    if lock_present(participant) is not Agreement.CURRENT:
+        return 0
     if ItemSet.objects.get(pk=item_set.pk).finished_at is not None:
         return 0
     ignored = _ignored_together(participant, item_set, item_id)

@@ -18,6 +18,8 @@ from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Study
 
 _REAP = 5
+# a first set without an answer: so long from being dealt, and so much longer once
+RESERVATION = timedelta(minutes=15)
 _locked = Prepared(
     lambda pk: Participant.objects.select_for_update(no_key=True).filter(pk=pk).order_by()
 )
@@ -36,6 +38,19 @@ def lock_participant(participant: Participant) -> Participant:
 
 def lease_end(study: Study) -> Any:
     return now() + timedelta(minutes=study.lease_minutes)
+
+
+def reserve_set(item_set: ItemSet, study: Study) -> Any:
+    """Return until when the places of a set without an answer are held; the set is not saved."""
+    item_set.reserved_until = now() + 2 * RESERVATION
+    return min(now() + RESERVATION, lease_end(study))
+
+
+def longest_hold(open_set: ItemSet | None, study: Study) -> Any:
+    """Return the latest moment until which the places of this set can be held from now."""
+    if open_set is None or open_set.reserved_until is None:
+        return lease_end(study)
+    return min(open_set.reserved_until, lease_end(study))
 
 
 def lapsed_slots(study: Study) -> QuerySet[Slot]:
@@ -78,9 +93,13 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     What went to others is marked as lost. It keeps its place in the set, for good, and is not
     retaken: the set may have been filled again since.
     """
-    until = lease_end(study)
     answered = answered_items(open_set)
-    held = renew_leases(me, study) & set(open_set.item_ids)
+    until = longest_hold(open_set, study)
+    if until <= now():
+        # nothing was answered in all the time that these places were reserved
+        until = reserve_set(open_set, study)
+        open_set.save(update_fields=["reserved_until"])
+    held = renew_leases(me, study, until) & set(open_set.item_ids)
     controls = find_controls(open_set, study)
     gone = {
         item_id
@@ -138,10 +157,10 @@ def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) ->
     return locked.first()
 
 
-def renew_leases(me: Participant, study: Study) -> set[int]:
-    """Every slot I hold in this study is mine for another full lease; returns their items."""
+def renew_leases(me: Participant, study: Study, until: Any) -> set[int]:
+    """Every slot I hold in this study is mine until then; returns their items."""
     mine = Slot.objects.leased().filter(participant=me, study=study)
     # locked in the order of the places, as by those who wait for one
     held = dict(mine.select_for_update().order_by("pos", "id").values_list("item_id", "pk"))
-    Slot.objects.filter(pk__in=held.values()).update(lease_until=lease_end(study))
+    Slot.objects.filter(pk__in=held.values()).update(lease_until=until)
     return set(held)

@@ -39,7 +39,9 @@ def _delete_answers(me: Participant) -> None:
     Rating.objects.filter(annotation__participant=me).delete()
     Highlight.objects.filter(annotation__participant=me).delete()
     Revision.objects.filter(annotation__participant=me).delete()
-    annotations.update(status=Annotation.Status.WITHDRAWN, slot=None, note="", reason="")
+    annotations.update(
+        status=Annotation.Status.WITHDRAWN, awaits_consent=False, slot=None, note="", reason=""
+    )
     Slot.objects.filter(participant=me, state=Slot.State.DONE).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )

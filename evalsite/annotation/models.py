@@ -91,6 +91,8 @@ class Draft(models.Model):
     values = models.JSONField(default=dict)
     # the outputs' positions, in the order in which the values were entered for them
     order_shown = models.JSONField(default=list)
+    # when it renewed the lease of its item, which it does once
+    renewed_at = models.DateTimeField(null=True)
     updated_at = models.DateTimeField(default=now)
 
     class Meta:
@@ -173,6 +175,8 @@ class Annotation(models.Model):
     key = models.UUIDField()
     outcome = models.CharField(max_length=10, choices=Outcome.choices, default=Outcome.RATED)
     status = models.CharField(max_length=10, choices=Status.choices)
+    # surplus because the consent text had changed; it counts on agreement if its slot is still held
+    awaits_consent = models.BooleanField(default=False)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.OWN)
     # no version: a pilot before the first launch
     version = models.ForeignKey(StudyVersion, null=True, on_delete=models.PROTECT)
@@ -212,6 +216,10 @@ class Annotation(models.Model):
             models.CheckConstraint(
                 condition=~Q(outcome="reported", status="counted"),
                 name="reported_annotations_never_count",
+            ),
+            models.CheckConstraint(
+                condition=Q(awaits_consent=False) | Q(status="surplus"),
+                name="only_surplus_annotations_await_consent",
             ),
         ]
         indexes = [

@@ -14,14 +14,16 @@ from evalsite.annotation.display import NO_GROUP, Progress
 from evalsite.annotation.forms import RatingForm, read_circumstances, read_entered
 from evalsite.annotation.ignoring import ignored_items, reason_of
 from evalsite.annotation.menu import asked_place, build_menu, place_after
-from evalsite.annotation.models import Annotation
+from evalsite.annotation.models import Annotation, Draft
 from evalsite.annotation.screens import (
     Screen,
 )
 from evalsite.annotation.services import (
+    WITHOUT_CONSENT,
     Saved,
     Submission,
     keep_lease,
+    keep_lease_once,
     save_draft,
     submit_annotation,
 )
@@ -31,9 +33,15 @@ from evalsite.annotation.state import Shown
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
 from evalsite.lib.rows import only
-from evalsite.participants.access import address, page_context, participant_page, unknown_link
+from evalsite.participants.access import (
+    address,
+    keeps_page,
+    page_context,
+    participant_page,
+    unknown_link,
+)
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.participants.services import has_agreed
+from evalsite.participants.services import Agreement, agreement_of, has_agreed
 from evalsite.studies.bonus import say_bonus
 from evalsite.studies.controls import items_per_set
 
@@ -48,7 +56,23 @@ _set_of = Prepared(
 )
 
 
+def show_unsaved(
+    request: HttpRequest, me: Participant, wait: int, number: int, place: int
+) -> HttpResponse:
+    """The page as it was sent, because too much came at once: when to press Save again."""
+    try:
+        shown, screen = load_shown(request.POST.get("state"), me)
+    except Http404:
+        return unknown_link(request)
+    texts = [output.text for output in screen.outputs]
+    form = RatingForm(request.POST, config=me.study.config, outputs=len(texts), texts=texts)
+    seconds = "1 second" if wait == 1 else f"{wait} seconds"
+    status = f"Not saved yet: too much came at once. Wait {seconds}, then press the button again."
+    return _show_again(request, me, shown, screen, form, {}, status, code=429)
+
+
 @participant_page
+@keeps_page(show_unsaved)
 @require_http_methods(["GET", "HEAD", "POST"])
 def rating_page(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
     """One item of an open set. A GET changes nothing; a POST saves and goes on."""
@@ -197,12 +221,19 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     form = RatingForm(request.POST, config=config, outputs=len(texts), texts=texts)
     # a jump saves what is complete, so that the menu never shows it as missing
     if target is not None and (go == "back" or not form.is_valid()):
-        entered = read_entered(config, len(screen.outputs), request.POST)
-        save_draft(participant=me, item=screen.item, values=entered, order=screen.order)
+        _save_draft(request, me, screen)
         return _go_on(request, f"{_place_address(request, shown, target)}#main")
     if not form.is_valid():
-        return _show_again(request, me, shown, screen, form)
+        errors = form.first_errors
+        answers = "1 answer needs" if len(errors) == 1 else f"{len(errors)} answers need"
+        status = f"Not saved: {answers} another look"
+        return _show_again(request, me, shown, screen, form, errors, status, code=422)
     saved = submit_annotation(participant=me, submission=_submission(request, shown, screen, form))
+    if saved is Saved.UNCHANGED:
+        # it comes back as a change to send once the new text is agreed to
+        _save_draft(request, me, screen)
+    if saved in WITHOUT_CONSENT:
+        return _go_on(request, address_for_consent(request, saved))
     if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
         keep_lease(me, me.study, screen.slot)
     # with a fragment of its own: a browser would carry over that of an error link, and land the
@@ -210,6 +241,17 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     following = _place_address(request, shown, target) if target else None
     following = following or next_address(request, me, shown)
     return _go_on(request, f"{following}?was={saved.name.lower()}#main")
+
+
+def _save_draft(request: HttpRequest, me: Participant, screen: Screen) -> Draft | None:
+    entered = read_entered(me.study.config, len(screen.outputs), request.POST)
+    return save_draft(participant=me, item=screen.item, values=entered, order=screen.order)
+
+
+def address_for_consent(request: HttpRequest, saved: Saved) -> str:
+    """The page that tells what became of an answer that was sent without agreeing."""
+    name = "declined" if saved is Saved.UNUSED else "consent"
+    return f"{address(request, f'participant-{name}')}?was={saved.name.lower()}"
 
 
 def _go_on(request: HttpRequest, address: str) -> HttpResponse:
@@ -231,11 +273,17 @@ def _submission(request: HttpRequest, shown: Shown, screen: Screen, form: Rating
 
 
 def _show_again(
-    request: HttpRequest, me: Participant, shown: Shown, screen: Screen, form: RatingForm
+    request: HttpRequest,
+    me: Participant,
+    shown: Shown,
+    screen: Screen,
+    form: RatingForm,
+    errors: dict[str, str],
+    status: str,
+    *,
+    code: int,
 ) -> HttpResponse:
     """The page again, as it was, with every entered value and a message at each fault."""
-    errors = form.first_errors
-    answers = "1 answer needs" if len(errors) == 1 else f"{len(errors)} answers need"
     item_set = only(ItemSet.objects.filter(participant=me, number=shown.set_number))
     times, groups = look_over(me, item_set) if item_set else ({}, {})
     group = group_place(me, item_set, shown.item_id, times, groups) if item_set else NO_GROUP
@@ -248,13 +296,13 @@ def _show_again(
         "note": form.entered.get("note", ""),
         "errors": list(errors.items()),
         "ignore_error": errors.get("ignore", ""),
-        "status": f"Not saved: {answers} another look",
+        "status": status,
         "menu": build_menu(me, item_set, shown.place, times) if item_set else None,
         "progress": Progress(len(taken), total),
         "minutes_left": _minutes_left(me, taken, total),
         "lease_until": kept_until(me, screen, item_set, times),
     }
-    return render(request, me.study.config.item_template, context, status=422)
+    return render(request, me.study.config.item_template, context, status=code)
 
 
 def _place_address(request: HttpRequest, shown: Shown, place: int) -> str:
@@ -279,14 +327,15 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
         shown, screen = load_shown(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)
-    entered = read_entered(me.study.config, len(screen.outputs), request.POST)
-    if not _is_ignored_since(me, shown):
-        save_draft(participant=me, item=screen.item, values=entered, order=screen.order)
+    kept = None if _is_ignored_since(me, shown) else _save_draft(request, me, screen)
+    if agreement_of(me) is Agreement.NONE:
+        return JsonResponse({"lease_until": None}, status=403)
     if me.is_pilot:
         return JsonResponse({"lease_until": None})
     if screen.slot is not None and screen.slot.participant_id != me.pk:
         return JsonResponse({"lease_until": None}, status=409)
-    keep_lease(me, me.study, screen.slot)
+    if kept is not None and has_agreed(me):
+        keep_lease_once(me, me.study, screen.slot, kept)
     if screen.slot is None:
         return JsonResponse({"lease_until": kept_until(me, screen, None)})
     screen.slot.refresh_from_db(fields=["lease_until"])

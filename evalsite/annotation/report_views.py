@@ -6,8 +6,8 @@ from django.views.decorators.http import require_http_methods
 
 from evalsite.annotation.forms import ReportForm
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.rating_views import next_address
-from evalsite.annotation.services import Submission, submit_annotation
+from evalsite.annotation.rating_views import address_for_consent, next_address
+from evalsite.annotation.services import WITHOUT_CONSENT, Submission, submit_annotation
 from evalsite.annotation.showing import circumstances, load_place, load_shown
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import ItemSet, Participant
@@ -33,7 +33,9 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         reported = Submission(
             outcome=Annotation.Outcome.REPORTED, **circumstances(shown, screen), **said
         )
-        submit_annotation(participant=me, submission=reported)
+        saved = submit_annotation(participant=me, submission=reported)
+        if saved in WITHOUT_CONSENT:
+            return redirect(address_for_consent(request, saved))
         return redirect(f"{next_address(request, me, shown)}#main")
     context = page_context(request, me) | {
         "reasons": ReportForm.REASONS,

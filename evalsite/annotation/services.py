@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -15,6 +15,7 @@ from evalsite.annotation.leases import (
     free_slot_of,
     lease_end,
     lock_participant,
+    longest_hold,
     renew_leases,
 )
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
@@ -22,8 +23,8 @@ from evalsite.annotation.values import Passage, Value
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import PreparedInsert, PreparedUpdate
-from evalsite.participants.models import Participant
-from evalsite.participants.services import Withdrawn
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.services import Agreement, Withdrawn, agreement_of
 from evalsite.studies.models import Item, Study
 
 logger = logging.getLogger(__name__)
@@ -57,11 +58,21 @@ class Saved(Enum):
     FINAL = "This answer is final. Nothing was changed."
     IGNORED = "Ignored"
     UNDONE = "Undone: this is not ignored any more"
+    AWAITING = "Your answer is saved. It counts once you agree to the text below."
+    UNCHANGED = "Your earlier answer is unchanged. To change it, agree to the text below."
+    UNUSED = (
+        "You chose not to take part, so the answer you just sent isn’t used and wasn’t kept. "
+        "Answers you saved before are unchanged."
+    )
 
     @classmethod
     def words_of(cls, name: str) -> str:
         """What to say of the outcome that an address names; nothing if it names none."""
         return next((one.value for one in cls if one.name.lower() == name), "")
+
+
+# what became of submissions of people who don't agree to the text that is shown now
+WITHOUT_CONSENT = (Saved.AWAITING, Saved.UNCHANGED, Saved.UNUSED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +116,10 @@ def submit_annotation(*, participant: Participant, submission: Submission) -> Sa
             # has just been dealt this item, and saving it again finds that slot.
             clash = error
         with transaction.atomic():
-            lock_present(participant)
+            agreement = lock_present(participant)
             standing = find_standing(participant, submission.item)
             if standing is not None:
-                return _settle(standing, participant, submission)
+                return _settle(standing, participant, submission, agreement)
     raise clash
 
 
@@ -123,28 +134,34 @@ def _is_lost_race(error: IntegrityError) -> bool:
     ) or is_violation(error, Slot, "one_slot_of_an_item_per_participant")
 
 
-def save_locked(*, participant: Participant, submission: Submission) -> Saved:
+def save_locked(*, participant: Participant, submission: Submission, agreement: Agreement) -> Saved:
     """As `submit_annotation`, in the transaction of a caller who has locked the participant."""
     standing = find_standing(participant, submission.item)
     if standing is not None:
-        return _settle(standing, participant, submission)
+        return _settle(standing, participant, submission, agreement)
     return _insert(participant, submission)
 
 
 @transaction.atomic
 def _insert(participant: Participant, submission: Submission) -> Saved:
-    lock_present(participant)
-    status, slot_id = _place(participant, submission)
-    if status == Annotation.Status.SURPLUS:
+    agreement = lock_present(participant)
+    status, slot_id = _place(participant, submission, agreement)
+    if status in (Annotation.Status.SURPLUS, Annotation.Status.WITHDRAWN):
         standing = find_standing(participant, submission.item)
         if standing is not None:
-            return _settle(standing, participant, submission)
+            return _settle(standing, participant, submission, agreement)
+    if agreement is Agreement.NONE:
+        # that something was sent is kept, so that counts can be explained, but not what it said
+        submission = replace(submission, values=(), highlights=(), note="", reason="")
+    is_report = submission.outcome == Annotation.Outcome.REPORTED
+    is_outdated = agreement is Agreement.OUTDATED
     annotation = Annotation(
         study_id=participant.study_id,
         item=submission.item,
         participant=participant,
         slot_id=slot_id,
         status=status,
+        awaits_consent=is_outdated and status == Annotation.Status.SURPLUS and not is_report,
         origin=participant.origin,
         key=submission.key_for(participant),
         submitted_at=now(),
@@ -162,15 +179,23 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     )
     _insert_annotation.run([annotation])
     _write_answers(annotation, submission)
-    if submission.outcome == Annotation.Outcome.REPORTED:
+    if agreement is Agreement.NONE:
+        return Saved.UNUSED
+    if is_report:
         _after_report(participant, submission.item)
-    return Saved.SAVED
+    return Saved.AWAITING if is_outdated else Saved.SAVED
 
 
-def lock_present(participant: Participant) -> None:
-    """The participant's row is locked; Withdrawn if they have left since the page was asked for."""
-    if lock_participant(participant).withdrawn_at is not None:
+def lock_present(participant: Participant) -> Agreement:
+    """Lock the participant's row and return what they agree to; Withdrawn if they have left.
+
+    Both may have changed since the page was asked for.
+    """
+    locked = lock_participant(participant)
+    if locked.withdrawn_at is not None:
         raise Withdrawn
+    locked.study = participant.study
+    return agreement_of(locked)
 
 
 def _what_was_said(submission: Submission) -> dict[str, str]:
@@ -181,13 +206,18 @@ def _what_was_said(submission: Submission) -> dict[str, str]:
     }
 
 
-def _place(participant: Participant, submission: Submission) -> tuple[str, int | None]:
+def _place(
+    participant: Participant, submission: Submission, agreement: Agreement
+) -> tuple[str, int | None]:
     """Status of a new annotation and the slot that it fills, if any."""
+    if agreement is Agreement.NONE:
+        return Annotation.Status.WITHDRAWN, None
     if participant.is_pilot:
         return Annotation.Status.PILOT, None
     if submission.item.kind != Item.Kind.MAIN:
         return Annotation.Status.CONTROL, None
-    if submission.outcome == Annotation.Outcome.REPORTED:
+    is_report = submission.outcome == Annotation.Outcome.REPORTED
+    if is_report or agreement is Agreement.OUTDATED:
         return Annotation.Status.SURPLUS, None
     slot_id = _fill_slot(participant, submission)
     return (Annotation.Status.COUNTED if slot_id else Annotation.Status.SURPLUS), slot_id
@@ -288,20 +318,29 @@ def find_standing(participant: Participant, item: Item) -> Annotation | None:
     )
 
 
-def _settle(standing: Annotation, participant: Participant, submission: Submission) -> Saved:
-    """Same values: nothing to do. Others: a revision while the set is open, else nothing."""
+def _settle(
+    standing: Annotation, participant: Participant, submission: Submission, agreement: Agreement
+) -> Saved:
+    """Same values: nothing to do. Others: a revision while the set is open, else nothing.
+
+    What somebody agreed to is never changed by what they send without agreeing.
+    """
+    if agreement is Agreement.NONE:
+        return Saved.UNUSED
+    if agreement is Agreement.OUTDATED and not standing.awaits_consent:
+        return Saved.UNCHANGED
     ratings, highlights = list(standing.ratings.all()), list(standing.highlights.all())
     before = {(rating.criterion, rating.output_id, rating.value) for rating in ratings}
     marked = {(one.output_id, one.start, one.end) for one in highlights}
     is_same = before == {value.identity for value in submission.values}
     is_same = is_same and marked == {passage.identity for passage in submission.highlights}
     if is_same and all(getattr(standing, k) == v for k, v in _what_was_said(submission).items()):
-        return Saved.ALREADY
+        return Saved.AWAITING if standing.awaits_consent else Saved.ALREADY
     if standing.item_set is None or standing.item_set.finished_at is not None:
         return Saved.FINAL
     keep_revision(standing)
     replace_annotation(standing, participant, submission)
-    return Saved.CHANGED
+    return Saved.AWAITING if agreement is Agreement.OUTDATED else Saved.CHANGED
 
 
 def keep_revision(standing: Annotation, **more: Any) -> None:
@@ -335,6 +374,7 @@ def replace_annotation(
     for name, value in _what_was_said(submission).items():
         setattr(standing, name, value)
     standing.submitted_at = now()
+    standing.awaits_consent = standing.awaits_consent and not is_reported
     if was_reported != is_reported:
         _move_place(standing, participant, submission)
     standing.save()
@@ -373,20 +413,50 @@ def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> Non
 
     Without a slot (the answer on the page stands already) nobody knows, so it is written.
     """
-    if slot is not None and slot.lease_until is not None:
-        age = (lease_end(study) - slot.lease_until).total_seconds()
-        if age <= _RENEW_AFTER_SECONDS:
-            return
+    if _is_fresh(slot, lease_end(study)):
+        return
     with transaction.atomic():
-        renew_leases(lock_participant(participant), study)
+        me = lock_participant(participant)
+        ItemSet.objects.filter(
+            participant=me, finished_at__isnull=True, reserved_until__isnull=False
+        ).update(reserved_until=None)
+        renew_leases(me, study, lease_end(study))
+
+
+def keep_lease_once(
+    participant: Participant, study: Study, slot: Slot | None, draft: Draft
+) -> None:
+    """Renew what this person holds because of a draft, which does so once for its item.
+
+    A set without an answer is held to the end of its reservation, and no longer.
+    """
+    if draft.renewed_at is not None or _is_fresh(slot, lease_end(study)):
+        return
+    with transaction.atomic():
+        me = lock_participant(participant)
+        open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+        until = longest_hold(open_set, study)
+        if until <= now():
+            return
+        renew_leases(me, study, until)
+        if open_set is None or open_set.reserved_until is None:
+            Draft.objects.filter(pk=draft.pk).update(renewed_at=now())
+
+
+def _is_fresh(slot: Slot | None, until: datetime) -> bool:
+    """Whether this slot is held until then, but for what isn't worth writing."""
+    if slot is None or slot.lease_until is None:
+        return False
+    return (until - slot.lease_until).total_seconds() <= _RENEW_AFTER_SECONDS
 
 
 @transaction.atomic
 def save_draft(
     *, participant: Participant, item: Item, values: Mapping[str, str], order: Sequence[int] = ()
-) -> Draft:
-    """What was entered so far is kept, and comes back with the page."""
-    lock_present(participant)
+) -> Draft | None:
+    """What was entered so far is kept, and comes back with the page; None without consent."""
+    if lock_present(participant) is Agreement.NONE:
+        return None
     draft, _ = Draft.objects.update_or_create(
         participant=participant,
         item=item,

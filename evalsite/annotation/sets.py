@@ -18,6 +18,7 @@ from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant, make_completion_code
+from evalsite.participants.services import has_agreed
 from evalsite.studies.models import Item, Study
 
 _answers_to = Prepared(
@@ -179,10 +180,13 @@ def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
     """The set is finished and has its code; its answers are final. Done twice, it is done once.
 
     Changes that were entered but not sent are saved first, because their page said that they are
-    kept. False, and nothing done, while a place wants an answer or a change is no valid answer.
+    kept. False, and nothing done, while a place wants an answer, a change is no valid answer, or
+    the current consent text isn't agreed to.
     """
     me = lock_participant(participant)
     me.study = participant.study
+    if not has_agreed(me):
+        return False
     locked = ItemSet.objects.get(pk=item_set.pk)
     if locked.finished_at is not None:
         return True

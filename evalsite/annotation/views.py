@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.annotation.bonus import find_earners
+from evalsite.annotation.consent import answer_consent
 from evalsite.annotation.dealing import claim_set, deal_pilot_set, has_work
 from evalsite.annotation.display import Progress, view_example
 from evalsite.annotation.ignoring import ignored_items
@@ -27,11 +28,19 @@ from evalsite.annotation.sets import (
     wanted_places,
 )
 from evalsite.lib.markdown import render_markdown
-from evalsite.participants.access import address, page_context, participant_page, unknown_link
+from evalsite.participants.access import (
+    address,
+    page_context,
+    participant_page,
+    personal_link,
+    unknown_link,
+)
 from evalsite.participants.forms import FeedbackForm
 from evalsite.participants.joins import visible_receipt
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import (
+    consent_hash,
+    consent_text,
     has_agreed,
     instructions_hash,
     mark_instructions_read,
@@ -42,6 +51,9 @@ from evalsite.studies.bonus import say_cap, say_due, say_open
 from evalsite.studies.controls import items_per_set
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import shown_content
+
+NOT_AGREED = "Tick the box if you agree to take part. If you don't agree, choose 'Don't take part'."
+TEXT_CHANGED = "This text has just changed. Read it again before you decide."
 
 
 def go_to(request: HttpRequest, step: Step) -> HttpResponse:
@@ -168,6 +180,8 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     item_set = ItemSet.objects.filter(participant=me, number=number).first()
     if item_set is None:
         return unknown_link(request)
+    if not has_agreed(me):
+        return redirect(address(request, "participant-home"))
     if request.method == "POST":
         finish_set(participant=me, item_set=item_set)
         item_set.refresh_from_db()
@@ -223,7 +237,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     """Thanks, the code, feedback, and the next set if there is one."""
     codes = told_codes(me)
     code = codes["code"]
-    if not code:
+    if not code or (request.method == "POST" and not has_agreed(me)):
         return redirect(address(request, "participant-home"))
     form = FeedbackForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
@@ -287,10 +301,51 @@ def refused(request: HttpRequest, me: Participant) -> HttpResponse:
 
 
 @participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def consent(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Taking part begins here: nothing is handed out before this is agreed to."""
+    if has_agreed(me):
+        # to take it back is to withdraw, which says what becomes of the answers
+        return redirect(address(request, "participant-home"))
+    error = ""
+    if request.method == "POST":
+        is_given = request.POST.get("agree") == "yes"
+        is_declined = request.POST.get("go") == "decline"
+        error = _fault_of_consent(request, me, is_given=is_given and not is_declined)
+        if is_declined or not error:
+            answer_consent(participant=me, is_given=not is_declined)
+            return redirect(address(request, "participant-home"))
+    context = page_context(request, me) | {
+        "consent_html": render_markdown(consent_text(me.study)),
+        "text_hash": consent_hash(me.study),
+        "is_changed": bool(me.consented_to),
+        "personal_link": personal_link(request),
+        "study_id": me.study_id,
+        "status": Saved.words_of(request.GET.get("was", "")),
+        "error": error,
+    }
+    return render(request, "participants/consent.html", context, status=422 if error else 200)
+
+
+def _fault_of_consent(request: HttpRequest, me: Participant, *, is_given: bool) -> str:
+    if not is_given:
+        return NOT_AGREED
+    # nobody agrees to a text that they were not shown
+    digest = consent_hash(me.study)
+    return "" if request.POST.get("text", digest) == digest else TEXT_CHANGED
+
+
+@participant_page
 @require_safe
 def declined(request: HttpRequest, me: Participant) -> HttpResponse:
-    """Nothing is kept but the choice, and it may be changed."""
-    context = page_context(request, me) | {"consent_url": address(request, "participant-consent")}
+    """Tell what is kept of somebody who chose not to take part; that choice may be changed."""
+    kept = me.annotations.exclude(status=Annotation.Status.WITHDRAWN)
+    context = page_context(request, me) | {
+        "consent_url": address(request, "participant-consent"),
+        "status": Saved.words_of(request.GET.get("was", "")),
+        "has_answers": kept.exists(),
+        **told_codes(me),
+    }
     return render(request, "participants/declined.html", context)
 
 
@@ -319,6 +374,7 @@ def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
     context = page_context(request, me) | {
         "receipt": visible_receipt(me),
         **told_codes(me),
-        "is_deleted": me.annotations.filter(status=Annotation.Status.WITHDRAWN).exists(),
+        "is_deleted": me.annotations.exists()
+        and not me.annotations.exclude(status=Annotation.Status.WITHDRAWN).exists(),
     }
     return render(request, "participants/withdrawn.html", context)

@@ -5,13 +5,15 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views import defaults
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
+from evalsite.lib.limits import RateLimit
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Origin, Participant, hash_token
 from evalsite.participants.services import Withdrawn
@@ -22,6 +24,8 @@ logger = logging.getLogger(__name__)
 ParticipantView = Callable[..., HttpResponse]
 # stands for the token in an address that is put together once; no token holds a full stop
 _ANYBODY = "any.body"
+
+_saves, _drafts = RateLimit(), RateLimit()
 
 _owner_of = Prepared(
     lambda token_hash: (
@@ -52,10 +56,14 @@ def participant_page(view: ParticipantView) -> ParticipantView:
     @never_cache
     @wraps(view)
     def wrapped(request: HttpRequest, token: str, **captured: Any) -> HttpResponse:
-        me = _owner_of.one(hash_token(token))
+        token_hash = hash_token(token)
+        me = _owner_of.one(token_hash)
         if me is None:
             return unknown_link(request)
         request.token = token  # type: ignore[attr-defined]
+        wait = _seconds_to_wait(request, token_hash) if request.method == "POST" else 0
+        if wait:
+            return private(_ask_to_wait(request, me, wait, view, captured))
         if me.withdrawn_at is not None and not _is_farewell(request):
             return private(redirect("participant-withdrawn", token))
         try:
@@ -65,6 +73,41 @@ def participant_page(view: ParticipantView) -> ParticipantView:
             return private(redirect("participant-withdrawn", token))
 
     return wrapped
+
+
+def keeps_page(show: ParticipantView) -> Callable[[ParticipantView], ParticipantView]:
+    """Let a view show its own page, with all that was entered, to somebody who sends too often."""
+
+    def decorate(view: ParticipantView) -> ParticipantView:
+        view.show_again = show  # type: ignore[attr-defined]
+        return view
+
+    return decorate
+
+
+def _seconds_to_wait(request: HttpRequest, token_hash: str) -> int:
+    """0, or the seconds until this link may send again."""
+    match = request.resolver_match
+    if match is not None and match.url_name == "rating-draft":
+        return _drafts.take(token_hash, settings.DRAFTS_A_MINUTE)
+    return _saves.take(token_hash, settings.SAVES_A_MINUTE)
+
+
+def _ask_to_wait(
+    request: HttpRequest, me: Participant, wait: int, view: ParticipantView, captured: Any
+) -> HttpResponse:
+    """429 with all that was entered: nothing is stored, and one press sends it again."""
+    show = getattr(view, "show_again", None)
+    if request.headers.get("Accept") == "application/json":
+        response: HttpResponse = JsonResponse({"wait": wait}, status=429)
+    elif show is not None:
+        response = show(request, me, wait, **captured)
+    else:
+        sent = [(name, value) for name, values in request.POST.lists() for value in values]
+        context = page_context(request, me) | {"wait": wait, "sent": sent}
+        response = render(request, "participants/too_often.html", context, status=429)
+    response.headers["Retry-After"] = str(wait)
+    return response
 
 
 def _is_farewell(request: HttpRequest) -> bool:

@@ -228,6 +228,8 @@ class ItemSet(models.Model):
     # items that went to others after the lease had lapsed; they keep their place, so that no
     # other item ever gets it
     lost_ids = models.JSONField(default=list)
+    # a first set without an answer holds its places until then at the latest; empty: for a lease
+    reserved_until = models.DateTimeField(null=True)
     code = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(default=now)
     finished_at = models.DateTimeField(null=True)

@@ -1,6 +1,7 @@
 """Arriving, agreeing, and answering what is asked before any work."""
 
 from collections.abc import Mapping
+from enum import Enum
 
 from django.db import transaction
 
@@ -27,12 +28,31 @@ def consent_text(study: Study) -> str:
 
 def has_agreed(participant: Participant) -> bool:
     """Whether this person has agreed to the consent text that is shown now."""
-    return participant.consented_to == hash_text(consent_text(participant.study))
+    return agreement_of(participant) is Agreement.CURRENT
+
+
+class Agreement(Enum):
+    """Whether a person agreed to the consent text that is shown now."""
+
+    CURRENT = "to the text that is shown now"
+    OUTDATED = "to an earlier text"
+    NONE = "declined, or never asked"
+
+
+def agreement_of(participant: Participant) -> Agreement:
+    if not participant.consented_to:
+        return Agreement.NONE
+    is_current = participant.consented_to == consent_hash(participant.study)
+    return Agreement.CURRENT if is_current else Agreement.OUTDATED
+
+
+def consent_hash(study: Study) -> str:
+    return hash_text(consent_text(study))
 
 
 def consent_of(participant: Participant) -> Consent | None:
     """What this person answered to the consent text that is shown now, if anything."""
-    digest = hash_text(consent_text(participant.study))
+    digest = consent_hash(participant.study)
     return Consent.objects.filter(participant=participant, text_sha256=digest).first()
 
 
@@ -40,7 +60,7 @@ def consent_of(participant: Participant) -> Consent | None:
 def record_consent(*, participant: Participant, is_given: bool) -> Consent:
     """The choice stands beside the text and the version that it answers."""
     study = participant.study
-    digest = hash_text(consent_text(study))
+    digest = consent_hash(study)
     consent, _ = Consent.objects.update_or_create(
         participant=participant,
         study=study,

@@ -12,7 +12,6 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.lib.addresses import client_address
-from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import (
     address,
     page_context,
@@ -33,9 +32,7 @@ from evalsite.participants.forms import LONGEST_ANSWER, EntryForm
 from evalsite.participants.joins import TooManyJoins, find_person, join_study
 from evalsite.participants.models import Participant
 from evalsite.participants.services import (
-    consent_text,
     has_agreed,
-    record_consent,
     record_entry,
 )
 from evalsite.studies.bonus import say_cap
@@ -44,8 +41,6 @@ from evalsite.studies.models import Study
 from evalsite.studies.qualification import TRIES, plan_qualification
 from evalsite.studies.summaries import count_of, format_money, hourly_pay, minutes_per_set
 from evalsite.studies.versions import shown_content
-
-NOT_AGREED = "Tick the box if you agree to take part. If you don't agree, choose 'Don't take part'."
 
 
 @csrf_exempt
@@ -146,31 +141,6 @@ def study_facts(study: Study) -> list[tuple[str, str, str]]:
         (study.config.item_names, f"up to {items_per_set(study)}", "in one set"),
         ("Works on a phone", "yes", ""),
     ]
-
-
-@participant_page
-@require_http_methods(["GET", "HEAD", "POST"])
-def consent(request: HttpRequest, me: Participant) -> HttpResponse:
-    """Taking part begins here: nothing is handed out before this is agreed to."""
-    error = ""
-    if has_agreed(me):
-        # to take it back is to withdraw, which says what becomes of the answers
-        return redirect(address(request, "participant-home"))
-    if request.method == "POST":
-        if request.POST.get("go") == "decline":
-            record_consent(participant=me, is_given=False)
-            return redirect(address(request, "participant-home"))
-        if request.POST.get("agree") == "yes":
-            record_consent(participant=me, is_given=True)
-            return redirect(address(request, "participant-home"))
-        error = NOT_AGREED
-    context = page_context(request, me) | {
-        "consent_html": render_markdown(consent_text(me.study)),
-        "personal_link": personal_link(request),
-        "study_id": me.study_id,
-        "error": error,
-    }
-    return render(request, "participants/consent.html", context, status=422 if error else 200)
 
 
 @participant_page

@@ -199,8 +199,12 @@ def _count_active(study: Study) -> int:
         study=study, origin__in=_GIVEN_HERE, submitted_at__gte=since
     )
     drafted = Draft.objects.filter(study=study, updated_at__gte=since)
+    # new sets are reserved for less than a lease at first
+    dealt = ItemSet.objects.filter(study=study, created_at__gte=since, finished_at=None)
     leased = Slot.objects.leased().filter(study=study, lease_until__gte=renewed)
-    touched = Q(pk__in=leased.values("participant"))
+    held = Slot.objects.leased().filter(study=study, lease_until__gte=now())
+    dealt = dealt.filter(participant__in=held.values("participant"))
+    touched = Q(pk__in=leased.values("participant")) | Q(pk__in=dealt.values("participant"))
     if not study.has_ended:
         touched |= Q(pk__in=answered.values("participant"))
         touched |= Q(pk__in=drafted.values("participant"))

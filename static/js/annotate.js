@@ -164,6 +164,8 @@ const PAUSES = [1000, 2000, 4000, 8000];
 
 let timer = null;
 let tries = 0;
+// how long the server asked us to wait when it had no time for us, in ms
+let askedPause = 0;
 let underway = null;
 let isChanged = false;
 let seen = null;
@@ -197,7 +199,7 @@ function wait(pause, then = sendDraft) {
 function tryAgainLater(then = sendDraft) {
   isChanged = true;
   say(words.unsaved);
-  wait(PAUSES[Math.min(tries++, PAUSES.length - 1)], then);
+  wait(Math.max(PAUSES[Math.min(tries++, PAUSES.length - 1)], askedPause), then);
 }
 
 // One at a time, so that none overtakes another.
@@ -241,7 +243,7 @@ async function post(address, patience, button = null) {
   if (button?.name) body.set(button.name, button.value);
   const slow = setTimeout(() => say(words.saving), 300);
   try {
-    return await fetch(address, {
+    const response = await fetch(address, {
       method: "POST",
       body,
       headers: { Accept: "application/json" },
@@ -249,6 +251,8 @@ async function post(address, patience, button = null) {
       redirect: "manual",
       signal: AbortSignal.timeout(patience),
     });
+    askedPause = 1000 * (Number(response.headers.get("Retry-After")) || 0);
+    return response;
   } catch (error) {
     if (error instanceof TypeError || error instanceof DOMException) return null;
     throw error;

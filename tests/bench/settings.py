@@ -8,3 +8,5 @@ ROOT_URLCONF = "tests.bench.urls"
 
 # a whole crowd joins from one address
 JOINS_PER_ADDRESS = JOINS_PER_STUDY = 0
+# how much a site can take is what is measured, not what one link may send
+SAVES_A_MINUTE = DRAFTS_A_MINUTE = 0

@@ -60,11 +60,15 @@ def status_against_the_item(study: Study) -> Iterable[str]:
 
 
 def status_against_the_person(study: Study) -> Iterable[str]:
-    """Pilots' answers, and only theirs, are pilot answers; only who left withdrew some."""
+    """Pilots' answers, and only theirs, are pilot answers.
+
+    Withdrawn answers belong to people who have left or who don't agree to take part.
+    """
     is_pilots = Q(participant__is_pilot=True)
     wrong = Q(status=_STATUS.PILOT) & ~is_pilots
     wrong |= is_pilots & ~Q(status__in=[_STATUS.PILOT, _STATUS.WITHDRAWN])
-    wrong |= Q(status=_STATUS.WITHDRAWN, participant__withdrawn_at__isnull=True)
+    has_agreed = Q(participant__withdrawn_at__isnull=True) & ~Q(participant__consented_to="")
+    wrong |= Q(status=_STATUS.WITHDRAWN) & has_agreed
     return name_answers(_answers(study).filter(wrong))
 
 

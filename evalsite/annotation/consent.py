@@ -1,0 +1,69 @@
+"""Agreeing to the consent text or declining it, and what becomes of work already done."""
+
+from django.db import transaction
+
+from evalsite.annotation.leases import lock_participant
+from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
+from evalsite.participants.models import Participant
+from evalsite.participants.services import Withdrawn, has_agreed, record_consent
+
+
+@transaction.atomic
+def answer_consent(*, participant: Participant, is_given: bool) -> None:
+    """Record the choice; answers waiting for it count, or are withdrawn with all places given back.
+
+    Somebody who has agreed to the current text already takes that back by withdrawing instead.
+    """
+    me = lock_participant(participant)
+    if me.withdrawn_at is not None:
+        raise Withdrawn
+    me.study = participant.study
+    if has_agreed(me):
+        return
+    record_consent(participant=me, is_given=is_given)
+    participant.consented_to = me.consented_to
+    if is_given:
+        _count_awaiting(me)
+        # sent after declining, so nothing of them was kept: their items may be answered again
+        Annotation.objects.filter(participant=me, status=Annotation.Status.WITHDRAWN).delete()
+    else:
+        _withdraw_awaiting(me)
+        _release_places(me)
+        Draft.objects.filter(participant=me).delete()
+
+
+def _awaiting(me: Participant) -> list[Annotation]:
+    """Return this person's answers that wait for consent, locked; answers go before places."""
+    awaiting = Annotation.objects.filter(participant=me, awaits_consent=True)
+    return list(awaiting.select_for_update(of=("self",)).order_by("pk"))
+
+
+def _count_awaiting(me: Participant) -> None:
+    """Count each answer whose slot this person still holds; the others stay surplus."""
+    answers = _awaiting(me)
+    mine = Slot.objects.leased().filter(participant=me, item__in=[one.item_id for one in answers])
+    slots = {slot.item_id: slot for slot in mine.select_for_update().order_by("pos", "id")}
+    for answer in answers:
+        answer.awaits_consent = False
+        if slot := slots.get(answer.item_id):
+            slot.state, slot.lease_until = Slot.State.DONE, None
+            slot.save(update_fields=["state", "lease_until"])
+            answer.slot, answer.status = slot, Annotation.Status.COUNTED
+        answer.save(update_fields=["awaits_consent", "slot", "status"])
+
+
+def _withdraw_awaiting(me: Participant) -> None:
+    """Delete what answers said that were given without agreeing; a row tells that they were."""
+    answers = [answer.pk for answer in _awaiting(me)]
+    for model in (Rating, Highlight, Revision):
+        model.objects.filter(annotation__in=answers).delete()
+    Annotation.objects.filter(pk__in=answers).update(
+        status=Annotation.Status.WITHDRAWN, awaits_consent=False, note="", reason=""
+    )
+
+
+def _release_places(me: Participant) -> None:
+    held = Slot.objects.leased().filter(participant=me).select_for_update().order_by("pos", "id")
+    Slot.objects.filter(pk__in=[slot.pk for slot in held]).update(
+        state=Slot.State.FREE, participant=None, lease_until=None
+    )
