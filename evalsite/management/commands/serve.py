@@ -93,6 +93,8 @@ class Part:
         """Start it again; web processes that outlived their master are told to stop."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGTERM)
+        if self.restarts and moment - self.restarts[-1] > 2 * MINUTE:
+            self.is_waiting = False  # it had stayed up
         self.restarts = [*self.restarts, moment][-STARTS_A_MINUTE:]
         self.start()
 
