@@ -15,7 +15,9 @@ from django.core.management import CommandError, call_command
 
 from evalsite.annotation.models import Annotation
 from evalsite.exchange.demo import import_example
+from evalsite.management.commands.serve import Part, Site, is_answering
 from tests.factories import launch, make_study, make_user
+from tests.workers import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -75,14 +77,51 @@ def test_the_site_answers_when_it_says_ready_and_ctrl_c_stops_all_of_it(site, po
     assert not any(Path(f"/proc/{number}").exists() for number in children.values())
 
 
-def test_a_dead_job_worker_ends_the_site_with_the_reason(site):
-    worker = next(number for name, number in children_of(site).items() if "db_worker" in name)
+def number_of(process: subprocess.Popen[str], name: str) -> int | None:
+    """The process of this name that it started, if one runs."""
+    return next((pid for line, pid in children_of(process).items() if name in line), None)
 
-    os.kill(worker, signal.SIGKILL)
-    _, told = site.communicate()
 
-    assert site.returncode != 0
-    assert "The job worker ended by itself" in told
+@pytest.mark.parametrize(
+    ("name", "program"), [("job worker", "db_worker"), ("web server", "gunicorn")]
+)
+def test_part_of_the_site_that_dies_is_started_again_and_the_site_stays(site, port, name, program):
+    dead = number_of(site, program)
+    web = number_of(site, "gunicorn")
+
+    os.kill(dead, signal.SIGKILL)
+    told = site.stdout.readline()
+    wait_until(lambda: number_of(site, program) not in (None, dead))
+    wait_until(lambda: is_answering(port))
+
+    assert told == f"The {name} was ended by signal 9. Starting it again.\n"
+    assert site.poll() is None
+    assert name == "web server" or number_of(site, "gunicorn") == web
+
+
+def test_part_that_does_not_stay_up_is_started_three_times_a_minute_then_once():
+    part = Part("job worker", [sys.executable, "-c", ""])
+    starts = []
+
+    for second in range(0, 400, 5):
+        if part.may_start(second):
+            starts.append(second)
+            part.restarts.append(second)
+        else:
+            part.is_waiting = True
+    part.process.wait()
+
+    assert starts == [0, 5, 10, 70, 130, 190, 250, 310, 370]
+
+
+def test_web_server_that_cannot_start_ends_the_site(port):
+    site = Site(port, say=print)
+    site.spawn("web server", [sys.executable, "-c", "raise SystemExit(3)"])
+
+    with pytest.raises(CommandError, match="can't start.* exit code 3"):
+        site.wait_until_ready()
+
+    site.stop()
 
 
 def test_a_port_in_use_is_said_before_anything_is_made(port, tmp_path):

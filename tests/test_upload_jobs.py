@@ -44,7 +44,7 @@ if sys.argv[1] == "in the middle of the transaction":
     type(importing.AuditEntry.objects).record = die
 else:
     batch_files.forget_bytes = die
-call_command("db_worker", "--batch", "--no-startup-delay")
+call_command("db_worker", "--batch")
 """
 
 

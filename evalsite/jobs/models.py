@@ -32,6 +32,11 @@ class Job(models.Model):
     result = models.JSONField(default=dict)
     started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)
+    # the worker that runs it, by its name in the queue; empty outside a worker
+    worker = models.CharField(max_length=64, blank=True)
+    started_at = models.DateTimeField(null=True)
+    # how often it was started again because its worker, or the database, had gone
+    takeovers = models.PositiveSmallIntegerField(default=0)
     # when a worker was last heard of: of one that waits, a worker that was at another
     heartbeat_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

@@ -8,13 +8,14 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
-from django_tasks import task
+from django_tasks import TaskContext, task
 
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
+from evalsite.lib.outage import is_full_disk, is_outage
 
 logger = logging.getLogger(__name__)
 
@@ -22,10 +23,44 @@ JobFunction = Callable[[Job], dict[str, Any]]
 _KINDS: dict[str, JobFunction] = {}
 # well below what makes a job stale: one sign of life may come late, or not at all
 BEAT_SECONDS = 30
+_BEAT_AGAIN_SECONDS = 5
+MAX_TAKEOVERS = 3
+_FULL_DISK = (
+    "The disk of this site is full or can't be written to, so nothing was stored. Ask your "
+    "administrator to make room, then start the job again."
+)
+_TAKEN_OVER = "This job was interrupted, so it was started again."
+_INTERRUPTED = (
+    "This job was interrupted {times} times, because its worker was killed or the database went "
+    "away. It isn't started again by itself: it may need more memory than the server has. Ask your "
+    "administrator to look at the log for job {job}, then start it again."
+)
 _UNFORESEEN = (
     "It stopped on something that we did not foresee. Start it again; if it stops again, tell "
     "whoever runs this site that the log has the details under job {job}."
 )
+
+
+class JobTakenOver(Exception):
+    """Another worker has this job now: the one that was given up stops."""
+
+
+_UPKEEP: list[Callable[[], None]] = []
+
+
+def upkeep(function: Callable[[], None]) -> Callable[[], None]:
+    """Register a function that an idle worker calls every few minutes."""
+    _UPKEEP.append(function)
+    return function
+
+
+def run_upkeep() -> None:
+    """Call every registered function; a full disk must not end the worker."""
+    for function in _UPKEEP:
+        try:
+            function()
+        except OSError as error:
+            logger.warning("Upkeep (%s) failed: %s", function.__name__, error)
 
 
 def job_kind(name: str) -> Callable[[JobFunction], JobFunction]:
@@ -38,7 +73,6 @@ def job_kind(name: str) -> Callable[[JobFunction], JobFunction]:
     return register
 
 
-@transaction.atomic
 def start_job(
     kind: str, *, study_id: UUID | None, by: Any, subject: str = "", **params: Any
 ) -> Job:
@@ -46,6 +80,19 @@ def start_job(
 
     `params` are plain data that JSON can hold.
     """
+    return _queue_job(kind, study_id=study_id, by=by, subject=subject, params=params)
+
+
+@transaction.atomic
+def _queue_job(
+    kind: str,
+    *,
+    study_id: UUID | None,
+    by: Any,
+    subject: str,
+    params: dict[str, Any],
+    takeovers: int = 0,
+) -> Job:
     try:
         with transaction.atomic():
             job = Job.objects.create(
@@ -54,6 +101,7 @@ def start_job(
                 subject=subject,
                 params=params,
                 started_by=by if getattr(by, "is_authenticated", False) else None,
+                takeovers=takeovers,
             )
     except IntegrityError:
         return Job.objects.get(
@@ -63,7 +111,7 @@ def start_job(
             state__in=[Job.State.WAITING, Job.State.RUNNING],
         )
     # The queue is a table of this database: row and task are committed together, or neither is.
-    run_job_task.enqueue(str(job.pk))
+    enqueue_job(job)
     return job
 
 
@@ -97,15 +145,62 @@ def _begin_anew(job: Job, by: Any) -> Job:
     return start_job(job.kind, study_id=job.study_id, by=by, subject=job.subject, **job.params)
 
 
-@task()
-def run_job_task(job_id: str) -> None:
-    run_job(Job.objects.get(pk=job_id))
+@transaction.atomic
+def take_over_job(seen: Job) -> Job | None:
+    """Queue again a running job whose worker is gone; after three times it fails instead.
+
+    None if the job was heard of since it was seen, or somebody else was quicker.
+    """
+    running = Job.objects.filter(
+        pk=seen.pk, state=Job.State.RUNNING, worker=seen.worker, heartbeat_at=seen.heartbeat_at
+    )
+    job = running.select_for_update().first()
+    if job is None:
+        return None
+    is_last = job.takeovers >= MAX_TAKEOVERS
+    times = job.takeovers + 1
+    message = _INTERRUPTED.format(times=times, job=job.pk) if is_last else _TAKEN_OVER
+    _finish(job, Job.State.FAILED, message=message)
+    logger.warning("Job %s (%s) of study %s: %s", job.pk, job.kind, job.study_id, message)
+    if is_last:
+        return None
+    return _queue_job(
+        job.kind,
+        study_id=job.study_id,
+        by=job.started_by,
+        subject=job.subject,
+        params=job.params,
+        takeovers=times,
+    )
 
 
-def run_job(job: Job) -> Job:
+@task(takes_context=True)
+def run_job_task(context: TaskContext, job_id: str) -> None:
+    run_job(Job.objects.get(pk=job_id), worker=context.task_result.worker_ids[-1])
+
+
+def enqueue_job(job: Job) -> None:
+    """Put the job into the queue of the workers."""
+    run_job_task.enqueue(str(job.pk))
+
+
+def begin_job(job_id: UUID | str, *, worker: str = "") -> bool:
+    """Whether the job runs now, and by this worker: it waited, or the worker has it already."""
+    is_free = Q(state=Job.State.WAITING)
+    if worker:
+        is_free |= Q(state=Job.State.RUNNING, worker=worker)
+    moment = timezone.now()
+    free = Job.objects.filter(is_free, pk=job_id)
+    return bool(
+        free.update(
+            state=Job.State.RUNNING, worker=worker, started_at=moment, heartbeat_at=moment
+        )
+    )
+
+
+def run_job(job: Job, *, worker: str = "") -> Job:
     """The job has run, once: done with its result, or failed with the reason."""
-    waiting = Job.objects.filter(pk=job.pk, state=Job.State.WAITING)
-    if not waiting.update(state=Job.State.RUNNING, heartbeat_at=timezone.now()):
+    if not begin_job(job.pk, worker=worker):
         job.refresh_from_db()  # run by somebody else, or given up
         return job
     try:
@@ -114,15 +209,28 @@ def run_job(job: Job) -> Job:
             result = _KINDS[job.kind](job)
     except ValidationError as error:
         _finish(job, Job.State.FAILED, message=" ".join(error.messages))
-    except BaseException:
-        # Whatever went wrong, the page must not say "running" for ever; the log has the rest.
-        logger.exception("Job %s (%s) of study %s stopped.", job.pk, job.kind, job.study_id)
-        _finish(job, Job.State.FAILED, message=_UNFORESEEN.format(job=job.pk))
+    except JobTakenOver:
+        logger.warning("Job %s (%s) was taken over by another worker.", job.pk, job.kind)
+    except BaseException as error:
+        _note_failure(job, error)
         raise
     else:
         _finish(job, Job.State.DONE, result=result)
     job.refresh_from_db()
     return job
+
+
+def _note_failure(job: Job, error: BaseException) -> None:
+    """The page must not say "running" for ever; the log has the rest."""
+    if is_full_disk(error):
+        logger.error("Job %s (%s): the disk is full (%s).", job.pk, job.kind, error)
+        _finish(job, Job.State.FAILED, message=_FULL_DISK)
+    elif is_outage(error) or isinstance(error, KeyboardInterrupt | SystemExit):
+        # Nothing is wrong with the job. It counts as running until a worker takes it over.
+        logger.warning("Job %s (%s) was interrupted: %s", job.pk, job.kind, error)
+    else:
+        logger.exception("Job %s (%s) of study %s stopped.", job.pk, job.kind, job.study_id)
+        _finish(job, Job.State.FAILED, message=_UNFORESEEN.format(job=job.pk))
 
 
 @contextmanager
@@ -135,8 +243,9 @@ def _keep_alive(job: Job) -> Iterator[None]:
     is_over = Event()
 
     def beat() -> None:
-        while not is_over.wait(BEAT_SECONDS):
-            _tell_alive(job)
+        pause = BEAT_SECONDS
+        while not is_over.wait(pause):
+            pause = BEAT_SECONDS if _tell_alive(job) else min(BEAT_SECONDS, _BEAT_AGAIN_SECONDS)
             # a connection that is broken, or kept for long, is not used again
             connection.close()
 
@@ -149,23 +258,26 @@ def _keep_alive(job: Job) -> Iterator[None]:
         thread.join()
 
 
-def _tell_alive(job: Job) -> None:
-    """A worker is at work on this job, and will come to those that wait behind it.
-
-    Not to those before it: the queue keeps their order, so whoever had begun them is gone.
-    """
+def _tell_alive(job: Job) -> bool:
+    """A worker is at work on this job, and will come to those that wait."""
     is_ours = Q(pk=job.pk, state=Job.State.RUNNING)
-    is_behind = Q(state=Job.State.WAITING, created_at__gt=job.created_at)
     try:
-        Job.objects.filter(is_ours | is_behind).update(heartbeat_at=timezone.now())
-    except DatabaseError:
+        Job.objects.filter(is_ours | Q(state=Job.State.WAITING)).update(heartbeat_at=timezone.now())
+    except (DatabaseError, InterfaceError):
         # SQLite has one writer, which may be the job itself: it is told the next time
         logger.warning("Job %s could not tell that it is alive.", job.pk)
+        return False
+    return True
 
 
 def report_progress(job: Job, done: int, total: int) -> None:
-    """The job's page shows this progress, and the job counts as alive."""
-    Job.objects.filter(pk=job.pk).update(done=done, total=total, heartbeat_at=timezone.now())
+    """The job's page shows this progress, and the job counts as alive.
+
+    JobTakenOver if the job was given up: whoever did that will have it done by somebody else.
+    """
+    running = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING)
+    if not running.update(done=done, total=total, heartbeat_at=timezone.now()):
+        raise JobTakenOver(str(job.pk))
 
 
 def _finish(job: Job, state: str, **fields: Any) -> None:

@@ -1,7 +1,9 @@
 """While the database is away, full or read-only, pages say so and ask to come back."""
 
+import errno
 import sqlite3
 import sys
+from collections.abc import Iterator
 
 from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, HttpResponse
@@ -11,10 +13,14 @@ from django.views import defaults
 SECONDS_TO_WAIT = 10
 # PostgreSQL's word for a server that takes no writes, such as one that stands by for another
 _READ_ONLY = "25006"
+# and its word for a disk without room
+_DISK_FULL = "53100"
+# no room, no room for this user, a disk that takes no writes, a file larger than the disk takes
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """503 with Retry-After if the database could not do its work; else the page for our faults.
+    """503 with Retry-After if the database or the disk is the trouble; else that for our faults.
 
     Nothing of the request is stored then: what was begun has been rolled back.
     """
@@ -31,7 +37,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether this error is the database's own trouble, and not that of a query."""
+    """Whether this error is trouble of the database or of the disk, and not that of a query."""
+    if is_full_disk(error):
+        return True
     cause = error.__cause__ if error else None
     if isinstance(error, InternalError):
         return getattr(cause, "pgcode", None) == _READ_ONLY
@@ -39,3 +47,20 @@ def is_outage(error: BaseException | None) -> bool:
     if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
         return False
     return isinstance(error, OperationalError | InterfaceError)
+
+
+def is_full_disk(error: BaseException | None) -> bool:
+    """Whether this error came from a disk that is full, or that takes no writes."""
+    return any(
+        (isinstance(one, OSError) and one.errno in _NO_ROOM)
+        or getattr(one, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        or getattr(one, "pgcode", None) == _DISK_FULL
+        for one in _trace_causes(error)
+    )
+
+
+def _trace_causes(error: BaseException | None) -> Iterator[BaseException]:
+    # closing a file that could not be written raises an error of its own
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -18,7 +18,7 @@ from django.utils import timezone
 from evalsite.exchange.exports.cut import consistent_cut
 from evalsite.exchange.exports.exporting import Choice, count_file, name_file, write_file
 from evalsite.jobs.models import Job
-from evalsite.jobs.services import job_kind, report_progress, start_job
+from evalsite.jobs.services import JobTakenOver, job_kind, report_progress, start_job
 from evalsite.lib.collecting import collect_seldom
 from evalsite.studies.models import Study
 
@@ -111,9 +111,13 @@ def _tell_progress(job: Job, total: int) -> Iterator[Any]:
     is_over, rows = Event(), [0]
 
     def beat() -> None:
-        while not is_over.wait(_BEAT_SECONDS):
-            report_progress(job, rows[0], total)
-        connection.close()
+        try:
+            while not is_over.wait(_BEAT_SECONDS):
+                report_progress(job, rows[0], total)
+        except JobTakenOver:
+            return  # the file is written under the name of this job, and nobody asks for it
+        finally:
+            connection.close()
 
     def tell(written: int) -> None:
         rows[0] = written

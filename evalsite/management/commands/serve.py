@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentParser
+from collections.abc import Callable
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from types import FrameType
 from typing import Any
@@ -19,6 +21,9 @@ HOST = "127.0.0.1"
 SECONDS_TO_START = 60
 SECONDS_TO_ANSWER = 5
 SECONDS_TO_STOP = 20
+# a part that ended is started again at once so often in a minute, then once a minute
+STARTS_A_MINUTE = 3
+MINUTE = 60
 
 
 class Command(BaseCommand):
@@ -40,41 +45,82 @@ class Command(BaseCommand):
         call_command("collectstatic", verbosity=0, interactive=False)
         if demo:
             call_command("demo", "--first", "--at", f"http://{HOST}:{port}")
-        site = Site(port)
+        site = Site(port, say=self._say)
         try:
             site.start()
             site.wait_until_ready()
-            self.stdout.write(f"Ready: http://{HOST}:{port}/admin/  (Ctrl-C stops the site)")
-            # into a pipe or a log, too, it is said now and not when the site stops
-            self.stdout.flush()
+            self._say(f"Ready: http://{HOST}:{port}/admin/  (Ctrl-C stops the site)")
             if demo:
                 site.spawn("demo crowd", manage("demo", "--crowd"), may_end=True)
             site.wait()
         finally:
             site.stop()
 
+    def _say(self, sentence: str) -> None:
+        self.stdout.write(sentence)
+        # into a pipe or a log, too, it is said now and not when the site stops
+        self.stdout.flush()
+
+
+class Part:
+    """One process of the site, and when it was started again."""
+
+    def __init__(self, name: str, command: list[str], *, may_end: bool = False) -> None:
+        self.name = name
+        self.command = command
+        self.may_end = may_end
+        self.restarts: list[float] = []
+        self.is_waiting = False
+        self.start()
+
+    def start(self) -> None:
+        # A session of its own: Ctrl-C in the terminal must not reach it before we say so.
+        self.process = subprocess.Popen(self.command, start_new_session=True)  # noqa: S603
+
+    @property
+    def has_ended(self) -> bool:
+        return not self.may_end and self.process.poll() is not None
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in a sentence."""
+        code = self.process.returncode
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"The {self.name} {how}."
+
+    def may_start(self, moment: float) -> bool:
+        """Whether it may be started again at this moment."""
+        recent = [one for one in self.restarts if moment - one < MINUTE]
+        return len(recent) < (1 if self.is_waiting else STARTS_A_MINUTE)
+
+    def restart(self, moment: float) -> None:
+        """Start it again; web processes that outlived their master are told to stop."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGTERM)
+        if self.restarts and moment - self.restarts[-1] > 2 * MINUTE:
+            self.is_waiting = False  # it had stayed up
+        self.restarts = [*self.restarts, moment][-STARTS_A_MINUTE:]
+        self.start()
+
 
 class Site:
     """The processes of a running site, which start and stop together."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, say: Callable[[str], None]) -> None:
         self.port = port
+        self.say = say
         self.is_stopping = False
-        self.parts: dict[str, subprocess.Popen[bytes]] = {}
-        self.may_end: set[str] = set()
+        self.parts: list[Part] = []
 
     def start(self) -> None:
         """Both processes run; a signal to stop reaches them through us, in good order."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
         self.spawn("web server", gunicorn(self.port))
-        self.spawn("job worker", manage("db_worker", "--no-startup-delay"))
+        self.spawn("job worker", manage("db_worker"))
 
     def spawn(self, name: str, command: list[str], *, may_end: bool = False) -> None:
-        # A session of its own: Ctrl-C in the terminal must not reach it before we say so.
-        self.parts[name] = subprocess.Popen(command, start_new_session=True)  # noqa: S603
-        if may_end:
-            self.may_end.add(name)
+        self.parts.append(Part(name, command, may_end=may_end))
 
     def wait_until_ready(self) -> None:
         """The port answers, or we are stopping."""
@@ -82,32 +128,42 @@ class Site:
         while not self.is_stopping and not is_answering(self.port):
             if time.monotonic() > deadline:
                 raise CommandError(f"The web server did not start in {SECONDS_TO_START} seconds.")
-            self._refuse_dead_part()
+            if self.parts[0].has_ended:
+                raise CommandError(f"The web server can't start. {self.parts[0].ending}")
             time.sleep(0.1)
 
     def wait(self) -> None:
-        """Returns when somebody asked to stop; CommandError when a process died by itself."""
+        """Restart what ends by itself, until somebody asks to stop."""
         while not self.is_stopping:
-            self._refuse_dead_part()
+            for part in self.parts:
+                if part.has_ended:
+                    self._restart(part)
             time.sleep(0.2)
+
+    def _restart(self, part: Part) -> None:
+        moment = time.monotonic()
+        if part.may_start(moment):
+            self.say(f"{part.ending} Starting it again.")
+            part.restart(moment)
+        elif not part.is_waiting:
+            part.is_waiting = True
+            self.say(
+                f"{part.ending} It was started {STARTS_A_MINUTE} times in a minute and doesn't "
+                "stay up; the reason is above. Trying again every minute."
+            )
 
     def stop(self) -> None:
         """No process of ours runs any more."""
-        running = [part for part in self.parts.values() if part.poll() is None]
-        for part in running:
-            part.terminate()
+        running = [part.process for part in self.parts if part.process.poll() is None]
+        for process in running:
+            process.terminate()
         deadline = time.monotonic() + SECONDS_TO_STOP
-        for part in running:
+        for process in running:
             try:
-                part.wait(timeout=max(0.1, deadline - time.monotonic()))
+                process.wait(timeout=max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                part.kill()
-                part.wait()
-
-    def _refuse_dead_part(self) -> None:
-        for name, part in self.parts.items():
-            if part.poll() is not None and name not in self.may_end:
-                raise CommandError(f"The {name} ended by itself (exit code {part.returncode}).")
+                process.kill()
+                process.wait()
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         self.is_stopping = True

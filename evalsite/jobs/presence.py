@@ -1,0 +1,94 @@
+"""Which workers live: each holds a lock on a file of its own, which ends with its process."""
+
+import fcntl
+import hashlib
+import logging
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+from django.utils.crypto import get_random_string
+
+logger = logging.getLogger(__name__)
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def name_worker() -> str:
+    """A name for this worker: its machine, and random letters."""
+    return f"{_name_machine()}.{get_random_string(20)}"
+
+
+def is_of_this_machine(worker: str) -> bool:
+    """Whether the worker runs, or ran, here: only then does its lock tell anything."""
+    return worker.startswith(f"{_name_machine()}.")
+
+
+def _name_machine() -> str:
+    # two machines may have one name, but they don't share a start
+    boot = _BOOT_ID.read_text(encoding="ascii") if _BOOT_ID.exists() else ""
+    return hashlib.sha256(f"{platform.node()}|{boot}".encode()).hexdigest()[:12]
+
+
+def _folder() -> Path:
+    return settings.DATA_DIR / "workers"
+
+
+@contextmanager
+def be_present(worker: str) -> Iterator[None]:
+    """Hold the lock of this worker. The kernel releases it however the process ends."""
+    path = _folder() / worker
+    try:
+        lock = _make_lock(path)
+    except OSError as error:
+        # a disk that is full: others then judge this worker by its heartbeat
+        logger.warning("No lock for this worker in %s: %s", path.parent, error)
+        yield
+        return
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _make_lock(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if path.exists() and os.path.samestat(os.fstat(lock), path.stat()):
+            return lock
+        os.close(lock)  # somebody cleaned up between the two calls
+
+
+def find_workers() -> tuple[set[str], set[str]]:
+    """The workers of this machine that live, and those that certainly don't."""
+    alive, dead = set(), set()
+    folder = _folder()
+    for path in folder.iterdir() if folder.exists() else ():
+        if is_of_this_machine(path.name):
+            (alive if _is_locked(path) else dead).add(path.name)
+    return alive, dead
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        lock = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def forget_worker(worker: str) -> None:
+    """Remove what a dead worker left."""
+    (_folder() / worker).unlink(missing_ok=True)

@@ -1,0 +1,128 @@
+"""The job worker: it runs one job at a time, and outlives its database."""
+
+import logging
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from django.db import (
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    close_old_connections,
+    connections,
+    transaction,
+)
+from django.db.models import Max
+from django_tasks_db.management.commands.db_worker import Worker as QueueWorker
+from django_tasks_db.models import DBTaskResult
+
+from evalsite.jobs.models import Job
+from evalsite.jobs.presence import be_present, name_worker
+from evalsite.jobs.services import begin_job, run_upkeep
+from evalsite.jobs.takeover import Takeover, job_of
+from evalsite.lib.outage import is_outage
+
+logger = logging.getLogger(__name__)
+
+SECONDS_BETWEEN_LOOKS = 10
+SECONDS_BETWEEN_UPKEEP = 600
+_FIRST_PAUSE, _LONGEST_PAUSE = 1, 30
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+class JobWorker(QueueWorker):
+    """The queue's own worker, with another order of jobs, and without an end when it is away."""
+
+    def __init__(self, *, interval: float, batch: bool) -> None:
+        super().__init__(
+            queue_names=["*"],
+            interval=interval,
+            batch=batch,
+            backend_name="default",
+            startup_delay=False,
+            max_tasks=None,
+            worker_id=name_worker(),
+            excluded_queue_names=[],
+        )
+        self.takeover = Takeover(self.worker_id)
+        self._pause = _FIRST_PAUSE
+        self._next_look = self._next_upkeep = 0.0
+
+    def run(self) -> None:
+        """Run jobs until asked to stop; in a batch, until none waits."""
+        logger.info("The job worker %s runs.", self.worker_id)
+        with be_present(self.worker_id):
+            while self.running:
+                has_worked = self._work_or_wait()
+                if self.batch and has_worked is False:
+                    return
+                if self.running and has_worked is False:
+                    time.sleep(self.interval)
+
+    def _work_or_wait(self) -> bool | None:
+        """Whether a job was run; None after a wait for the database."""
+        try:
+            if self.takeover.take_over_own():
+                self._wait("A job was interrupted.")
+            self._look_after_others()
+            has_worked = self._run_next()
+        except (OperationalError, InterfaceError, InternalError) as error:
+            if not is_outage(error):
+                raise
+            connections.close_all()
+            self._wait(f"The database can't be used ({' '.join(str(error).split())}).")
+            return None
+        close_old_connections()
+        if not has_worked:
+            self._pause = _FIRST_PAUSE
+        return has_worked
+
+    def _wait(self, reason: str) -> None:
+        logger.warning("%s The job worker goes on in %d s.", reason, self._pause)
+        time.sleep(self._pause)
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+        self._next_look = 0
+
+    def _look_after_others(self) -> None:
+        moment = time.monotonic()
+        if moment >= self._next_look:
+            self.takeover.take_over_lost()
+            self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
+        if moment >= self._next_upkeep:
+            run_upkeep()
+            self._next_upkeep = time.monotonic() + SECONDS_BETWEEN_UPKEEP
+
+    def _run_next(self) -> bool:
+        if not DBTaskResult.objects.ready().exists():  # no write lock only to look
+            return False
+        task = self._claim_next()
+        if task is not None:
+            self.run_task(task)
+        return task is not None
+
+    @transaction.atomic
+    def _claim_next(self) -> DBTaskResult | None:
+        """The task and its job are this worker's, both or neither."""
+        for waiting in order_fairly(DBTaskResult.objects.ready()):
+            task = DBTaskResult.objects.ready().filter(pk=waiting.pk).get_locked()
+            if task is not None:
+                task.claim(self.worker_id)
+                begin_job(job_of(task), worker=self.worker_id)
+                return task
+        return None
+
+
+def order_fairly(tasks: Iterable[DBTaskResult]) -> list[DBTaskResult]:
+    """The study that was served longest ago comes first; within a study, the oldest job.
+
+    So the second job of one study waits behind the first of another.
+    """
+    tasks = list(tasks)
+    studies = dict(
+        Job.objects.filter(pk__in={job_of(task) for task in tasks}).values_list("pk", "study_id")
+    )
+    begun = Job.objects.filter(study_id__in=set(studies.values()), started_at__isnull=False)
+    served = dict(begun.order_by().values_list("study_id").annotate(Max("started_at")))
+    study_of = {str(job): study for job, study in studies.items()}
+    return sorted(tasks, key=lambda task: served.get(study_of.get(job_of(task)), _LONG_AGO))
