@@ -4,6 +4,7 @@ The manifest comes last, so that a file that was cut short has none.
 """
 
 import errno
+import gzip
 import io
 import json
 import os
@@ -169,7 +170,7 @@ def read_archive(path: Path, folder: Path) -> Manifest:
 
 def _unpack(path: Path, folder: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    with tarfile.open(path, "r:*") as archive:
+    with gzip.open(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             parts = PurePosixPath(member.name).parts
             content = archive.extractfile(member) if member.isreg() else None
@@ -177,6 +178,8 @@ def _unpack(path: Path, folder: Path) -> dict[str, dict[str, Any]]:
             if content is None or not is_safe or member.name in found:
                 raise tarfile.TarError(f"{member.name!r} isn't part of a backup")
             found[member.name] = _copy(content, folder / member.name)
+        while stream.read(_CHUNK):
+            pass  # up to gzip's own checksum
     return found
 
 

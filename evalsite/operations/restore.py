@@ -163,7 +163,9 @@ def _refuse_other_tables(manifest: Manifest) -> None:
 
 def _refuse_faults(examination: Examination) -> None:
     if examination.faults:
-        raise ValidationError(examination.faults, code="damaged")
+        raise ValidationError(
+            [ValidationError(fault, code="damaged") for fault in examination.faults]
+        )
 
 
 @contextmanager
