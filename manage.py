@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 try:
-    from django.core.management import execute_from_command_line
-    from django.db import OperationalError, ProgrammingError
+    from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import BaseCommand, ManagementUtility
+    from django.db import DatabaseError, OperationalError, ProgrammingError
 except ModuleNotFoundError as error:
     if error.name != "django":
         raise
@@ -31,6 +32,20 @@ _WITHOUT_DATA = ("", "help", "version", "check", "diffsettings", "makemigrations
 _HELP = ("-h", "--help", "--version")
 # they answer people, or work for a site that does: it says which one it is
 _SERVERS = ("serve", "runserver", "db_worker")
+# they need no database, only show what it holds, or keep or replace it as a whole
+_FOR_ANY_DATABASE = (
+    "backup",
+    "check",
+    "collectstatic",
+    "dbshell",
+    "diffsettings",
+    "help",
+    "makemigrations",
+    "restore",
+    "showmigrations",
+    "test",
+    "verify_bundle",
+)
 
 
 def set_defaults(arguments: list[str]) -> None:
@@ -53,12 +68,39 @@ def set_defaults(arguments: list[str]) -> None:
     os.environ["EVALSITE_HOSTS"] = "127.0.0.1,localhost"
 
 
+class CommandLine(ManagementUtility):
+    """Django's commands, none of which runs on a database that a newer version has used."""
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        command = super().fetch_command(subcommand)
+        if subcommand not in _FOR_ANY_DATABASE and self.argv[1] == subcommand:
+            from evalsite.lib.database_state import refuse_newer_database  # noqa: PLC0415
+
+            refuse_newer_database()
+        return command
+
+
 def main() -> None:
     """The command has run, or says in a sentence what is wrong with its database."""
     try:
-        execute_from_command_line(sys.argv)
-    except (OperationalError, ProgrammingError) as error:
-        if str(error) in _CLOSED:
+        CommandLine(sys.argv).execute()
+    except ImproperlyConfigured as error:
+        from evalsite.lib.database_state import NewerDatabase  # noqa: PLC0415
+
+        if not isinstance(error, NewerDatabase):
+            raise
+        sys.exit(str(error))
+    except DatabaseError as error:
+        from evalsite.lib.database_state import (  # noqa: PLC0415
+            WHAT_TO_DO_IF_DAMAGED,
+            is_damaged,
+        )
+
+        if is_damaged(error):
+            told = f"can't be read: {error}. {WHAT_TO_DO_IF_DAMAGED}"
+        elif not isinstance(error, OperationalError | ProgrammingError):
+            raise
+        elif str(error) in _CLOSED:
             told = (
                 "can't be opened and written. Make its folder and let the user who runs this "
                 "write in it, or set EVALSITE_DATA_DIR (or EVALSITE_DATABASE) to another place."

@@ -6,8 +6,9 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connections
 
+from evalsite.lib.database_state import WHAT_TO_DO_IF_DAMAGED, is_damaged, refuse_newer_database
 from evalsite.protocol import installed_protocols
 
 logger = logging.getLogger(__name__)
@@ -77,14 +78,19 @@ def _ask(connection: Any, question: str) -> Any:
 
 
 def refuse_unsafe_database() -> None:
-    """The database that answers keeps what it said it saved; else ImproperlyConfigured."""
+    """Raise ImproperlyConfigured unless the database keeps what it saved and fits this code."""
     # A web server runs no system checks, and Django leaves those of databases out of most commands.
     try:
         problems = check_durability(databases=[DEFAULT_DB_ALIAS])
+        refuse_newer_database()
     except OperationalError as error:
         # Each connection asks for what is needed, so the site may come up before its database.
         logger.warning("The database can't be reached yet: %s", str(error).strip())
         return
+    except DatabaseError as error:
+        if not is_damaged(error):
+            raise
+        raise ImproperlyConfigured(f"{WHAT_TO_DO_IF_DAMAGED} ({error})") from error
     finally:
         # a server that forks after this must not share the connection among its processes
         connections[DEFAULT_DB_ALIAS].close()

@@ -61,6 +61,7 @@ INSTALLED_APPS = [
     "evalsite.annotation",
     "evalsite.quality",
     "evalsite.exchange",
+    "evalsite.operations",
     "evalsite.results",
     *PROTOCOLS,
 ]

@@ -24,6 +24,10 @@ BREACHES = {
     "analysis-is-for-results": ("evalsite/quality/planted.py", "import evalsite.analysis"),
     "inside-an-app": ("evalsite/studies/models.py", "import evalsite.studies.services"),
     "inside-annotation": ("evalsite/annotation/dealing.py", "import evalsite.annotation.services"),
+    "inside-operations": (
+        "evalsite/operations/archive.py",
+        "import evalsite.operations.backup",
+    ),
     "inside-exchange": (
         "evalsite/exchange/formats/reading.py",
         "import evalsite.exchange.batches.items",

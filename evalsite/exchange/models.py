@@ -1,5 +1,6 @@
 """Files that wait for a decision, and the scores of metrics that came in files."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -54,6 +55,12 @@ class Upload(models.Model):
     def faults_path(self) -> Path:
         """Where all of its faults are listed, as CSV, once it was checked."""
         return self.path.with_suffix(".faults.csv")
+
+    @classmethod
+    def required_files(cls) -> Iterator[Path]:
+        """List the files without which a row is worth nothing: those that wait for a decision."""
+        for upload in cls.objects.filter(batch=None, ratings_file=None):
+            yield upload.path
 
 
 class MetricFile(models.Model):

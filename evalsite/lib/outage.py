@@ -1,4 +1,4 @@
-"""While the database is away, full or read-only, pages say so and ask to come back."""
+"""While the database is away, full, read-only or damaged, pages say so and ask to come back."""
 
 import errno
 import sqlite3
@@ -9,6 +9,8 @@ from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views import defaults
+
+from evalsite.lib.database_state import is_damaged
 
 SECONDS_TO_WAIT = 10
 # PostgreSQL's word for a server that takes no writes, such as one that stands by for another
@@ -41,6 +43,8 @@ def is_outage(error: BaseException | None) -> bool:
     if is_full_disk(error):
         return True
     cause = error.__cause__ if error else None
+    if is_damaged(error):
+        return True
     if isinstance(error, InternalError):
         return getattr(cause, "pgcode", None) == _READ_ONLY
     # SQLite's word for a statement that it can't make sense of, such as one about a missing table

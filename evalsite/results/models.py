@@ -1,5 +1,6 @@
 """What analysis finds: the reports that were made."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -45,3 +46,9 @@ class Report(models.Model):
     def outputs(self) -> Path:
         """The table of outputs, a file; there is none where outputs are only compared."""
         return self.folder / "outputs.csv"
+
+    @classmethod
+    def required_files(cls) -> Iterator[Path]:
+        """List the folders with the drawings of reports; without them a report has gaps."""
+        for report in cls.objects.only("id"):
+            yield report.folder

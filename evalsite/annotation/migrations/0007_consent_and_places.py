@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0005_index_by_output'),
+        ('annotation', '0006_index_by_time'),
         ('participants', '0005_reserved_sets'),
     ]
 

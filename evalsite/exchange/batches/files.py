@@ -145,7 +145,10 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Checked:
     if not upload.mapping:
         _remember_mapping(upload)
     checked = read_upload(upload, tell=tell)
-    upload.faults_path.write_bytes(list_faults(checked.faults).encode())
+    # replaced, not written over: a backup may be reading the earlier list
+    part = upload.faults_path.with_suffix(".part")
+    part.write_bytes(list_faults(checked.faults).encode())
+    part.replace(upload.faults_path)
     upload.report, upload.checked_at = asdict(describe_checked(checked)), now()
     # not save(): a file that was given up meanwhile stays away
     Upload.objects.filter(pk=upload.pk).update(report=upload.report, checked_at=upload.checked_at)

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('participants', '0003_identity_and_persons'),
+        ('participants', '0004_platform_ids_and_joins'),
     ]
 
     operations = [

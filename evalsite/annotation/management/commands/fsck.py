@@ -6,6 +6,7 @@ from textwrap import fill
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
 from evalsite.annotation.fsck import (
@@ -14,6 +15,7 @@ from evalsite.annotation.fsck import (
     find_breaches_between_studies,
     is_in_progress,
 )
+from evalsite.lib.database_state import WHAT_TO_DO_IF_DAMAGED, find_damage, is_damaged
 from evalsite.studies.lookup import STUDY_HELP, find_study
 from evalsite.studies.models import Study
 from evalsite.studies.summaries import count_of
@@ -33,6 +35,15 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, study: str | None = None, **options: Any) -> None:
+        refuse_damage(is_quick=study is not None)
+        try:
+            self._check(study)
+        except DatabaseError as error:
+            if not is_damaged(error):
+                raise
+            raise CommandError(f"{error}. {WHAT_TO_DO_IF_DAMAGED}") from error
+
+    def _check(self, study: str | None) -> None:
         studies = list_studies(study)
         broken = sum(self._tell(one, self._examine(one, study)) for one in studies)
         if study is None:
@@ -69,6 +80,14 @@ class Command(BaseCommand):
                 self.stdout.write(f"    and {breach.more:,} more")
             todo = f"What to do: {breach.check.todo}"
             self.stdout.write(fill(todo, _WIDTH, initial_indent="  ", subsequent_indent="  "))
+
+
+def refuse_damage(*, is_quick: bool) -> None:
+    """Raise CommandError with what SQLite finds wrong with its file, if anything."""
+    damage = find_damage(connection, is_quick=is_quick)
+    if damage:
+        listed = "\n".join(f"    {line}" for line in damage)
+        raise CommandError(f"{WHAT_TO_DO_IF_DAMAGED} SQLite reports:\n{listed}")
 
 
 def list_studies(reference: str | None) -> QuerySet[Study]:

@@ -1,0 +1,94 @@
+"""What state a database is in: damaged, or used by a newer version of this code."""
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connections
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+Migration = tuple[str, str]
+
+# apps that were part of Evalsite once: their applied migrations stay in the databases of that time
+RETIRED_APPS: frozenset[str] = frozenset()
+
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_MOST_NAMED = 5
+_PRIMARY_CODE = 0xFF  # the lower byte of SQLite's extended error codes
+
+WHAT_TO_DO_IF_DAMAGED = (
+    "The database file is damaged. Stop the site, keep a copy of the file and of the files beside "
+    "it whose names end in -wal and -shm, and restore the newest backup (manage.py restore)."
+)
+
+
+class NewerDatabase(ImproperlyConfigured):
+    """The database was used by a newer version of this code."""
+
+
+def is_damaged(error: BaseException | None) -> bool:
+    """Whether SQLite says that its file is damaged, or no database at all."""
+    cause = error.__cause__ if isinstance(error, DatabaseError) else error
+    code = getattr(cause, "sqlite_errorcode", None)
+    return code is not None and code & _PRIMARY_CODE in _DAMAGED
+
+
+def find_damage(connection: Any, *, is_quick: bool = False) -> list[str]:
+    """Return what SQLite finds wrong with its file; other databases look after themselves."""
+    if connection.vendor != "sqlite":
+        return []
+    pragma = "quick_check" if is_quick else "integrity_check"
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA {pragma}(20)")
+            lines = [line for (text,) in cursor.fetchall() for line in text.splitlines()]
+    except DatabaseError as error:
+        if not is_damaged(error):
+            raise
+        return [str(error)]
+    return [] if lines == ["ok"] else lines
+
+
+def list_applied_migrations(connection: Any) -> list[Migration]:
+    """Return the migrations that this database has had, as (app label, name)."""
+    return sorted(MigrationRecorder(connection).applied_migrations())
+
+
+def find_unknown_migrations(applied: Iterable[Migration]) -> list[Migration]:
+    """Return those of these migrations that this code doesn't have."""
+    on_disk = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    known = set(on_disk) | {old for migration in on_disk.values() for old in migration.replaces}
+    return sorted(one for one in applied if one not in known and one[0] not in RETIRED_APPS)
+
+
+def describe_migrations(migrations: list[Migration]) -> str:
+    """Name the migrations, the first few of many."""
+    names = ", ".join(f"{label}.{name}" for label, name in migrations[:_MOST_NAMED])
+    more = len(migrations) - _MOST_NAMED
+    return f"{names} and {more} more" if more > 0 else names
+
+
+def refuse_newer_database(alias: str = DEFAULT_DB_ALIAS) -> None:
+    """Raise NewerDatabase if the database has had migrations that this code doesn't have.
+
+    A database that can't be reached, or doesn't exist yet, passes: whoever needs it finds out.
+    """
+    connection = connections[alias]
+    if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).exists():
+        return
+    try:
+        unknown = find_unknown_migrations(list_applied_migrations(connection))
+    except OperationalError:
+        return
+    finally:
+        if not connection.in_atomic_block:
+            connection.close()
+    if unknown:
+        raise NewerDatabase(
+            f"The database {connection.settings_dict['NAME']} was used by a newer Evalsite: this "
+            f"code doesn't have its migrations {describe_migrations(unknown)}. Install the newer "
+            "version again, or restore a backup from before the upgrade into an empty database."
+        )

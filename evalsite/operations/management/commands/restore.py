@@ -1,0 +1,77 @@
+"""manage.py restore SRC [--check]"""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from evalsite.operations.archive import describe_os_error
+from evalsite.operations.management.commands.backup import describe_rows
+from evalsite.operations.restore import Examination, check_backup, restore_backup
+
+_MOST_SHOWN = 50
+
+
+class Command(BaseCommand):
+    help = (
+        "Restore a backup into an empty site: all of it, or nothing. With --check, only try it in "
+        "a throw-away database and say whether it can be restored; ends with 1 if it can't."
+    )
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("src", type=Path, help="a file that manage.py backup wrote")
+        parser.add_argument("--check", action="store_true", help="change nothing, only try")
+
+    def handle(self, *, src: Path, check: bool, **options: Any) -> None:
+        try:
+            examination = check_backup(src) if check else restore_backup(src)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        except OSError as error:
+            raise CommandError(f"The restore failed: {describe_os_error(error)}.") from error
+        wrong = examination.faults + examination.remarks
+        for line in wrong[:_MOST_SHOWN]:
+            self.stdout.write(f"WRONG: {line}")
+        if len(wrong) > _MOST_SHOWN:
+            self.stdout.write(f"… and {len(wrong) - _MOST_SHOWN:,} more.")
+        if not check:
+            self._report_restored(examination)
+            return
+        self._report_checked(examination)
+        if wrong:
+            sys.exit(1)
+
+    def _report_checked(self, examination: Examination) -> None:
+        if examination.faults:
+            told = "This backup can't be restored."
+        elif examination.remarks:
+            told = "This backup can be restored, but the site it comes from had the faults above."
+        else:
+            told = (
+                "This backup can be restored: every checksum and row count is right, and fsck "
+                "finds nothing."
+            )
+        self.stdout.write(f"{told} {describe_backup(examination)}")
+
+    def _report_restored(self, examination: Examination) -> None:
+        self.stdout.write(f"Restored. {describe_backup(examination)}")
+        if examination.has_other_secret_key:
+            self.stdout.write(
+                "This site has another secret key than the one that was backed up: pages that "
+                "are open in a browser, and sign-ins, no longer count. To keep them, set "
+                "EVALSITE_SECRET_KEY to the old one before the site starts."
+            )
+        self.stdout.write("Start the web server and the worker again.")
+
+
+def describe_backup(examination: Examination) -> str:
+    manifest = examination.manifest
+    return (
+        f"Made at {manifest.made_at} by Evalsite {manifest.evalsite_version} on "
+        f"{manifest.database}; {describe_rows(manifest.rows)}, "
+        f"{len(manifest.parts) - 1:,} files."
+    )

@@ -1,0 +1,237 @@
+"""Restoring a backup into an empty site, and trying whether it could be."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from evalsite.annotation.fsck import find_breaches, find_breaches_between_studies
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.database_state import describe_migrations, find_damage, find_unknown_migrations
+from evalsite.operations.archive import FILES, Manifest, describe_os_error, read_archive
+from evalsite.operations.backup import check_secret_key
+from evalsite.operations.database_dump import (
+    NAMES,
+    count_rows,
+    drop_tables,
+    load_dump,
+    loaded_aside,
+    read_major_version,
+)
+from evalsite.operations.site_files import list_required_files, place_files, refuse_other_files
+from evalsite.studies.models import Study
+
+_DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+
+
+@dataclass(kw_only=True)
+class Examination:
+    """What was found when a backup was loaded."""
+
+    manifest: Manifest
+    # the copy isn't what the backup says it is
+    faults: list[str] = field(default_factory=list)
+    # the site was like this when the backup was made
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def has_other_secret_key(self) -> bool:
+        return self.manifest.secret_key_check != check_secret_key()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Unpacked:
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def dump(self) -> Path:
+        return self.folder / NAMES[self.manifest.database]
+
+
+def check_backup(source: Path) -> Examination:
+    """Load a backup into a throw-away database, and return what is wrong with it."""
+    with _unpack(source) as backup, loaded_aside(backup.dump):
+        return _examine(backup.manifest)
+
+
+def restore_backup(source: Path) -> Examination:
+    """Restore a backup into this site, which must be empty: all of it, or nothing."""
+    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+    _refuse_used_site()
+    refuse_other_files()
+    with _unpack(source) as backup:
+        _refuse_other_tables(backup.manifest)
+        if connection.vendor == "sqlite":
+            with loaded_aside(backup.dump):
+                examination = _examine(backup.manifest)
+            _refuse_faults(examination)
+        with _placed_files(backup):
+            load_dump(backup.dump)
+            if connection.vendor != "sqlite":
+                examination = _examine_loaded(backup.manifest)
+    AuditEntry.objects.record(
+        "backup restored",
+        by="the command line",
+        file=source.name,
+        made_at=backup.manifest.made_at,
+        version=backup.manifest.evalsite_version,
+    )
+    return examination
+
+
+@contextmanager
+def _unpack(source: Path) -> Iterator[_Unpacked]:
+    """The parts of a backup that this site can load, in a folder that goes afterwards."""
+    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=settings.DATA_DIR, prefix="restore-") as name:
+        manifest = read_archive(source, Path(name))
+        _refuse_other_kind(manifest)
+        _refuse_newer(manifest)
+        yield _Unpacked(folder=Path(name), manifest=manifest)
+
+
+def _refuse_other_kind(manifest: Manifest) -> None:
+    if manifest.database != connection.vendor:
+        theirs = _DATABASES.get(manifest.database, manifest.database)
+        raise ValidationError(
+            f"This backup was made on {theirs}, and this site uses {_DATABASES[connection.vendor]}."
+            f" Restore it into a site on {theirs} (EVALSITE_DATABASE). Single studies move between "
+            "databases as bundles (export_bundle, import_bundle).",
+            code="other_database",
+        )
+
+
+def _refuse_newer(manifest: Manifest) -> None:
+    unknown = find_unknown_migrations((label, name) for label, name in manifest.migrations)
+    if unknown:
+        raise ValidationError(
+            f"This backup was made by a newer Evalsite ({manifest.evalsite_version}): this code "
+            f"doesn't have its migrations {describe_migrations(unknown)}. Install that version and "
+            "restore the backup with it.",
+            code="newer",
+        )
+    if connection.vendor == "postgresql":
+        major = read_major_version()
+        if int(manifest.database_version) > major:
+            raise ValidationError(
+                f"This backup was made on PostgreSQL {manifest.database_version}, and this server "
+                f"is {major}. Restore it on PostgreSQL {manifest.database_version} or later.",
+                code="newer",
+            )
+
+
+def _refuse_used_site() -> None:
+    with connection.cursor() as cursor:
+        tables = connection.introspection.table_names(cursor)
+    counts = {
+        model._meta.verbose_name_plural: model._default_manager.count()
+        for model in (Study, get_user_model())
+        if model._meta.db_table in tables
+    }
+    if any(counts.values()):
+        told = ", ".join(f"{name}: {count:,}" for name, count in counts.items())
+        raise ValidationError(
+            f"This site isn't empty ({told}), and a backup replaces everything. Restore into a new "
+            "database and data folder (EVALSITE_DATABASE, EVALSITE_DATA_DIR), and let the site use "
+            "those.",
+            code="not_empty",
+        )
+
+
+def _refuse_other_tables(manifest: Manifest) -> None:
+    tables = set(connection.introspection.table_names())
+    ours = {
+        *connection.introspection.django_table_names(),
+        MigrationRecorder.Migration._meta.db_table,
+    }
+    if others := sorted(tables - ours - set(manifest.rows)):
+        raise ValidationError(
+            f"The database has tables of something else, such as {others[0]}. A backup replaces "
+            "the whole database: restore into one of its own.",
+            code="not_empty",
+        )
+
+
+def _refuse_faults(examination: Examination) -> None:
+    if examination.faults:
+        raise ValidationError(
+            [ValidationError(fault, code="damaged") for fault in examination.faults]
+        )
+
+
+@contextmanager
+def _placed_files(backup: _Unpacked) -> Iterator[None]:
+    """The backup's files are in place, and gone again if the block fails."""
+    placed: list[Path] = []
+    try:
+        placed += place_files(backup.folder / FILES, backup.manifest.folders)
+        yield
+    except OSError as error:
+        _remove(placed)
+        raise ValidationError(
+            f"The backup can't be restored: {describe_os_error(error)}.", code="unwritable"
+        ) from error
+    except BaseException:
+        _remove(placed)
+        raise
+
+
+def _remove(paths: list[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def _examine_loaded(manifest: Manifest) -> Examination:
+    """Examine what was loaded into the site's own database, and empty it again if it is wrong."""
+    try:
+        examination = _examine(manifest)
+        _refuse_faults(examination)
+    except BaseException:
+        drop_tables()
+        # the empty site that was there before
+        call_command("migrate", verbosity=0, interactive=False)
+        raise
+    return examination
+
+
+def _examine(manifest: Manifest) -> Examination:
+    """Examine the loaded copy, and bring it to the tables of this code."""
+    examination = Examination(manifest=manifest)
+    examination.faults += [f"SQLite reports: {line}" for line in find_damage(connection)]
+    counted = count_rows(connection)
+    for table in sorted({*counted, *manifest.rows}):
+        here, there = counted.get(table), manifest.rows.get(table)
+        if here != there:
+            examination.faults.append(f"Rows of {table}: {here} instead of {there}.")
+    if examination.faults:
+        return examination
+    call_command("migrate", verbosity=0, interactive=False)
+    kept = {*manifest.folders, *(name.removeprefix(f"{FILES}/") for name in manifest.parts)}
+    examination.remarks += [
+        f"A row needs the file {name}, which is missing."
+        for name in list_required_files()
+        if name not in kept
+    ]
+    examination.remarks += _run_fsck()
+    return examination
+
+
+def _run_fsck() -> list[str]:
+    found = []
+    for study in Study.objects.select_related("version").order_by("created_at"):
+        try:
+            breaches = find_breaches(study, is_alone=False)
+        except LookupError as error:
+            found.append(f"{study.title} ({study.pk}): {error}")
+            continue
+        found += [f"{study.title} ({study.pk}): {breach}" for breach in breaches]
+    return found + [f"All studies: {breach}" for breach in find_breaches_between_studies()]
