@@ -15,6 +15,8 @@ _DECORATED = re.compile(r"\+?0*[1-9][0-9]*|[1-9][0-9]{0,2}(?:[ \u00a0\u202f][0-9
 _TOO_LARGE = re.compile(r"[1-9][0-9]{6,}")
 LONGEST_TYPED = 200
 LONGEST_NOTE = 5000
+_UNSTORABLE_TEXT = "This text holds a sign that can’t be stored: type it again"
+_HALF = re.compile("[\ud800-\udfff]")
 _SPACE = " \t\r\n\u00a0"
 
 
@@ -83,6 +85,17 @@ class PointField(forms.Field):
         return self.values[value]
 
 
+def refuse_halves(text: str) -> None:
+    """Raise ValidationError for half of a character (a lone surrogate), which can't be stored."""
+    if _HALF.search(text):
+        raise ValidationError(_UNSTORABLE_TEXT, code="half_of_a_character")
+
+
+def drop_unstorable(text: str) -> str:
+    """Return the text without what no database stores: NULs and halves of characters."""
+    return _HALF.sub("", text.replace("\x00", ""))
+
+
 class NoteField(forms.CharField):
     """A text in somebody's own words, its line breaks as they were typed: LF.
 
@@ -93,14 +106,14 @@ class NoteField(forms.CharField):
         messages = {
             "max_length": "Shorten this text to at most %(limit_value)d letters; "
             "it has %(show_value)d",
-            "null_characters_not_allowed": "This text holds a sign that can’t be stored: "
-            "type it again",
+            "null_characters_not_allowed": _UNSTORABLE_TEXT,
         }
         super().__init__(
             required=False,
             max_length=LONGEST_NOTE,
             error_messages=messages,
             widget=forms.Textarea,
+            validators=[refuse_halves],
             **kwargs,
         )
 

@@ -256,12 +256,11 @@ class Fuzz:
         return fields + [(chance.choice(NAMES), chance.choice(TEXTS)) for _ in range(more)]
 
     def _choose_type(self, number: int, chance: random.Random) -> str:
-        draw = chance.random()
-        if draw < 0.05:
+        if chance.random() < 0.05:
             return chance.choice(BAD_TYPES)
         content_type = chance.choice(TYPES)
-        if draw < 0.25:
-            return f"{content_type}; charset={CODECS[number % len(CODECS)]}"
+        if number % 5 == 0:  # every codec in turn
+            return f"{content_type}; charset={CODECS[number // 5 % len(CODECS)]}"
         return content_type
 
     def _make_headers(self, kind: str, chance: random.Random) -> dict[str, str]:

@@ -8,9 +8,12 @@ from pkgutil import iter_modules
 import pytest
 from django.urls import reverse
 
+from evalsite.annotation.forms import ReportForm, read_entered
 from evalsite.annotation.models import Draft
 from evalsite.lib.charsets import is_in_utf8, is_utf8
+from evalsite.participants.forms import EntryForm, FeedbackForm
 from evalsite.participants.models import Answer
+from evalsite.protocol import installed_protocols
 from tests.factories import make_participant, make_study, mint_link
 from tests.tabs import make_live, open_tab
 from tests.test_body_limits import Unread
@@ -252,3 +255,36 @@ def test_a_base64_part_is_read_as_utf8(site):
 def test_nul_in_a_query_is_dropped(site):
     assert site.ask("/admin/login/", query="next=%2Fadmin%00%2F&%00=%00").status_code == 200
     assert "/admin/" in site.ask("/admin/login/", query="next=%2Fadmin%00%2F").text
+
+
+# --- forms, whoever fills them ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("half", ["\ud800", "a\udfffb", "a\x00b"])
+def test_no_form_of_participants_cleans_to_what_no_database_stores(half):
+    config = installed_protocols()["rrgen"]
+    asked = installed_protocols()["magnitude"]
+    entry = {question.key: half for question in asked.eligibility.questions}
+    forms = [
+        FeedbackForm({"comment": half}),
+        ReportForm({"reason": "other", "note": half}),
+        EntryForm(entry, config=asked, eligibility=asked.eligibility),
+    ]
+
+    assert [form.is_valid() for form in forms] == [False] * 3
+    for text in read_entered(config, 3, EveryField(half)).values():
+        text.encode()
+        assert "\0" not in text
+
+
+class EveryField(dict):
+    """Posted data in which every field holds the same text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return self.text

@@ -12,7 +12,7 @@ from django.http import QueryDict
 from evalsite.annotation.display import output_label, question_names
 from evalsite.annotation.highlights import Reading, marks_fields, read_marks
 from evalsite.annotation.values import Passage, Value
-from evalsite.fields import NoteField, make_field, unify_breaks
+from evalsite.fields import NoteField, drop_unstorable, make_field, unify_breaks
 from evalsite.protocol import Criterion, Preference, ProtocolConfig
 
 logger = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ def read_entered(config: ProtocolConfig, outputs: int, data: Mapping[str, Any]) 
             # a part of a list could not be read back
             if name in data and len(str(data[name])) <= _LONGEST_MARKS:
                 entered[name] = str(data[name])
-    return {name: text.replace("\x00", "") for name, text in entered.items()}
+    return {name: drop_unstorable(text) for name, text in entered.items()}
 
 
 class ReportForm(forms.Form):

@@ -9,6 +9,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.rating_views import address_for_consent, next_address
 from evalsite.annotation.services import WITHOUT_CONSENT, Submission, submit_annotation
 from evalsite.annotation.showing import circumstances, load_place, load_shown
+from evalsite.fields import drop_unstorable
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import ItemSet, Participant
 
@@ -40,7 +41,7 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
     context = page_context(request, me) | {
         "reasons": ReportForm.REASONS,
         "reason": request.POST.get("reason", ""),
-        "note": request.POST.get("note", "").replace("\x00", ""),
+        "note": drop_unstorable(request.POST.get("note", "")),
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
         **{f"{name}_error": messages[0] for name, messages in form.errors.items()},
         "place": place,

@@ -27,6 +27,7 @@ from evalsite.annotation.sets import (
     unanswered_places,
     wanted_places,
 )
+from evalsite.fields import drop_unstorable
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import (
     address,
@@ -257,7 +258,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "start_url": address(request, "participant-start"),
         "feedback_saved": request.GET.get("feedback") == "saved",
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
-        "given": {name: request.POST.get(name, "").replace("\x00", "") for name in form.fields},
+        "given": {name: drop_unstorable(request.POST.get(name, "")) for name in form.fields},
         "status": Saved.words_of(request.GET.get("was", "")),
         "receipt": visible_receipt(me),
         "is_paid": me.study.pay_per_set is not None,

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from evalsite.fields import NoteField
+from evalsite.fields import NoteField, refuse_halves
 from evalsite.protocol import Eligibility, ProtocolConfig
 
 LONGEST_ANSWER = 100
@@ -28,7 +28,10 @@ class EntryForm(forms.Form):
                 )
             else:
                 self.fields[question.key] = forms.CharField(
-                    label=question.label, max_length=LONGEST_ANSWER, error_messages=missing
+                    label=question.label,
+                    max_length=LONGEST_ANSWER,
+                    error_messages=missing,
+                    validators=[refuse_halves],
                 )
 
     def clean(self) -> dict[str, Any]:
