@@ -1,11 +1,15 @@
 """Staff pages in a browser: accessible, quiet, and no wider than a phone."""
 
+from uuid import uuid4
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.launch import close_study
+from evalsite.studies.members import invite_colleague
+from evalsite.studies.models import Invitation, Membership, TeamRole
 from tests.browsing import Watch, find_faults, follow
 from tests.factories import add_batch, launch, make_study, make_user
 
@@ -20,6 +24,8 @@ DRAFT = (
     "study-people",
     "study-design",
     "study-delete-confirm",
+    "study-team",
+    "study-hand-over",
 )
 LIVE = (
     "study-overview",
@@ -53,6 +59,14 @@ def walk(page, live_server):
     waiting = add_batch(live, items=2, first=9)
     addresses += [f"{answers}?k=5", f"{answers}?k=0", reverse("admin:batch-list", args=[live.pk])]
     addresses += [reverse("admin:batch-open-confirm", args=[live.pk, waiting.pk])]
+    # a team with somebody else on it, and an invitation with a long label
+    colleague = Membership.objects.create(study=draft, user=make_user("ann"), role="editor")
+    invitation = invite_colleague(
+        study=draft, key=uuid4(), role=TeamRole.OWNER, label="priya@example.org " * 5, by=user
+    )
+    addresses += [reverse("admin:study-member", args=[draft.pk, colleague.pk])]
+    addresses += [reverse("admin:team-invitation", args=[draft.pk, invitation.pk])]
+    addresses += [reverse("invitation", args=[invitation.token])]
     for address in addresses:
         page.goto(f"{live_server}{address}")
         yield address
@@ -107,3 +121,51 @@ def test_link_to_share_is_copied_by_its_button(page, live_server):
 
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == f"{live_server}/join/{study.pk}/"
+
+
+@pytest.fixture
+def invitation() -> Invitation:
+    user = make_user()
+    study = make_study(items=0, title="A study with a title of some length", by=user)
+    return invite_colleague(study=study, key=uuid4(), role=TeamRole.EDITOR, by=user)
+
+
+def open_invitation(page, live_server, invitation) -> None:
+    page.goto(f"{live_server}{reverse('invitation', args=[invitation.token])}")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_colleague_creates_an_account_and_is_on_the_team(
+    page, live_server, invitation, width, scheme
+):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.goto(f"{live_server}{reverse('invitation', args=['unknown'])}")
+    faults = [find_faults(page)]
+    open_invitation(page, live_server, invitation)
+    faults += [find_faults(page)]
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    page.fill("#id_username", "priya")
+    page.fill("#id_password1", "four unrelated words work")
+    page.fill("#id_password2", "four unrelated words work")
+
+    follow(page, "text=Accept and create account")
+
+    assert page.url == f"{live_server}{reverse('admin:study-overview', args=[invitation.study_id])}"
+    assert (faults, wide) == ([[], []], width)
+    assert Membership.objects.get(user__username="priya").role == "editor"
+
+
+def test_colleague_signs_in_on_the_invitation_and_accepts(page, live_server, invitation):
+    user = make_user("ann")
+    user.set_password("four unrelated words work")
+    user.save()
+    open_invitation(page, live_server, invitation)
+    page.fill("#sign-in-name", "ann")
+    page.fill("#sign-in-password", "four unrelated words work")
+
+    follow(page, "button:text-is('Sign in')")
+    follow(page, "text=Accept as ann")
+
+    assert page.url == f"{live_server}{reverse('admin:study-overview', args=[invitation.study_id])}"
+    assert Membership.objects.get(user=user).role == "editor"

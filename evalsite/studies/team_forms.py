@@ -80,6 +80,17 @@ class AccountForm(UserCreationForm[User]):
         model = User
         fields = ("username",)
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # the page says first what the invitation is to
+        self.fields["username"].widget.attrs.pop("autofocus", None)
+        self.fields["username"].help_text = "Your team sees it, with what you do in the log."
+        self.fields[
+            "password1"
+        ].help_text = "At least 12 characters. Four unrelated words work well."
+        self.fields["password2"].label = "Password again"
+        self.fields["password2"].help_text = ""
+
     def save(self, commit: bool = True) -> User:
         self.instance.is_staff = True
         return super().save(commit)
