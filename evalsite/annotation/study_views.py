@@ -24,6 +24,7 @@ from evalsite.annotation.holding import (
 from evalsite.annotation.launch import (
     archive_study,
     close_study,
+    count_held,
     launch_study,
     newest_launch,
     pause_study,
@@ -126,6 +127,8 @@ def show_sharing(request: HttpRequest, study: Study) -> HttpResponseBase:
         request,
         "studies/sharing.html",
         {
+            # an archived or running study has no button that these would bar
+            "held": count_held(study) if study.state == Study.State.CLOSED else None,
             "join_url": request.build_absolute_uri(reverse("study-join", args=[study.pk])),
             "is_owner": has_role(request, study, Membership.Role.OWNER),
         },
