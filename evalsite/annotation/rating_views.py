@@ -334,8 +334,9 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
         return JsonResponse({"lease_until": None})
     if screen.slot is not None and screen.slot.participant_id != me.pk:
         return JsonResponse({"lease_until": None}, status=409)
-    is_renewing = kept is not None and has_agreed(me)
-    may_renew = is_renewing and keep_lease_once(me, me.study, screen.slot, kept)
+    may_renew = False
+    if kept is not None and has_agreed(me):
+        may_renew = keep_lease_once(me, me.study, screen.slot, kept)
     until = kept_until(me, screen, None)
     if screen.slot is not None:
         screen.slot.refresh_from_db(fields=["lease_until"])
