@@ -174,7 +174,7 @@ def test_study_is_not_archived_while_somebody_may_finish(researcher):
     claim_set(me)
     close_study(study=study, by=researcher)
 
-    with pytest.raises(ValidationError, match="Somebody still has work in hand"):
+    with pytest.raises(ValidationError, match="take the places back first"):
         archive_study(study=study, by=researcher)
     assert state_of(study) == "closed"
 

@@ -1,10 +1,12 @@
 """Letting people in: launch, pause, resume, close; and putting away what is closed."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import Count, F, Max
 
 from evalsite.annotation.checklist import check_launch
 from evalsite.annotation.fitting import count_places, list_lacking
@@ -15,7 +17,7 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Membership, Study
-from evalsite.studies.summaries import format_moment
+from evalsite.studies.summaries import count_of, format_moment
 from evalsite.studies.versions import make_version
 
 KIND = "launch"
@@ -127,12 +129,27 @@ def archive_study(*, study: Study, by: Any) -> None:
     insist_on_owner(study, by)
     # first, so that nobody takes a place between the look at them and the move
     _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=[Study.State.CLOSED])
-    held = Slot.objects.leased().filter(study=study, lease_until__gt=now())
-    if last := held.aggregate(last=Max("lease_until"))["last"]:
+    if held := count_held(study):
         raise ValidationError(
-            "Somebody still has work in hand and may finish it. Archive the study after "
-            f"{format_moment(last)}."
+            f"{count_of(held.places, 'place')} of this study {'is' if held.places == 1 else 'are'} "
+            f"still kept for people at work, until {format_moment(held.until)} at the latest. "
+            "Archive it after that, or take the places back first."
         )
+
+
+@dataclass(frozen=True)
+class Held:
+    """How many places are kept for people at work, and until when at the latest."""
+
+    places: int
+    until: datetime
+
+
+def count_held(study: Study) -> Held | None:
+    """Return what people at work hold of this study; None if they hold nothing."""
+    held = Slot.objects.leased().filter(study=study, lease_until__gt=now())
+    found = held.aggregate(places=Count("pk"), until=Max("lease_until"))
+    return Held(**found) if found["places"] else None
 
 
 @transaction.atomic

@@ -1,6 +1,8 @@
 """Staff pages of a study that runs: another number of answers per item, and later batches."""
 
+import re
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +17,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.checklist import measure_work, people_needed
 from evalsite.annotation.fitting import Fit, foresee_fit
+from evalsite.annotation.kept_places import (
+    IDLE_MINUTES,
+    count_places,
+    list_holders,
+    take_back_places,
+)
 from evalsite.annotation.steering import (
     MOST,
     change_k,
@@ -22,6 +30,7 @@ from evalsite.annotation.steering import (
     open_batch,
     restart_places,
 )
+from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Item, Membership, Study
 from evalsite.studies.pages import StudyView
 from evalsite.studies.summaries import count_of
@@ -134,6 +143,45 @@ def open_now(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponse
     return redirect("admin:batch-list", study.pk)
 
 
+# --- places kept for people who left ------------------------------------------------
+
+
+@require_safe
+def show_kept(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Who holds places and has gone quiet, before somebody takes these back."""
+    asked = request.GET.get("minutes", "")
+    minutes = int(asked) if re.fullmatch("[0-9]{1,4}", asked) else IDLE_MINUTES
+    before = now() - timedelta(minutes=minutes)
+    holders = list_holders(study, before=before)
+    context = {
+        "holders": holders,
+        "places": count_places(holders),
+        "minutes": minutes,
+        "before": before.isoformat(),
+    }
+    return TemplateResponse(request, "studies/kept_places.html", context)
+
+
+@require_POST
+def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Free the places that the page showed, but for those of people who answered since."""
+    try:
+        before = datetime.fromisoformat(request.POST.get("before", ""))
+    except ValueError:
+        before = None
+    if before is None or before.tzinfo is None:
+        messages.error(request, "Nothing was taken back. Look at the list again.")
+        return redirect("admin:study-places-kept", study.pk)
+    holders = take_back_places(study=study, before=min(before, now()), by=request.user)
+    if holders:
+        places = count_of(count_places(holders), "place")
+        people = count_of(len(holders), "person", "people")
+        messages.success(request, f"Taken back: {places} from {people}.")
+    else:
+        messages.warning(request, "Nothing was taken back: nobody has held these places since.")
+    return redirect("admin:study-sharing" if study.has_ended else "admin:study-monitor", study.pk)
+
+
 # --- the job ------------------------------------------------------------------------
 
 
@@ -172,5 +220,15 @@ places_views = [
         within="Items",
     ),
     StudyView(path=_BATCH, name="batch-open", view=open_now, role=_EDITOR),
+    StudyView(
+        path="places/kept/",
+        name="study-places-kept",
+        view=show_kept,
+        role=_EDITOR,
+        within="Monitor",
+    ),
+    StudyView(
+        path="places/kept/take-back/", name="study-places-take-back", view=take_back, role=_EDITOR
+    ),
     StudyView(path="places/again/", name="study-places-again", view=restart, role=_EDITOR),
 ]

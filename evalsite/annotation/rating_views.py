@@ -334,12 +334,14 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
         return JsonResponse({"lease_until": None})
     if screen.slot is not None and screen.slot.participant_id != me.pk:
         return JsonResponse({"lease_until": None}, status=409)
+    may_renew = False
     if kept is not None and has_agreed(me):
-        keep_lease_once(me, me.study, screen.slot, kept)
-    if screen.slot is None:
-        return JsonResponse({"lease_until": kept_until(me, screen, None)})
-    screen.slot.refresh_from_db(fields=["lease_until"])
-    return JsonResponse({"lease_until": screen.slot.lease_until})
+        may_renew = keep_lease_once(me, me.study, screen.slot, kept)
+    until = kept_until(me, screen, None)
+    if screen.slot is not None:
+        screen.slot.refresh_from_db(fields=["lease_until"])
+        until = screen.slot.lease_until
+    return JsonResponse({"lease_until": until, "is_final": not may_renew})
 
 
 def _is_ignored_since(me: Participant, shown: Shown) -> bool:

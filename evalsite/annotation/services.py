@@ -425,22 +425,26 @@ def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> Non
 
 def keep_lease_once(
     participant: Participant, study: Study, slot: Slot | None, draft: Draft
-) -> None:
-    """Renew what this person holds because of a draft, which does so once for its item.
+) -> bool:
+    """Renew what this person holds because of a draft; return whether a later one could, too.
 
-    A set without an answer is held to the end of its reservation, and no longer.
+    A draft does so once for its item. A set without an answer is held to the end of its
+    reservation, and no longer.
     """
-    if draft.renewed_at is not None or _is_fresh(slot, lease_end(study)):
-        return
+    if draft.renewed_at is not None:
+        return False
+    if _is_fresh(slot, lease_end(study)):
+        return True
     with transaction.atomic():
         me = lock_participant(participant)
         open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
         until = longest_hold(open_set, study)
-        if until <= now():
-            return
-        renew_leases(me, study, until)
+        is_over = until <= now() or (slot is not None and slot.lease_until == until)
+        if not is_over:
+            renew_leases(me, study, until)
         if open_set is None or open_set.reserved_until is None:
             Draft.objects.filter(pk=draft.pk).update(renewed_at=now())
+    return False
 
 
 def _is_fresh(slot: Slot | None, until: datetime) -> bool:

@@ -25,6 +25,7 @@ from evalsite.annotation.holding import (
 from evalsite.annotation.launch import (
     archive_study,
     close_study,
+    count_held,
     launch_study,
     newest_launch,
     pause_study,
@@ -135,6 +136,8 @@ def show_sharing(request: HttpRequest, study: Study) -> HttpResponseBase:
             "join_url": join_url,
             "platform_links": list_links(join_url),
             "burst": _count_burst(study),
+            # an archived or running study has no button that these would bar
+            "held": count_held(study) if study.state == Study.State.CLOSED else None,
             "is_owner": has_role(request, study, Membership.Role.OWNER),
         },
     )

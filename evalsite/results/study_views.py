@@ -1,5 +1,6 @@
 """Staff pages: the overview of a study, and its progress by item and system."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -9,8 +10,10 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
+from evalsite.annotation.kept_places import IDLE_MINUTES, Holder, count_places, list_holders
 from evalsite.annotation.places_views import describe_places
 from evalsite.jobs.watching import keep_watching
+from evalsite.lib.clock import now
 from evalsite.quality.topping import find_shortage
 from evalsite.results.analysing import newest_report
 from evalsite.results.design_views import design_views
@@ -96,6 +99,7 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
     activity = activity_of(study, progress)
     can_steer = has_role(request, study, Membership.Role.EDITOR)
     places = describe_places(study)
+    idle = _list_idle(request, study)
     response = TemplateResponse(
         request,
         "results/monitor.html",
@@ -106,6 +110,9 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
             "shortage": find_shortage(study),
             **places,
             "held_url": study_url("study-held", study) if activity.held and can_steer else "",
+            "idle": idle,
+            "idle_places": count_places(idle),
+            "idle_minutes": IDLE_MINUTES,
             "systems": progress_by_system(study),
             "batches": batches,
             "batch_id": batch_id,
@@ -113,6 +120,13 @@ def show_monitor(request: HttpRequest, study: Study) -> HttpResponseBase:
         },
     )
     return keep_watching(response, places.get("places"))
+
+
+def _list_idle(request: HttpRequest, study: Study) -> list[Holder]:
+    """Return who holds places and has gone quiet, for those who may take these back."""
+    if not study.is_launched or not has_role(request, study, Membership.Role.EDITOR):
+        return []
+    return list_holders(study, before=now() - timedelta(minutes=IDLE_MINUTES))
 
 
 def _chosen_batch(request: HttpRequest, known: set[UUID]) -> UUID | None:

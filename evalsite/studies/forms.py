@@ -202,7 +202,8 @@ class SettingsForm(forms.ModelForm):
             "bonus": "In the currency of the pay. Leave empty to promise a bonus without a sum.",
             "groups": "Items that share one input, such as the replies to one review.",
             "lease_minutes": (
-                "A place that is left unfinished goes to somebody else after this time."
+                "A place that is left unfinished goes to somebody else after this time. Until "
+                "somebody saves a first answer, their places are kept for 15 to 30 minutes at most."
             ),
             "expected_participants": (
                 "If you know it: the launch then checks that so many can finish the design."

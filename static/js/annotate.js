@@ -234,8 +234,8 @@ async function noteSaved(response) {
     hourCycle: "h23",
   });
   say(`${words.saved} ${time}`);
-  const { lease_until: until } = await response.json();
-  if (until) keepUntil(until, response.headers.get("Date"));
+  const { lease_until: until, is_final: isFinal } = await response.json();
+  if (until) keepUntil(until, response.headers.get("Date"), isFinal);
 }
 
 async function post(address, patience, button = null) {
@@ -419,11 +419,12 @@ let asksAt = null;
 let leaseTimer = null;
 
 // Only the time that is left comes from the server: the browser's clock may be wrong by years.
-function keepUntil(until, serverNow) {
+// Nobody is asked whether to keep a place that a draft can't renew any more.
+function keepUntil(until, serverNow, isFinal = false) {
   const left = Date.parse(until) - Date.parse(serverNow);
   if (!still || Number.isNaN(left)) return;
   lapsesAt = Date.now() + left;
-  asksAt = lapsesAt - Math.min(WARNING, left / 2);
+  asksAt = isFinal ? lapsesAt : lapsesAt - Math.min(WARNING, left / 2);
   checkLease();
 }
 
