@@ -28,6 +28,8 @@ _SITE = (
 )
 # they answer people, or work for a site that does: it says which one it is
 _SERVERS = ("serve", "runserver", "db_worker")
+# they make the database and the folder of the site, for nobody but its own user to read
+_MAKERS = (*_SERVERS, "migrate", "collectstatic", "demo")
 
 
 def set_defaults(command: str) -> None:
@@ -78,4 +80,6 @@ def _lacks_tables(error: Exception) -> bool:
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
     set_defaults((*sys.argv, "")[1])
+    if (*sys.argv, "")[1] in _MAKERS:
+        os.umask(0o077)
     main()
