@@ -238,7 +238,9 @@ def test_order_of_the_queue_takes_as_many_queries_for_many_jobs(db, django_asser
 @pytest.mark.django_db(transaction=True)
 def test_worker_outlives_a_database_that_another_process_locks(database_url):
     path = connection.settings_dict["NAME"]
-    patience = 'from django.db import connection; connection.settings_dict["OPTIONS"]["timeout"]=0.1'
+    patience = (
+        'from django.db import connection; connection.settings_dict["OPTIONS"]["timeout"]=0.1'
+    )
     locker = sqlite3.connect(path, isolation_level=None)
     job = launch_study(study=make_study(items=2), by=make_user())
     locker.execute("BEGIN IMMEDIATE")

@@ -192,9 +192,7 @@ def begin_job(job_id: UUID | str, *, worker: str = "") -> bool:
     moment = timezone.now()
     free = Job.objects.filter(is_free, pk=job_id)
     return bool(
-        free.update(
-            state=Job.State.RUNNING, worker=worker, started_at=moment, heartbeat_at=moment
-        )
+        free.update(state=Job.State.RUNNING, worker=worker, started_at=moment, heartbeat_at=moment)
     )
 
 
