@@ -196,16 +196,17 @@ def test_bytes_without_a_row_go_after_a_day(study: Study, data_dir: Path) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_scores_that_a_job_refused_leave_no_file(
+def test_scores_that_a_job_refused_go_after_an_hour(
     staff_client: Client, study: Study, settings: Any, data_dir: Path
 ) -> None:
     settings.UPLOAD_JOB_BYTES = 0
-
     send(staff_client, study, "item,system,metric,value\n1,a,b,c\n", "metrics-new")
     run_waiting_jobs()
 
+    with time_machine.travel(now() + timedelta(minutes=61)):
+        prune_uploads()
+
     assert Job.objects.get().state == "failed"
-    assert not Upload.objects.exists()
     assert not list((data_dir / "uploads").iterdir())
 
 

@@ -80,7 +80,6 @@ def run_import(job: Job) -> dict[str, Any]:
         drop_upload(upload)
         return {"file": str(same.pk), "scores": 0}
     if checked.faults:
-        drop_upload(upload)  # it can only be refused again
         told = [str(fault) for fault in checked.faults[:_FAULTS_TOLD]]
         if (more := len(checked.faults) - len(told)) > 0:
             told.append(f"And {more:,} more.")
