@@ -46,6 +46,8 @@ _FOR_ANY_DATABASE = (
     "test",
     "verify_bundle",
 )
+# they make the database and the folder of the site, for nobody but its own user to read
+_MAKERS = (*_SERVERS, "migrate", "collectstatic", "demo", "backup", "restore")
 
 
 def set_defaults(arguments: list[str]) -> None:
@@ -127,4 +129,6 @@ def _lacks_tables(error: Exception) -> bool:
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
     set_defaults(sys.argv[1:])
+    if (*sys.argv, "")[1] in _MAKERS:
+        os.umask(0o077)
     main()

@@ -232,6 +232,11 @@ UPLOAD_MAX_TEXT = env.read_whole("EVALSITE_UPLOAD_MAX_TEXT", 200 * 1024 * 1024)
 UPLOAD_MAX_ROWS = env.read_whole("EVALSITE_UPLOAD_MAX_ROWS", 200_000)
 UPLOAD_MAX_CELL = env.read_whole("EVALSITE_UPLOAD_MAX_CELL", 1024 * 1024)
 UPLOAD_MAX_COLUMNS = env.read_whole("EVALSITE_UPLOAD_MAX_COLUMNS", 200)
+# files that were uploaded and neither imported nor cancelled
+UPLOAD_STUDY_FILES = env.read_whole("EVALSITE_UPLOAD_STUDY_FILES", 10)
+UPLOAD_STUDY_BYTES = env.read_whole("EVALSITE_UPLOAD_STUDY_BYTES", 250 * 1024 * 1024)
+UPLOAD_PERSON_FILES = env.read_whole("EVALSITE_UPLOAD_PERSON_FILES", 20)
+UPLOAD_PERSON_BYTES = env.read_whole("EVALSITE_UPLOAD_PERSON_BYTES", 500 * 1024 * 1024)
 # larger files, some 5,000 rows and on, are checked and imported by a job
 UPLOAD_JOB_BYTES = env.read_whole("EVALSITE_UPLOAD_JOB_BYTES", 1024 * 1024)
 # exports of more rows are written by a job

@@ -115,3 +115,15 @@ def test_python_without_django_is_told_which_one_to_take(project):
     assert done.returncode != 0
     assert ".venv/bin/python manage.py" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_folder_and_database_that_the_site_makes_are_readable_by_its_user_only(project):
+    data = project / "data"
+
+    variables = {"EVALSITE_DATA_DIR": str(data), "EVALSITE_DEBUG": "on"}
+    static = run(project, "collectstatic", "-v0", "--noinput", **variables)
+    done = run(project, "migrate", "-v0", **variables)
+
+    assert (static.returncode, done.returncode) == (0, 0), static.stderr + done.stderr
+    modes = [oct(path.stat().st_mode & 0o777) for path in (data, data / "evalsite.sqlite3")]
+    assert modes == ["0o700", "0o600"]

@@ -186,6 +186,7 @@ def test_the_same_file_again_is_known(staff_client: Client, study: Study) -> Non
     assert RatingsFile.objects.count() == 1
 
 
+@pytest.mark.django_db(transaction=True)
 def test_cancelled_files_are_gone(staff_client: Client, study: Study) -> None:
     waiting = upload(staff_client, study, rows_for(study))
 

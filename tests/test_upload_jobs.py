@@ -224,8 +224,10 @@ def test_large_batch_is_undone_by_a_job(
 
 
 def test_number_of_queries_is_the_same_for_many_waiting_files(
-    staff_client: Client, study: Study
+    staff_client: Client, study: Study, settings: Any
 ) -> None:
+    settings.UPLOAD_STUDY_FILES = 100
+
     def count() -> int:
         with CaptureQueriesContext(connection) as queries:
             assert staff_client.get(address("batch-list", study)).status_code == 200

@@ -179,6 +179,7 @@ def test_mapping_to_what_is_no_field_is_refused(staff_client: Client, study: Stu
     assert "Import 3 rows" in page
 
 
+@pytest.mark.django_db(transaction=True)
 def test_cancelled_upload_leaves_nothing(staff_client: Client, study: Study) -> None:
     send(staff_client, study)
     upload = Upload.objects.get()
@@ -189,6 +190,7 @@ def test_cancelled_upload_leaves_nothing(staff_client: Client, study: Study) -> 
     assert not Upload.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_upload_nobody_decided_on_for_a_day_is_gone_with_the_next(study: Study) -> None:
     old = keep_upload(study=study, file_name="old.csv", chunks=[b"x"], by=None)
 
@@ -199,6 +201,7 @@ def test_upload_nobody_decided_on_for_a_day_is_gone_with_the_next(study: Study) 
     assert [upload.file_name for upload in Upload.objects.all()] == ["new.csv"]
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["upload-import", "upload-cancel"])
 def test_upload_nobody_decided_on_is_gone_with_the_next_decision(
     staff_client: Client, study: Study, name: str

@@ -67,7 +67,8 @@ def _make_lock(path: Path) -> int:
 
 def find_workers() -> tuple[set[str], set[str]]:
     """The workers of this machine that live, and those that certainly don't."""
-    alive, dead = set(), set()
+    alive: set[str] = set()
+    dead: set[str] = set()
     folder = _folder()
     for path in folder.iterdir() if folder.exists() else ():
         if is_of_this_machine(path.name):

@@ -15,7 +15,7 @@ from evalsite.exchange.exports.writing import guard_cell, write_rows
 from evalsite.exchange.formats.faults import Fault, UnreadableFile
 from evalsite.exchange.formats.reading import open_table
 from evalsite.exchange.models import Upload
-from evalsite.exchange.uploads import forget_bytes, is_large
+from evalsite.exchange.uploads import forget_bytes, insist_on_bytes, is_large
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.lib.clock import now
@@ -271,8 +271,10 @@ def _undo_in_job(job: Job) -> dict[str, Any]:
 
 def _find_upload(job: Job) -> Upload:
     upload = Upload.objects.filter(study__pk=str(job.study_id), pk=job.subject).first()
-    if upload is None or not (upload.batch_id or upload.path.exists()):
+    if upload is None:
         raise ValidationError("This file was given up meanwhile. Upload it again.")
+    if upload.batch_id is None:
+        insist_on_bytes(upload)
     return upload
 
 

@@ -70,9 +70,13 @@ def upload_file(request: HttpRequest, study: Study) -> HttpResponseBase:
         status = 413 if form.has_error("file", "too_large") else 422
         return _show_items(request, study, form, status)
     file = form.cleaned_data["file"]
-    upload = keep_upload(
-        study=study, file_name=file.name or "", chunks=file.chunks(), by=request.user
-    )
+    try:
+        upload = keep_upload(
+            study=study, file_name=file.name or "", chunks=file.chunks(), by=request.user
+        )
+    except ValidationError as error:
+        form.add_error(None, error)
+        return _show_items(request, study, form, status=422)
     begin_check(upload, by=request.user)
     return redirect("admin:upload-preview", study.pk, upload.pk)
 

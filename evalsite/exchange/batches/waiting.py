@@ -6,7 +6,7 @@ from datetime import datetime
 from evalsite.annotation.models import RatingsFile
 from evalsite.exchange.batches.files import CHECK, IMPORT, UNDO
 from evalsite.exchange.models import Upload
-from evalsite.exchange.uploads import KEEP_FOR
+from evalsite.exchange.uploads import find_kept_until, has_faults
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Batch, Study
 
@@ -32,13 +32,11 @@ class Waiting:
 
     @property
     def kept_until(self) -> datetime:
-        return self.upload.created_at + KEEP_FOR
+        return find_kept_until(self.upload)
 
     @property
     def has_faults(self) -> bool:
-        """The last check found some; a small file of ratings is checked whenever it is shown."""
-        report = self.upload.report if self.upload.checked_at else {}
-        return bool(report.get("fault_count") or report.get("faults"))
+        return has_faults(self.upload)
 
     @property
     def is_spent(self) -> bool:

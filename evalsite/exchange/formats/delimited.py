@@ -21,7 +21,7 @@ def open_delimited(text: TextFile, limits: Limits) -> Table:
     delimiter, is_declared = _find_delimiter(text, limits)
     # process-wide in Python, so it is set to the same number each time
     csv.field_size_limit(limits.cell)
-    records = _read_records(Lines(text, limits), delimiter)
+    records = _read_records(Lines(text, limits), delimiter, limits)
     for line, cells in records:
         if is_declared:
             is_declared = False
@@ -40,12 +40,15 @@ def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
     stream = text.open()
     try:
         header = line = ""
+        blank = 0
         # a name of a column may go on in the next line
         while not header.strip() or (header.count('"') % 2 and len(header) < limits.record):
             line = stream.readline(limits.record)
             if not line:
                 break
             header = header + line if header.strip() else line
+            blank += not header.strip()
+            limits.check_blank(blank, blank)
     finally:
         stream.detach()
     if declared := _DECLARED.fullmatch(header):
@@ -54,9 +57,10 @@ def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
     return max(_DELIMITERS, key=bare.count), False
 
 
-def _read_records(lines: Lines, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tuple[int, list[str]]]:
     """Line and cells of each record, the header too; empty lines are passed over."""
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    blank = 0
     try:
         while True:
             lines.start_record()
@@ -71,6 +75,9 @@ def _read_records(lines: Lines, delimiter: str) -> Iterator[tuple[int, list[str]
                 ) from None
             if cells:
                 yield lines.first, cells
+            else:
+                blank += 1
+                limits.check_blank(blank, lines.first)
     finally:
         lines.close()
 

@@ -87,6 +87,12 @@ class Limits:
                 record=record,
             )
 
+    def check_blank(self, found: int, line: int) -> None:
+        if found > self.rows:
+            raise UnreadableFile(
+                f"The file has more than {self.rows:,} empty lines. Remove them.", line=line
+            )
+
     def check_width(self, found: int, line: int) -> None:
         if found > self.columns:
             raise UnreadableFile(

@@ -14,7 +14,7 @@ from evalsite.exchange.formats.reading import Limits
 from evalsite.exchange.metrics.checking import CheckedScores, check_scores
 from evalsite.exchange.metrics.storing import find_same_scores, store_scores
 from evalsite.exchange.models import MetricFile, MetricScore, Upload
-from evalsite.exchange.uploads import drop_upload, is_large
+from evalsite.exchange.uploads import drop_upload, insist_on_bytes, is_large
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, start_job
 from evalsite.studies.models import Item, Output, Study
@@ -71,8 +71,9 @@ def _store(upload: Upload, checked: CheckedScores, *, by: Any) -> MetricFile:
 def run_import(job: Job) -> dict[str, Any]:
     """The scores are stored, once; ValidationError tells the first faults."""
     upload = Upload.objects.select_related("study").filter(pk=job.subject).first()
-    if upload is None or not upload.path.exists():
+    if upload is None:
         raise ValidationError("The file is gone. Upload it again.")
+    insist_on_bytes(upload)
     checked = _check(upload)
     if checked.faults and (same := find_same_scores(upload.study, upload.sha256)):
         # of another job, or of this one before it was killed

@@ -88,13 +88,17 @@ def upload_metrics(request: HttpRequest, study: Study) -> HttpResponseBase:
         status = 413 if form.has_error("file", "too_large") else _INVALID
         return _show_files(request, study, form, status=status)
     file = form.cleaned_data["file"]
-    upload = keep_upload(
-        study=study,
-        file_name=file.name or "",
-        chunks=file.chunks(),
-        by=request.user,
-        purpose=Upload.Purpose.METRICS,
-    )
+    try:
+        upload = keep_upload(
+            study=study,
+            file_name=file.name or "",
+            chunks=file.chunks(),
+            by=request.user,
+            purpose=Upload.Purpose.METRICS,
+        )
+    except ValidationError as error:
+        form.add_error(None, error)
+        return _show_files(request, study, form, status=_INVALID)
     try:
         taken = take_in(upload, by=request.user)
     except ValidationError as error:

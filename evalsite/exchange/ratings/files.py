@@ -13,7 +13,7 @@ from evalsite.exchange.ratings.importing import (
     import_ratings,
     undo_ratings,
 )
-from evalsite.exchange.uploads import forget_bytes, is_large
+from evalsite.exchange.uploads import forget_bytes, insist_on_bytes, is_large
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.lib.clock import now
@@ -132,8 +132,10 @@ def run_import(job: Job) -> dict[str, Any]:
 
 def _get_upload(job: Job) -> Upload:
     upload = Upload.objects.select_related("study", "ratings_file").filter(pk=job.subject).first()
-    if upload is None or not (upload.ratings_file_id or upload.path.exists()):
+    if upload is None:
         raise ValidationError("The file is gone: it was not imported in time. Upload it again.")
+    if upload.ratings_file_id is None:
+        insist_on_bytes(upload)
     return upload
 
 

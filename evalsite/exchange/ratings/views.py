@@ -103,13 +103,17 @@ def upload_ratings(request: HttpRequest, study: Study) -> HttpResponseBase:
         status = 413 if form.has_error("file", "too_large") else _INVALID
         return _show_files(request, study, form, status)
     file = form.cleaned_data["file"]
-    upload = keep_upload(
-        study=study,
-        file_name=file.name or "",
-        chunks=file.chunks(),
-        by=request.user,
-        purpose=Upload.Purpose.RATINGS,
-    )
+    try:
+        upload = keep_upload(
+            study=study,
+            file_name=file.name or "",
+            chunks=file.chunks(),
+            by=request.user,
+            purpose=Upload.Purpose.RATINGS,
+        )
+    except ValidationError as error:
+        form.add_error(None, error)
+        return _show_files(request, study, form, status=_INVALID)
     look_at(upload, by=request.user)
     return redirect("admin:ratings-preview", study.pk, upload.pk)
 
