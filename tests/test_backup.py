@@ -271,6 +271,22 @@ def test_other_secret_key_is_said_after_restoring(settings, tmp_path, path):
     assert Examination(manifest=same.manifest).has_other_secret_key
 
 
+@only_sqlite
+def test_server_that_was_left_running_sees_what_was_restored(settings, tmp_path, path):
+    make_study()
+    make_backup(path)
+
+    with (
+        new_site(settings, tmp_path / "new"),
+        closing(sqlite3.connect(tmp_path / "new" / "evalsite.sqlite3")) as server,
+    ):
+        before = server.execute("SELECT COUNT(*) FROM studies_study").fetchone()
+        restore_backup(path)
+        after = server.execute("SELECT COUNT(*) FROM studies_study").fetchone()
+
+    assert (before, after) == ((0,), (1,))
+
+
 # --- refused ----------------------------------------------------------------------------
 
 

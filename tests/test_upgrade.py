@@ -24,10 +24,10 @@ from evalsite.exchange.bundle.restoring import restore_bundle
 from evalsite.exchange.bundle.verifying import verify_bundle
 from evalsite.operations.backup import make_backup
 from evalsite.operations.database_dump import using_database
-from evalsite.operations.restore import check_backup
+from evalsite.operations.restore import check_backup, restore_backup
 from evalsite.quality.models import Exclusion
 from evalsite.results.models import Report
-from evalsite.studies.models import Study
+from evalsite.studies.models import Membership, Study
 from tests.exports import export
 from tests.factories import make_user
 
@@ -134,6 +134,30 @@ def test_backup_of_the_upgraded_site_is_one_that_can_be_restored(site):
 
     examination = check_backup(site / "backup.tar.gz")
     assert (examination.faults, examination.remarks) == ([], [])
+
+
+@only_sqlite
+def test_backup_of_version_0_1_is_restored_and_brought_to_this_version(
+    transactional_db, tmp_path, settings
+):
+    settings.DATA_DIR = tmp_path / "old"
+    settings.DATA_DIR.mkdir()
+    path = settings.DATA_DIR / "evalsite.sqlite3"
+    path.write_bytes(gzip.decompress((KEPT / "evalsite.sqlite3.gz").read_bytes()))
+    with using_database(str(path)):
+        make_backup(tmp_path / "backup.tar.gz")
+    settings.DATA_DIR = tmp_path / "new"
+    settings.DATA_DIR.mkdir()
+
+    with using_database(str(settings.DATA_DIR / "evalsite.sqlite3")):
+        examination = restore_backup(tmp_path / "backup.tar.gz")
+
+        assert examination.faults == []
+        # only the folder of the report, whose drawings aren't kept
+        assert len(examination.remarks) == 1
+        assert Membership.objects.filter(has_identities=False).count() == 3
+        for name, study in ABOUT["studies"].items():
+            assert find_breaches(Study.objects.get(pk=study)) == [], name
 
 
 # --- the bundle -------------------------------------------------------------------------
