@@ -55,7 +55,7 @@ def test_declining_frees_all_places_at_once_and_forgets_drafts():
     assert not Draft.objects.exists()
 
 
-def test_an_answer_sent_after_declining_is_withdrawn_and_says_nothing():
+def test_bad_82_an_answer_sent_after_declining_is_withdrawn_and_says_nothing():
     tab = open_tab()
     study = decline_new_text(tab)
 
@@ -149,7 +149,7 @@ def test_who_changes_their_mind_answers_the_item_anew_and_it_counts():
 # --- a changed text -------------------------------------------------------------------
 
 
-def test_an_answer_sent_under_a_changed_text_waits_as_surplus_and_the_place_is_kept():
+def test_bad_82_an_answer_sent_under_a_changed_text_waits_and_its_place_is_kept():
     tab = open_tab()
     slot = Slot.objects.get(participant=tab.me, item=tab.item)
     shown = tab.me.study.version
