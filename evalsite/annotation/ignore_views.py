@@ -6,9 +6,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.forms import IgnoreForm
 from evalsite.annotation.ignoring import ignore_item, reason_of, undo_ignoring
+from evalsite.annotation.leases import keep_lease
 from evalsite.annotation.rating_views import address_for_consent
 from evalsite.annotation.screens import Screen
-from evalsite.annotation.services import WITHOUT_CONSENT, Saved, Submission, keep_lease
+from evalsite.annotation.services import WITHOUT_CONSENT, Saved, Submission
 from evalsite.annotation.sets import group_place, unanswered_places
 from evalsite.annotation.showing import circumstances, load_place, load_shown
 from evalsite.annotation.state import Shown

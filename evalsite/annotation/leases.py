@@ -5,13 +5,14 @@ never cross.
 """
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from evalsite.annotation.controls import find_controls, lost_controls
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
@@ -20,6 +21,8 @@ from evalsite.studies.models import Study
 _REAP = 5
 # a first set without an answer: so long from being dealt, and so much longer once
 RESERVATION = timedelta(minutes=15)
+# a lease younger than this is not written again with every answer
+_RENEW_AFTER_SECONDS = 60
 _locked = Prepared(
     lambda pk: Participant.objects.select_for_update(no_key=True).filter(pk=pk).order_by()
 )
@@ -164,3 +167,49 @@ def renew_leases(me: Participant, study: Study, until: Any) -> set[int]:
     held = dict(mine.select_for_update().order_by("pos", "id").values_list("item_id", "pk"))
     Slot.objects.filter(pk__in=held.values()).update(lease_until=until)
     return set(held)
+
+
+def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:
+    """What I hold is mine for a full lease again, unless that was written a moment ago.
+
+    Without a slot (the answer on the page stands already) nobody knows, so it is written.
+    """
+    if _is_fresh(slot, lease_end(study)):
+        return
+    with transaction.atomic():
+        me = lock_participant(participant)
+        ItemSet.objects.filter(
+            participant=me, finished_at__isnull=True, reserved_until__isnull=False
+        ).update(reserved_until=None)
+        renew_leases(me, study, lease_end(study))
+
+
+def keep_lease_once(
+    participant: Participant, study: Study, slot: Slot | None, draft: Draft
+) -> bool:
+    """Renew what this person holds because of a draft; return whether a later one could, too.
+
+    A draft does so once for its item. A set without an answer is held to the end of its
+    reservation, and no longer.
+    """
+    if draft.renewed_at is not None:
+        return False
+    if _is_fresh(slot, lease_end(study)):
+        return True
+    with transaction.atomic():
+        me = lock_participant(participant)
+        open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+        until = longest_hold(open_set, study)
+        is_over = until <= now() or (slot is not None and slot.lease_until == until)
+        if not is_over:
+            renew_leases(me, study, until)
+        if open_set is None or open_set.reserved_until is None:
+            Draft.objects.filter(pk=draft.pk).update(renewed_at=now())
+    return False
+
+
+def _is_fresh(slot: Slot | None, until: datetime) -> bool:
+    """Whether this slot is held until then, but for what isn't worth writing."""
+    if slot is None or slot.lease_until is None:
+        return False
+    return (until - slot.lease_until).total_seconds() <= _RENEW_AFTER_SECONDS

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evalsite.annotation.display import NO_GROUP, Progress
 from evalsite.annotation.forms import RatingForm, read_circumstances, read_entered
 from evalsite.annotation.ignoring import ignored_items, reason_of
+from evalsite.annotation.leases import keep_lease, keep_lease_once
 from evalsite.annotation.menu import asked_place, build_menu, place_after
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.annotation.screens import (
@@ -22,8 +23,6 @@ from evalsite.annotation.services import (
     WITHOUT_CONSENT,
     Saved,
     Submission,
-    keep_lease,
-    keep_lease_once,
     save_draft,
     submit_annotation,
 )

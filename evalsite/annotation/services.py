@@ -13,19 +13,16 @@ from django.db import IntegrityError, transaction
 from evalsite.annotation.display import order_of
 from evalsite.annotation.leases import (
     free_slot_of,
-    lease_end,
     lock_participant,
-    longest_hold,
-    renew_leases,
 )
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
 from evalsite.annotation.values import Passage, Value
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import PreparedInsert, PreparedUpdate
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.models import Participant
 from evalsite.participants.services import Agreement, Withdrawn, agreement_of
-from evalsite.studies.models import Item, Study
+from evalsite.studies.models import Item
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +30,6 @@ logger = logging.getLogger(__name__)
 REPORTS_TO_HOLD = 2
 # how often a save that lost a race to another tab is tried again
 _TRIES = 3
-# a lease younger than this is not written again with every answer
-_RENEW_AFTER_SECONDS = 60
 
 
 _finish_mine = PreparedUpdate(
@@ -406,52 +401,6 @@ def _move_place(standing: Annotation, participant: Participant, submission: Subm
 
 
 # --- around it ------------------------------------------------------------------------
-
-
-def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:
-    """What I hold is mine for a full lease again, unless that was written a moment ago.
-
-    Without a slot (the answer on the page stands already) nobody knows, so it is written.
-    """
-    if _is_fresh(slot, lease_end(study)):
-        return
-    with transaction.atomic():
-        me = lock_participant(participant)
-        ItemSet.objects.filter(
-            participant=me, finished_at__isnull=True, reserved_until__isnull=False
-        ).update(reserved_until=None)
-        renew_leases(me, study, lease_end(study))
-
-
-def keep_lease_once(
-    participant: Participant, study: Study, slot: Slot | None, draft: Draft
-) -> bool:
-    """Renew what this person holds because of a draft; return whether a later one could, too.
-
-    A draft does so once for its item. A set without an answer is held to the end of its
-    reservation, and no longer.
-    """
-    if draft.renewed_at is not None:
-        return False
-    if _is_fresh(slot, lease_end(study)):
-        return True
-    with transaction.atomic():
-        me = lock_participant(participant)
-        open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
-        until = longest_hold(open_set, study)
-        is_over = until <= now() or (slot is not None and slot.lease_until == until)
-        if not is_over:
-            renew_leases(me, study, until)
-        if open_set is None or open_set.reserved_until is None:
-            Draft.objects.filter(pk=draft.pk).update(renewed_at=now())
-    return False
-
-
-def _is_fresh(slot: Slot | None, until: datetime) -> bool:
-    """Whether this slot is held until then, but for what isn't worth writing."""
-    if slot is None or slot.lease_until is None:
-        return False
-    return (until - slot.lease_until).total_seconds() <= _RENEW_AFTER_SECONDS
 
 
 @transaction.atomic
