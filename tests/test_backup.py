@@ -27,6 +27,7 @@ from evalsite.operations.restore import Examination, check_backup, restore_backu
 from evalsite.operations.site_files import FOLDERS
 from evalsite.results.models import Report
 from evalsite.studies.models import Study
+from tests import backups
 from tests.backups import (
     ROOT,
     export_all,
@@ -40,6 +41,7 @@ from tests.backups import (
 from tests.bundles import close, make_full_study
 from tests.factories import answer_item, launch, make_annotator, make_study
 
+data, path = backups.data, backups.path
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("data")]
 
 

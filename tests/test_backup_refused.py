@@ -22,6 +22,7 @@ from evalsite.operations.backup import make_backup
 from evalsite.operations.database_dump import find_program, using_database
 from evalsite.operations.restore import check_backup, restore_backup
 from evalsite.studies.models import Study
+from tests import backups
 from tests.backups import (
     ROOT,
     change,
@@ -34,6 +35,7 @@ from tests.backups import (
 )
 from tests.factories import make_study, make_user
 
+data, path = backups.data, backups.path
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("data")]
 
 
