@@ -8,7 +8,7 @@ from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now, standing_at
 from tests.factories import answer_item, make_annotator
-from tests.tabs import SCORES, make_live, open_tab, what_became
+from tests.tabs import BOXES, SCORES, make_live, open_tab, what_became
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
@@ -70,10 +70,15 @@ def test_bad_57_place_is_kept_its_full_time_in_a_night_when_clocks_change(night)
     moment = night + timedelta(minutes=30)
     with standing_at(moment):
         tab = open_tab(study)
-    assert {*Slot.objects.values_list("lease_until", flat=True)} == {moment + timedelta(minutes=90)}
+        # what was answered earns the rest of the set a whole lease
+        tab.save()
+    held = Slot.objects.leased().values_list("lease_until", flat=True)
+    assert {*held} == {moment + timedelta(minutes=90)}
 
     with standing_at(moment + timedelta(minutes=89)):
         assert claim_set(make_annotator(study)) is None
-        assert what_became(tab.save()) == "saved"
+        assert what_became(tab.open(2).post(dict.fromkeys(BOXES, "70"), to=tab.address_of(2))) == (
+            "saved"
+        )
     with standing_at(moment + timedelta(minutes=89 + 91)):
-        assert len(claim_set(make_annotator(study)).item_ids) == 2
+        assert len(claim_set(make_annotator(study)).item_ids) == 1
