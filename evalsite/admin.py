@@ -7,8 +7,11 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite, ModelAdmin
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth.forms import UsernameField
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.forms import TextInput
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -41,7 +44,14 @@ def collect_study_views() -> list[StudyView]:
     return sorted(found, key=lambda page: page.order)
 
 
+class SignInForm(AdminAuthenticationForm):
+    """Django's form, refusing a name that is longer than any: its own only says so in the page."""
+
+    username = UsernameField(max_length=150, widget=TextInput(attrs={"autofocus": True}))
+
+
 class EvalsiteAdminSite(AdminSite):
+    login_form = SignInForm
     site_header = site_title = "Evalsite"
     site_url = None  # participants have links; there is no other site
     index_title = "Studies"

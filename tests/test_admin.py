@@ -207,6 +207,13 @@ def test_five_wrong_passwords_lock_with_a_sentence_that_says_what_to_do(jane):
     assert "Wait one minute" in locked.text
 
 
+def test_a_name_that_is_too_long_is_refused_and_not_stored(db):
+    response = Client().post(reverse("admin:login"), {"username": "j" * 300, "password": "wrong"})
+
+    assert response.status_code == 200
+    assert not AccessAttempt.objects.exists()
+
+
 def test_lock_of_one_name_does_not_lock_another_address(jane):
     for _ in range(5):
         sign_in(Client(REMOTE_ADDR="192.0.2.1"), "wrong")
