@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.simulation import simulate_crowd
+from evalsite.jobs.services import run_upkeep
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import JoinCount, Participant, ParticipantIdentity
 from tests.annotators import read_fields
@@ -123,8 +124,11 @@ def test_no_address_is_kept_and_no_digest_is_the_same_in_another_study_or_on_ano
 def test_counts_are_gone_after_a_day():
     with standing_at(NOON):
         join(make_live())
-    with standing_at(NOON + timedelta(hours=24, seconds=1)):
+    with standing_at(NOON + timedelta(hours=23)):
         join(make_live())
+
+    with standing_at(NOON + timedelta(hours=24, seconds=1)):
+        run_upkeep()
 
     assert JoinCount.objects.count() == 1
 

@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 
+from evalsite.jobs.services import upkeep
 from evalsite.lib.clock import now
 from evalsite.participants.arrival import Arrival
 from evalsite.participants.models import (
@@ -57,7 +58,6 @@ def join_study(*, study: Study, arrival: Arrival | None, address: str) -> str:
 
     Raise TooManyJoins if they would be new and too many have joined.
     """
-    forget_old_joins()
     with transaction.atomic():
         if arrival is None:
             _count_join(study, address)
@@ -173,8 +173,7 @@ def count_recent_joins(study: Study, window: timedelta) -> int:
     return JoinCount.objects.filter(study=study, joined_at__gt=now() - window).count()
 
 
+@upkeep
 def forget_old_joins() -> None:
     """Delete counts that are older than a day."""
-    old = JoinCount.objects.filter(joined_at__lt=now() - _KEPT)
-    if old.exists():
-        old.delete()
+    JoinCount.objects.filter(joined_at__lt=now() - _KEPT).delete()

@@ -147,7 +147,7 @@ class Invitation(models.Model):
 
     @property
     def token(self) -> str:
-        """The token; empty if the site's secret key has changed since, so that it opens nothing."""
+        """The token; empty if the secret key has changed since, as it can't be derived again."""
         token = self.derive_token()
         return token if self.hash_token(token) == self.token_hash else ""
 
