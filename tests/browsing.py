@@ -191,3 +191,15 @@ def find_faults(page: Page) -> list[str]:
         for fault in result["violations"]
         for node in fault["nodes"]
     ]
+
+
+def read_clipboard(page: Page) -> str:
+    """Return what was copied, pasted into a box of the test's own: pages may not read it."""
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('textarea'), {id: 'pasted'}))"
+    )
+    page.focus("#pasted")
+    page.keyboard.press("Control+V")
+    pasted = page.input_value("#pasted")
+    page.evaluate("document.getElementById('pasted').remove()")
+    return pasted

@@ -107,7 +107,7 @@ def test_command_leaves_a_column_out_and_refuses_one_that_is_not_there(
     path.write_text(PERSONAL, encoding="utf-8")
     given = ["import_batch", str(study.pk), str(path), "--map", "_worker_id=-", "--map"]
 
-    with pytest.raises(CommandError, match="no column _town, which --map names"):
+    with pytest.raises(CommandError, match="no column “_town”"):
         call_command(*given, "_town=-", stdout=StringIO())
     call_command(*given, "_city=-", stdout=StringIO())
 

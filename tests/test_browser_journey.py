@@ -262,11 +262,11 @@ def test_single_keys_are_dead_in_a_box(page, live_server, study):
     assert "/items/1/" in page.url
 
 
-def test_the_place_is_asked_for_before_it_lapses(page, live_server, study):
+def test_a_reserved_place_is_asked_for_before_it_lapses_and_kept_once(page, live_server, study):
     page.clock.install()
     take_a_set(page, str(live_server), study)
     dialog = page.locator("#still")
-    page.clock.fast_forward("54:00")
+    page.clock.fast_forward("09:00")
     expect(dialog).to_be_hidden()
 
     page.clock.fast_forward("02:00")

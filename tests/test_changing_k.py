@@ -8,9 +8,10 @@ from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.fitting import Fit, foresee_fit
 from evalsite.annotation.launch import close_study
 from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.annotation.steering import change_k, newest_places, restart_places
+from evalsite.annotation.steering import change_k, newest_places
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
+from evalsite.jobs.services import take_over_job
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.changes import ChangedMeanwhile
 from evalsite.studies.models import Item, Membership, Study
@@ -278,9 +279,10 @@ def test_job_that_was_stopped_goes_on_and_tells_all_that_was_done(monkeypatch, r
         run_waiting_jobs()
     monkeypatch.undo()
     job.refresh_from_db()
-    restart_places(study=study, by=researcher)
+    take_over_job(job)
     run_waiting_jobs()
 
+    job.refresh_from_db()
     assert job.state == "failed"
     assert places_of(study) == {1}
     assert newest_places(study).result == {"now_surplus": 6}

@@ -131,7 +131,7 @@ def test_raw_records_are_for_administrators_only(study, person):
 
     for role in TeamRole:
         client = client_of(study, role)
-        assert [client.get(one).status_code for one in addresses] == [403, 403], role
+        assert [client.get(one).status_code for one in addresses] == [403, 404], role
 
 
 # --- bundles ------------------------------------------------------------------------

@@ -9,7 +9,15 @@ from evalsite.annotation.models import Annotation
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Study
 from tests.batches import import_rows
-from tests.browsing import MAIN, Watch, answer_all, find_faults, follow, take_a_set
+from tests.browsing import (
+    MAIN,
+    Watch,
+    answer_all,
+    find_faults,
+    follow,
+    read_clipboard,
+    take_a_set,
+)
 from tests.exports import export, read
 from tests.factories import launch, make_study
 
@@ -46,7 +54,7 @@ def copy(page: Page, element: Locator) -> str:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     element.evaluate("one => getSelection().selectAllChildren(one)")
     page.keyboard.press("Control+c")
-    return page.evaluate("navigator.clipboard.readText()")
+    return read_clipboard(page)
 
 
 def test_every_sign_stays_as_it_was_uploaded_unless_aids_are_on(

@@ -144,8 +144,10 @@ def test_viewers_see_no_files_that_wait(staff_client: Client, study: Study) -> N
 
 @pytest.mark.parametrize("name", ["ratings-list", "batch-list"])
 def test_number_of_queries_is_the_same_for_many_waiting_ratings(
-    staff_client: Client, study: Study, name: str
+    staff_client: Client, study: Study, name: str, settings: Any
 ) -> None:
+    settings.UPLOAD_STUDY_FILES = 100
+
     def count() -> int:
         with CaptureQueriesContext(connection) as queries:
             assert staff_client.get(address(name, study)).status_code == 200

@@ -45,6 +45,7 @@ READ = {
         "study-plan-data", "study-repeat-report", "study-repeat-table",
     ],
     EDITORS: [
+        "study-places-kept",
         "study-settings", "study-pilot", "study-launch", "study-sharing", "study-held",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
@@ -62,6 +63,7 @@ POST = {
         "export-bundle-make", "export-bundle-file", "member-remove",
     ],
     EDITORS: [
+        "study-places-take-back", "export-identities",
         "study-settings", "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
@@ -78,7 +80,7 @@ POST = {
 # What a member may do for themselves only; for others it takes an owner.
 OWN = {("get", "study-member"), ("post", "member-remove")}
 # What takes more than the role: identities.
-IDENTITIES = {("post", "export-bundle-file")}
+IDENTITIES = {("post", "export-bundle-file"), ("post", "export-identities")}
 ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is the page's own
 KINDS = ("anonymous", "stranger", *(role.value for role in TeamRole), "administrator")
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from evalsite.annotation.launch import close_study
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Invitation, Membership, TeamRole
-from tests.browsing import Watch, find_faults, follow
+from tests.browsing import Watch, find_faults, follow, read_clipboard
 from tests.factories import add_batch, launch, make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -119,7 +119,7 @@ def test_link_to_share_is_copied_by_its_button(page, live_server):
     page.click("text=Copy")
     page.wait_for_selector("text=Copied.")
 
-    copied = page.evaluate("navigator.clipboard.readText()")
+    copied = read_clipboard(page)
     assert copied == f"{live_server}/join/{study.pk}/"
 
 

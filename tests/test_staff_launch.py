@@ -18,6 +18,7 @@ from evalsite.annotation.launch import (
 from evalsite.annotation.models import Slot
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs.models import Job
+from evalsite.jobs.services import begin_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Membership, Study
 from tests.browsing import is_watched
@@ -138,6 +139,7 @@ def test_launch_pressed_twice_is_one_launch(staff_client):
     first = launch_study(study=study, by=study.memberships.get().user)
     second = launch_study(study=study, by=study.memberships.get().user)
 
+    begin_job(first.pk)
     run_launch(first)
     run_launch(first)
 

@@ -70,6 +70,7 @@ study_views = [
         path="export/participants_ids.csv",
         name="export-identities",
         view=download_identities,
+        role=_EDITOR,
         is_reading=True,
     ),
     StudyView(

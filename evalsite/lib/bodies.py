@@ -39,7 +39,7 @@ class BodyCheck(MiddlewareMixin):
         if request.encoding is not None:
             request.encoding = "utf-8"  # however it was spelled
         if any("\0" in text for text in _texts_of(request.GET)):
-            request.GET = _without_nul(request.GET)  # type: ignore[assignment]
+            request.GET = _replace_nul(request.GET)  # type: ignore[assignment]
         return None
 
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponseBase | None:
@@ -101,11 +101,16 @@ def _texts_of(sent: QueryDict) -> Iterator[str]:
         yield from values
 
 
-def _without_nul(sent: QueryDict) -> QueryDict:
-    """Return a copy without NULs, which no database stores and some refuse to look for."""
+def _replace_nul(sent: QueryDict) -> QueryDict:
+    """Return a copy with U+FFFD for each NUL, which some databases refuse even to look for.
+
+    Dropped instead, it would turn what is malformed into something valid.
+    """
     kept = QueryDict(mutable=True)
     for name, values in sent.lists():
-        kept.setlist(name.replace("\0", ""), [value.replace("\0", "") for value in values])
+        kept.setlist(
+            name.replace("\0", "\ufffd"), [value.replace("\0", "\ufffd") for value in values]
+        )
     return QueryDict(kept.urlencode())
 
 

@@ -109,9 +109,10 @@ LEFT_OUT = {
     "Participant": {"id", "study", "receipt", "is_pilot"},
     "Consent": {"id", "study", "participant", "version"},
     "Answer": {"id", "study", "participant"},
-    "ItemSet": {"study", "participant", "item_ids", "lost_ids", "code"},
+    "ItemSet": {"study", "participant", "item_ids", "lost_ids", "reserved_until", "code"},
     "Annotation": {
         "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
+        "awaits_consent",
     },
     "Rating": {"id", "study", "annotation", "output"},
     "Highlight": {"id", "study", "annotation", "output"},
