@@ -126,6 +126,7 @@ def test_another_charset_is_415_on_every_page_and_the_body_is_not_read(site, pag
             assert "Content-Security-Policy" in answer.headers
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("codec", CODECS)
 def test_bad_80_no_codec_of_python_is_used_for_what_is_sent(site, codec):
     status = 200 if is_utf8_to_python(codec) else 415

@@ -26,7 +26,7 @@ from tests.reports import keep_report
 from tests.test_staff_pages import sign_in
 from tests.uploads import GOOD
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 ALL, EDITORS, OWNERS = TeamRole.VIEWER, TeamRole.EDITOR, TeamRole.OWNER

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from evalsite.annotation.controls import find_controls, lost_controls
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.lib.clock import now
-from evalsite.lib.prepared import Prepared
+from evalsite.lib.prepared import Prepared, PreparedUpdate
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Study
 
@@ -25,6 +25,22 @@ RESERVATION = timedelta(minutes=15)
 _RENEW_AFTER_SECONDS = 60
 _locked = Prepared(
     lambda pk: Participant.objects.select_for_update(no_key=True).filter(pk=pk).order_by()
+)
+_end_reservation = PreparedUpdate(
+    lambda participant: ItemSet.objects.filter(
+        participant=participant, finished_at__isnull=True, reserved_until__isnull=False
+    ),
+    reserved_until=None,
+)
+# locked in the order of the places, as by those who wait for one
+_held = Prepared(
+    lambda participant, study: (
+        Slot.objects.leased()
+        .filter(participant=participant, study=study)
+        .select_for_update()
+        .order_by("pos", "id")
+        .values_list("item_id", "pk")
+    )
 )
 
 
@@ -162,9 +178,7 @@ def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) ->
 
 def renew_leases(me: Participant, study: Study, until: Any) -> set[int]:
     """Every slot I hold in this study is mine until then; returns their items."""
-    mine = Slot.objects.leased().filter(participant=me, study=study)
-    # locked in the order of the places, as by those who wait for one
-    held = dict(mine.select_for_update().order_by("pos", "id").values_list("item_id", "pk"))
+    held = dict(_held.all(me.pk, study.pk))
     Slot.objects.filter(pk__in=held.values()).update(lease_until=until)
     return set(held)
 
@@ -178,9 +192,7 @@ def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> Non
         return
     with transaction.atomic():
         me = lock_participant(participant)
-        ItemSet.objects.filter(
-            participant=me, finished_at__isnull=True, reserved_until__isnull=False
-        ).update(reserved_until=None)
+        _end_reservation.run(me.pk)
         renew_leases(me, study, lease_end(study))
 
 

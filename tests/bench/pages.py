@@ -48,8 +48,13 @@ def weigh(people: People, connection: Connection) -> Weight:
 
 
 def count_queries(people: People) -> list[str]:
-    """The queries of one save with the next page, in this process."""
+    """The queries of one save with the next page, in this process.
+
+    Not of a person's first, which also turns what was reserved for them into a lease.
+    """
+    browser = Browser(get_wsgi_application())
     address, html = people.open_page()
+    second = browser.post(address, fill(html, 0))
     with CaptureQueriesContext(connection) as queries:
-        Browser(get_wsgi_application()).post(address, fill(html, 0))
+        browser.post(second.address, fill(second.html, 1))
     return [query["sql"] for query in queries]
