@@ -27,7 +27,7 @@ from evalsite.studies.models import Item, Membership, Study
 from tests.factories import launch, make_participant, make_study, make_user
 from tests.test_staff_pages import sign_in, url
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 PLAYED = hypothesis_settings(
     max_examples=10,

@@ -30,6 +30,8 @@ from tests.factories import make_study as build_study
 from tests.factories import make_user
 from tests.repeated import compare, page, rate
 
+pytestmark = pytest.mark.one_database
+
 SECRET = "A title that nobody may see"
 
 

@@ -17,6 +17,8 @@ from tests.factories import make_user
 from tests.repeated import compare, page, rate
 from tests.test_staff_pages import member, sign_in
 
+pytestmark = pytest.mark.one_database
+
 SECRET = "A title that nobody may see"
 
 

@@ -14,6 +14,8 @@ from evalsite.studies.models import Study
 from tests.bundles import close, make_full_study
 from tests.factories import launch, make_user
 
+pytestmark = pytest.mark.one_database
+
 
 def rerun(study: Study, folder: Path) -> Study:
     """The study made again from its bundle, without its data, and rated by other people."""

@@ -25,7 +25,7 @@ from tests.factories import make_user
 from tests.reported import HOSTILE
 from tests.test_report_latex import check_latex
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 BASELINE = HOSTILE[0]
 RULE = "Left out: whoever needs < 2 s & says 50 % \\input{this}."

@@ -20,7 +20,7 @@ from evalsite.studies.models import Study
 from tests.factories import make_study
 from tests.imported import load, rows_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 ITEMS = ("item-001", "item-002", "item-003")
 SYSTEMS = ("baseline", "neural", "template")

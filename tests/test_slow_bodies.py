@@ -20,7 +20,7 @@ FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=X"
 HALF_OF_A_PART = b"--X\r\nContent-Disposition: form-data; name=go\r\n\r\ndec"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 
 @pytest.fixture
