@@ -84,7 +84,7 @@ def _tell(first: str, second: str, effect: Figure, detectable: Figure | None) ->
     of = "" if effect.method == REML else " of all answers"
     size = write_size(effect, is_higher=is_higher)
     words = _WORDS[effect.name][0].format(size=size, second=two, of=of)
-    known = _tell_estimator(effect) + _interval(effect, is_higher)
+    known = _describe_estimator(effect) + _interval(effect, is_higher)
     return {
         "code": "higher" if is_higher else "lower",
         "text": f"{one} {words} ({known}corrected p {write_p(p)}).",
@@ -138,7 +138,7 @@ def _tell_where(effect: Figure, by: str) -> str:
 def _tell_open(first: str, second: str, effect: Figure, detectable: Figure | None) -> str:
     words = _WORDS[effect.name][1].format(value=_write(effect.value, effect.name))
     p = effect.details.get("p_corrected")
-    known = _tell_estimator(effect) + (_interval(effect, True) or _tell_unbounded(effect))
+    known = _describe_estimator(effect) + (_interval(effect, True) or _tell_unbounded(effect))
     known += "" if p is None else f"corrected p {write_p(p)}"
     text = f"Not enough data to tell {first} and {second} apart: {words}"
     text += f" ({known.removesuffix(', ')})." if known else "."
@@ -158,7 +158,7 @@ def _tell_open(first: str, second: str, effect: Figure, detectable: Figure | Non
     return text
 
 
-def _tell_estimator(effect: Figure) -> str:
+def _describe_estimator(effect: Figure) -> str:
     """That the effect is one of means by the mixed model, not of the means of all ratings."""
     return "mixed model, " if effect.method == REML else ""
 
