@@ -122,7 +122,7 @@ def main() -> None:
 def _lacks_tables(error: Exception) -> bool:
     # SQLite's words, and PostgreSQL's code of an undefined table
     return str(error).startswith("no such table") or (
-        getattr(error.__cause__, "sqlstate", "") == "42P01"
+        getattr(error.__cause__, "pgcode", "") == "42P01"
     )
 
 

@@ -4,8 +4,9 @@ import pytest
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Slot
-from evalsite.participants.models import Answer, Consent
-from evalsite.studies.models import Study
+from evalsite.annotation.services import Submission, submit_annotation
+from evalsite.participants.models import Answer, Consent, Participant
+from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import hash_text, make_version
 from tests.factories import make_annotator, mint_link
 from tests.tabs import BOXES, Tab, make_live, open_tab, what_became
@@ -261,8 +262,53 @@ def test_pilots_are_asked_too_and_never_count():
     assert what_became(tab.save()) == "awaiting"
     assert Annotation.objects.get().status == "pilot"
     answer_consent(tab, "decline")
-    tab.open(2)
-    assert Annotation.objects.get().status == "pilot"
+    assert Annotation.objects.get().status == "withdrawn"
+
+
+def report_under_changed_text() -> Tab:
+    tab = open_tab()
+    change_text(tab.me.study)
+    me = Participant.objects.get(pk=tab.me.pk)
+    submit_annotation(
+        participant=me,
+        submission=Submission(item=tab.item, outcome="reported", reason="other", note="mine"),
+    )
+    return tab
+
+
+def test_a_report_under_a_changed_text_frees_its_place_only_on_agreement():
+    tab = report_under_changed_text()
+    place = Slot.objects.filter(participant=tab.me, item=tab.item)
+    assert place.exists()
+
+    answer_consent(tab, "agree")
+
+    assert not place.exists()
+    assert Annotation.objects.get().outcome == "reported"
+
+
+def test_a_report_under_a_text_that_is_then_declined_is_withdrawn_without_its_words():
+    tab = report_under_changed_text()
+
+    answer_consent(tab, "decline")
+
+    report = Annotation.objects.get()
+    assert (report.status, report.note, report.awaits_consent) == ("withdrawn", "", False)
+
+
+def test_an_answer_to_a_check_waits_for_consent_too():
+    tab = open_tab()
+    Item.objects.filter(pk=tab.item.pk).update(kind=Item.Kind.GOLD)
+    Slot.objects.filter(item=tab.item).delete()
+    change_text(tab.me.study)
+    me, item = Participant.objects.get(pk=tab.me.pk), Item.objects.get(pk=tab.item.pk)
+    submit_annotation(participant=me, submission=Submission(item=item, note="mine"))
+    assert Annotation.objects.get().awaits_consent
+
+    answer_consent(tab, "decline")
+
+    answer = Annotation.objects.get()
+    assert (answer.status, answer.note) == ("withdrawn", "")
 
 
 # --- the consent page -------------------------------------------------------------------

@@ -11,6 +11,7 @@ from django.urls import reverse
 from evalsite.annotation.simulation import simulate_crowd
 from evalsite.jobs.services import run_upkeep
 from evalsite.lib.clock import now, standing_at
+from evalsite.participants.joins import RETURNS_AN_HOUR
 from evalsite.participants.models import JoinCount, Participant, ParticipantIdentity
 from tests.annotators import read_fields
 from tests.arriving import NOTHING, P, Q, address_of, count_made, join, press_start, prolific
@@ -207,3 +208,11 @@ def test_a_burst_is_shown_where_joining_can_be_paused(staff_client, settings):
 
     assert quiet.context["burst"] == 0
     assert busy.context["burst"] == 30
+
+
+def test_whoever_returns_again_and_again_is_asked_to_wait():
+    study = make_live()
+    answers = [press_start(study, prolific()).status_code for _ in range(RETURNS_AN_HOUR + 1)]
+
+    assert answers == [302] * RETURNS_AN_HOUR + [429]
+    assert Participant.objects.filter(study=study).count() == 1

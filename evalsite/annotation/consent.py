@@ -4,6 +4,7 @@ from django.db import transaction
 
 from evalsite.annotation.leases import lock_participant
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
+from evalsite.annotation.services import act_on_report
 from evalsite.participants.models import Participant
 from evalsite.participants.services import Withdrawn, has_agreed, record_consent
 
@@ -45,11 +46,15 @@ def _count_awaiting(me: Participant) -> None:
     slots = {slot.item_id: slot for slot in mine.select_for_update().order_by("pos", "id")}
     for answer in answers:
         answer.awaits_consent = False
-        if slot := slots.get(answer.item_id):
+        is_report = answer.outcome == Annotation.Outcome.REPORTED
+        is_wanted = answer.status == Annotation.Status.SURPLUS and not is_report
+        if is_wanted and (slot := slots.get(answer.item_id)):
             slot.state, slot.lease_until = Slot.State.DONE, None
             slot.save(update_fields=["state", "lease_until"])
             answer.slot, answer.status = slot, Annotation.Status.COUNTED
         answer.save(update_fields=["awaits_consent", "slot", "status"])
+        if is_report:
+            act_on_report(me, answer.item)
 
 
 def _withdraw_awaiting(me: Participant) -> None:

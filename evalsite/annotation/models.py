@@ -175,7 +175,7 @@ class Annotation(models.Model):
     key = models.UUIDField()
     outcome = models.CharField(max_length=10, choices=Outcome.choices, default=Outcome.RATED)
     status = models.CharField(max_length=10, choices=Status.choices)
-    # surplus because the consent text had changed; it counts on agreement if its slot is still held
+    # the consent text had changed: it counts on agreement, if its slot is still held
     awaits_consent = models.BooleanField(default=False)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.OWN)
     # no version: a pilot before the first launch
@@ -218,8 +218,8 @@ class Annotation(models.Model):
                 name="reported_annotations_never_count",
             ),
             models.CheckConstraint(
-                condition=Q(awaits_consent=False) | Q(status="surplus"),
-                name="only_surplus_annotations_await_consent",
+                condition=Q(awaits_consent=False) | Q(status__in=["surplus", "control", "pilot"]),
+                name="counted_annotations_await_no_consent",
             ),
         ]
         indexes = [

@@ -156,7 +156,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
         participant=participant,
         slot_id=slot_id,
         status=status,
-        awaits_consent=is_outdated and status == Annotation.Status.SURPLUS and not is_report,
+        awaits_consent=is_outdated,
         origin=participant.origin,
         key=submission.key_for(participant),
         submitted_at=now(),
@@ -176,8 +176,8 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     _write_answers(annotation, submission)
     if agreement is Agreement.NONE:
         return Saved.UNUSED
-    if is_report:
-        _after_report(participant, submission.item)
+    if is_report and not is_outdated:
+        act_on_report(participant, submission.item)
     return Saved.AWAITING if is_outdated else Saved.SAVED
 
 
@@ -276,7 +276,7 @@ def _write_answers(annotation: Annotation, submission: Submission) -> None:
     )
 
 
-def _after_report(participant: Participant, item: Item) -> None:
+def act_on_report(participant: Participant, item: Item) -> None:
     """My place goes to someone else; an item reported twice waits for the researcher."""
     Slot.objects.leased().filter(participant=participant, item=item).update(
         state=Slot.State.FREE, participant=None, lease_until=None
@@ -291,7 +291,7 @@ def hold_or_release(item: Item) -> None:
     """
     # two reports at once would each count only their own
     locked = Item.objects.select_for_update(no_key=True).get(pk=item.pk)
-    reports = Annotation.objects.reports().filter(item=item)
+    reports = Annotation.objects.reports().filter(item=item, awaits_consent=False)
     if locked.released_at is not None:
         reports = reports.filter(submitted_at__gt=locked.released_at)
     is_held = reports.count() >= REPORTS_TO_HOLD
@@ -369,15 +369,14 @@ def replace_annotation(
     for name, value in _what_was_said(submission).items():
         setattr(standing, name, value)
     standing.submitted_at = now()
-    standing.awaits_consent = standing.awaits_consent and not is_reported
     if was_reported != is_reported:
         _move_place(standing, participant, submission)
     standing.save()
     standing.ratings.all().delete()
     standing.highlights.all().delete()
     _write_answers(standing, submission)
-    if is_reported and not was_reported:
-        _after_report(participant, submission.item)
+    if is_reported and not was_reported and not standing.awaits_consent:
+        act_on_report(participant, submission.item)
     if was_reported and not is_reported:
         hold_or_release(submission.item)
 
@@ -385,6 +384,8 @@ def replace_annotation(
 def _move_place(standing: Annotation, participant: Participant, submission: Submission) -> None:
     """A report gives its slot back; a rating in place of a report takes one if one is free."""
     if standing.status not in (Annotation.Status.COUNTED, Annotation.Status.SURPLUS):
+        return
+    if standing.awaits_consent:
         return
     freed, standing.slot = standing.slot, None
     standing.status = Annotation.Status.SURPLUS

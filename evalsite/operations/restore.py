@@ -173,7 +173,7 @@ def _placed_files(backup: _Unpacked) -> Iterator[None]:
     """The backup's files are in place, and gone again if the block fails."""
     placed: list[Path] = []
     try:
-        placed += place_files(backup.folder / FILES, backup.manifest.folders)
+        place_files(backup.folder / FILES, backup.manifest.folders, placed)
         yield
     except OSError as error:
         _remove(placed)

@@ -68,9 +68,8 @@ def refuse_other_files() -> None:
         )
 
 
-def place_files(source: Path, folders: list[str]) -> list[Path]:
-    """Move unpacked files to where the site looks for them, and return where they are now."""
-    placed = []
+def place_files(source: Path, folders: list[str], placed: list[Path]) -> None:
+    """Move unpacked files to where the site looks for them, and add where they are to `placed`."""
     for name in folders:
         (settings.DATA_DIR / name).mkdir(parents=True, exist_ok=True)
     for path in sorted(source.rglob("*")):
@@ -79,4 +78,3 @@ def place_files(source: Path, folders: list[str]) -> list[Path]:
             target.parent.mkdir(parents=True, exist_ok=True)
             path.rename(target)
             placed.append(target)
-    return placed

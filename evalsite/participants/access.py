@@ -61,7 +61,7 @@ def participant_page(view: ParticipantView) -> ParticipantView:
         if me is None:
             return unknown_link(request)
         request.token = token  # type: ignore[attr-defined]
-        wait = _seconds_to_wait(request, token_hash) if request.method == "POST" else 0
+        wait = _seconds_to_wait(request, me) if request.method == "POST" else 0
         if wait:
             return private(_ask_to_wait(request, me, wait, view, captured))
         if me.withdrawn_at is not None and not _is_farewell(request):
@@ -85,12 +85,13 @@ def keeps_page(show: ParticipantView) -> Callable[[ParticipantView], Participant
     return decorate
 
 
-def _seconds_to_wait(request: HttpRequest, token_hash: str) -> int:
-    """0, or the seconds until this link may send again."""
+def _seconds_to_wait(request: HttpRequest, me: Participant) -> int:
+    """0, or the seconds until this person may send again, by whichever of their links."""
     match = request.resolver_match
+    person = f"{me.study_id}/{me.pk}"
     if match is not None and match.url_name == "rating-draft":
-        return _drafts.take(token_hash, settings.DRAFTS_A_MINUTE)
-    return _saves.take(token_hash, settings.SAVES_A_MINUTE)
+        return _drafts.take(person, settings.DRAFTS_A_MINUTE)
+    return _saves.take(person, settings.SAVES_A_MINUTE)
 
 
 def _ask_to_wait(

@@ -28,6 +28,8 @@ from evalsite.participants.services import admit_participant
 from evalsite.studies.models import Study, StudyVersion
 
 _WINDOW = timedelta(hours=1)
+# how often one person may press Start again: each time makes a link
+RETURNS_AN_HOUR = 60
 _KEPT = timedelta(hours=24)
 # one household or lab has a whole network of addresses that differ in these bits
 _OWN_BITS = 64
@@ -62,7 +64,11 @@ def join_study(*, study: Study, arrival: Arrival | None, address: str) -> str:
         if arrival is None:
             _count_join(study, address)
             return admit_participant(study=study)[1]
-        participant = find_person(study, arrival) or _admit_person(study, arrival, address)
+        participant = find_person(study, arrival)
+        if participant is None:
+            participant = _admit_person(study, arrival, address)
+        else:
+            _check_return(participant)
         _record_visit(participant, arrival)
         return ParticipantLink.objects.mint(participant)
 
@@ -136,6 +142,16 @@ def _count_join(study: Study, address: str) -> None:
         earlier = _digest(study, address, (moment - _WINDOW).date())
         _check_limit(recent.filter(digest__in={digest, earlier}), settings.JOINS_PER_ADDRESS)
     JoinCount.objects.create(study=study, digest=digest)
+
+
+def _check_return(participant: Participant) -> None:
+    """Raise TooManyJoins if this person has had too many fresh links in an hour."""
+    if _is_unlimited.get() or not settings.JOINS_PER_ADDRESS:
+        return
+    recent = participant.links.filter(created_at__gt=now() - _WINDOW).order_by("-created_at")
+    times = recent.values_list("created_at", flat=True)
+    for created_at in times[RETURNS_AN_HOUR - 1 : RETURNS_AN_HOUR]:
+        raise TooManyJoins(max(1, ceil((created_at + _WINDOW - now()).total_seconds())))
 
 
 def _check_limit(joins: QuerySet[JoinCount], limit: int) -> None:

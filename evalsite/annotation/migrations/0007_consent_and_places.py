@@ -23,6 +23,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='annotation',
-            constraint=models.CheckConstraint(condition=models.Q(('awaits_consent', False), ('status', 'surplus'), _connector='OR'), name='only_surplus_annotations_await_consent'),
+            constraint=models.CheckConstraint(condition=models.Q(('awaits_consent', False), ('status__in', ['surplus', 'control', 'pilot']), _connector='OR'), name='counted_annotations_await_no_consent'),
         ),
     ]
