@@ -248,7 +248,7 @@ EXPORT_STREAM_ROWS = env.read_whole("EVALSITE_EXPORT_STREAM_ROWS", 50_000)
 JOINS_PER_ADDRESS = env.read_whole("EVALSITE_JOINS_PER_ADDRESS", 60)
 JOINS_PER_STUDY = env.read_whole("EVALSITE_JOINS_PER_STUDY", 1_000)
 
-# --- limits on what one personal link sends, in each process; 0: no limit ------------
+# --- limits on what one person sends, in each process; 0: no limit ------------
 
 SAVES_A_MINUTE = env.read_whole("EVALSITE_SAVES_A_MINUTE", 60)
 DRAFTS_A_MINUTE = env.read_whole("EVALSITE_DRAFTS_A_MINUTE", 300)
