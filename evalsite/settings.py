@@ -20,6 +20,14 @@ PROTOCOLS = [
     "protocols.pairwise",
 ]
 
+# One line for each kind of question.
+SCALES = [
+    "evalsite.scales.likert",
+    "evalsite.scales.magnitude",
+    "evalsite.scales.decision",
+    "evalsite.scales.preference",
+]
+
 DEBUG = env.read_flag("EVALSITE_DEBUG", default=False)
 SECRET_KEY = env.read_key("EVALSITE_SECRET_KEY")
 if not SECRET_KEY:
@@ -63,6 +71,7 @@ INSTALLED_APPS = [
     "evalsite.exchange",
     "evalsite.operations",
     "evalsite.results",
+    *SCALES,
     *PROTOCOLS,
 ]
 

@@ -11,12 +11,6 @@ from evalsite.studies.models import Study
 from tests.batches import import_rows, make_rows
 from tests.factories import launch, make_annotator, make_study, mint_link
 
-_RIGHT = {
-    "magnitude": ("70", "100", "90"),
-    "decision": ("0", "1"),
-    "preference": ("second", "tie", "first"),
-}
-
 
 def make_live(config: ProtocolConfig, items: int = 3, **fields: Any) -> Study:
     """A live study of this protocol with so many items, all of them in one set."""
@@ -65,8 +59,7 @@ class RatingPage:
         """A right answer to each question; neighbours get different ones."""
         found = {}
         for number, question in enumerate(self.questions):
-            points = [str(point.value) for point in question.points]
-            right = points[1:] or _RIGHT[question.kind]
+            right = right_answers(question)
             found[question.name] = right[number % len(right)]
         return found
 
@@ -76,10 +69,18 @@ class RatingPage:
         return self.client.post(to or self.address, sent)
 
 
+def right_answers(question: QuestionView) -> tuple[str, ...]:
+    """What people might answer to this question, each answer once."""
+    scale, number = question.criterion.scale, question.number
+    felt = ([2.0, -2.0, 0.0], [-2.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, -1.0, 1.0])
+    return tuple(dict.fromkeys(scale.answer_as_bot(one, number) for one in felt))
+
+
 def wrong_answers(question: QuestionView) -> tuple[str, ...]:
     """What is no answer to this question, each for a reason of its own."""
     hostile = ("<script>", "{{7*7}}", "%s", "\u202e3", "a" * 5000, "None", "true", "on")
-    match question.kind:
+    scale = question.criterion.scale
+    match scale.kind:
         case "magnitude":
             return ("0", "-5", "1.5", "70.0", "1e3", "1_000", "+7", "007", "NaN", "½", "７０", "٧٠",
                     "1000000", "9" * 5000, *hostile)  # fmt: skip
@@ -87,8 +88,7 @@ def wrong_answers(question: QuestionView) -> tuple[str, ...]:
             return ("1", "2", "0", "left", "First", " first", "first,second", *hostile)
         case "decision":
             return ("2", "-1", "1.0", "１", " 1", "accept", "reject", "10", *hostile)
-    points = question.points
-    low, high = points[0].value - 1, points[-1].value + 1
+    low, high = scale.minimum - 1, scale.maximum + 1
     return (str(low), str(high), "-1", "3.0", "３", "٣", " 3", "03", "+3", "3,4", *hostile)
 
 

@@ -8,7 +8,10 @@ from typing import Any
 from evalsite.annotation.models import RatingsFile
 from evalsite.exchange.ratings.checking import CheckedRatings, check_ratings
 from evalsite.exchange.ratings.importing import Source, import_ratings
-from evalsite.protocol import Criterion, Decision, Likert, Magnitude
+from evalsite.protocol import Criterion
+from evalsite.scales.decision import Decision
+from evalsite.scales.likert import Likert
+from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.models import Item, Study
 from tests.batches import Row, write_csv
 

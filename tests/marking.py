@@ -3,7 +3,8 @@
 from typing import Any
 
 from evalsite.annotation.models import Annotation
-from evalsite.protocol import Decision, installed_protocols
+from evalsite.protocol import installed_protocols
+from evalsite.scales.decision import Decision
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.services import item_keys
 from tests.factories import launch, make_study

@@ -138,7 +138,10 @@ def test_a_part_without_a_place_in_the_layers_is_refused(contract, folder, copie
 @pytest.mark.parametrize(
     ("contract", "allowed"),
     [
-        ("protocols-import-the-contract", {"evalsite.protocol", "evalsite.fields"}),
+        (
+            "protocols-import-the-contract",
+            {"evalsite.protocol", "evalsite.fields", "evalsite.scales"},
+        ),
         ("analysis-knows-numbers-only", {"evalsite.analysis"}),
     ],
 )

@@ -10,7 +10,7 @@ from evalsite.annotation.models import Annotation, Draft, Rating, Slot
 from evalsite.fields import LONGEST_NOTE
 from evalsite.participants.models import Answer
 from evalsite.protocol import ProtocolConfig, installed_protocols
-from tests.answering import Entered, RatingPage, make_live, wrong_answers
+from tests.answering import Entered, RatingPage, make_live, right_answers, wrong_answers
 from tests.factories import make_annotator
 from tests.hostile import EVERYTHING, Seen
 from tests.tabs import snapshot, what_became
@@ -76,8 +76,9 @@ def test_bad_39_40_42_43_every_wrong_answer_to_every_question_is_refused(config,
 
         assert list(again.errors) == list(wrong), sent
         # no button stands pressed that nobody offered
-        kinds = {question.name: question.kind for question in page.questions}
-        assert {kinds[name] for name in again.entered if name in kinds} <= {"magnitude"}
+        typed = {one.name for one in page.questions if one.criterion.scale.keeps_typed}
+        asked = {one.name for one in page.questions}
+        assert again.entered.keys() & asked <= typed
 
 
 @each_protocol
@@ -137,9 +138,7 @@ def test_bad_45_an_answer_sent_twice_with_different_values_is_refused(config, pa
 
 
 def another_right(question, right: str) -> str:
-    known = {"magnitude": ("5", "6"), "decision": ("1", "0"), "preference": ("first", "tie")}
-    points = tuple(str(point.value) for point in question.points)
-    return next(text for text in known.get(question.kind, points) if text != right)
+    return next(text for text in right_answers(question) if text != right)
 
 
 @each_protocol

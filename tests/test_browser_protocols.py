@@ -5,7 +5,9 @@ from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation
 from evalsite.exchange.demo import import_example
-from evalsite.protocol import Likert, Magnitude, ProtocolConfig, installed_protocols
+from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.scales.likert import Likert
+from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.models import Study
 from tests.browsing import (
     MAIN,

@@ -26,14 +26,10 @@ from evalsite.exchange.demo import import_example, make_demo_study
 from evalsite.exchange.exports.exporting import Choice, stream_file
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
-from evalsite.protocol import (
-    Criterion,
-    Decision,
-    Likert,
-    Preference,
-    ProtocolConfig,
-    installed_protocols,
-)
+from evalsite.protocol import Criterion, ProtocolConfig, installed_protocols
+from evalsite.scales.decision import Decision
+from evalsite.scales.likert import Likert
+from evalsite.scales.preference import Preference
 from evalsite.studies.gold import asked_criteria, check_gold, find_gold
 from evalsite.studies.models import Item, Output, Study, System
 from tests.factories import launch, make_annotator, make_study, make_user, mint_link

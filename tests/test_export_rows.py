@@ -9,8 +9,9 @@ from evalsite.annotation.models import Rating, Revision
 from evalsite.exchange.exports.exporting import count_rows
 from evalsite.exchange.exports.selection import Selection
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import Criterion, Preference
+from evalsite.protocol import Criterion
 from evalsite.quality.models import Exclusion
+from evalsite.scales.preference import Preference
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 from tests.exports import START, annotate, export, main_items, read, study
 

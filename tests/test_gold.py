@@ -3,7 +3,11 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from evalsite.protocol import Criterion, Decision, Likert, Magnitude, Point, Preference, Scale
+from evalsite.protocol import Criterion, Scale
+from evalsite.scales.decision import Decision
+from evalsite.scales.likert import Likert, Point
+from evalsite.scales.magnitude import Magnitude
+from evalsite.scales.preference import Preference
 from evalsite.studies.gold import Feedback, check_gold, count_met, feedback
 
 SYSTEMS = ("template", "pipeline", "neural")

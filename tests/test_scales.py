@@ -5,8 +5,12 @@ from django.core.exceptions import ValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsite.fields import WHOLE_NUMBER, MagnitudeField, make_field
-from evalsite.protocol import Criterion, Decision, Likert, Magnitude, Point, Preference, Scale
+from evalsite.fields import WHOLE_NUMBER
+from evalsite.protocol import Criterion, Scale
+from evalsite.scales.decision import Decision
+from evalsite.scales.likert import Likert, Point
+from evalsite.scales.magnitude import Magnitude, MagnitudeField
+from evalsite.scales.preference import Preference
 
 MISSING = "Enter a score for utterance 2"
 TOO_SMALL = "Score for utterance 2 must be 1 or more"
@@ -22,13 +26,13 @@ def make_criterion(scale: Scale) -> Criterion:
 def refusal(typed, scale: Scale | None = None, name: str = "Utterance 2") -> str:
     """The one message about this answer for an output of this name."""
     with pytest.raises(ValidationError) as caught:
-        make_field(make_criterion(scale or Magnitude()), name).clean(typed)
+        make_criterion(scale or Magnitude()).make_field(name).clean(typed)
     (message,) = caught.value.messages
     return message
 
 
 def accepted(typed) -> int:
-    return make_field(make_criterion(Magnitude()), "Utterance 2").clean(typed)
+    return make_criterion(Magnitude()).make_field("Utterance 2").clean(typed)
 
 
 # --- magnitude ------------------------------------------------------------------
@@ -133,7 +137,7 @@ def test_bad_43_value_that_is_no_point_is_refused(typed, points):
     ],
 )
 def test_bad_44_what_is_missing_of_several_outputs_is_said_of_the_one(scale, message):
-    field = make_field(make_criterion(scale), "Summary B", is_one_of_several=True)
+    field = make_criterion(scale).make_field("Summary B", is_one_of_several=True)
 
     with pytest.raises(ValidationError) as caught:
         field.clean("")
@@ -141,7 +145,7 @@ def test_bad_44_what_is_missing_of_several_outputs_is_said_of_the_one(scale, mes
 
 
 def test_point_is_stored_as_its_number():
-    assert make_field(make_criterion(make_likert(7)), "Response").clean("7") == 7
+    assert make_criterion(make_likert(7)).make_field("Response").clean("7") == 7
 
 
 @pytest.mark.parametrize("typed", ["2", "accept", "True", "-1"])
@@ -153,7 +157,7 @@ def test_decision_takes_its_two_answers_only(typed):
 
 @pytest.mark.parametrize(("typed", "value"), [("1", 1), ("0", 0)])
 def test_decision_is_stored_as_one_or_zero(typed, value):
-    field = make_field(make_criterion(Decision(yes="Accept", no="Reject")), "Response")
+    field = make_criterion(Decision(yes="Accept", no="Reject")).make_field("Response")
 
     assert field.clean(typed) == value
 
@@ -161,12 +165,12 @@ def test_decision_is_stored_as_one_or_zero(typed, value):
 def test_preference_takes_a_side_or_a_tie_only():
     scale = Preference(first="sys1", tie="tie", second="sys2")
 
-    assert make_field(make_criterion(scale), "Response").clean("tie") == "tie"
+    assert make_criterion(scale).make_field("Response").clean("tie") == "tie"
     assert refusal("", scale) == "Choose which response is better on fluency, or tie"
     assert refusal("left", scale).startswith("Choose which response is better on fluency, or tie")
 
 
 def test_nothing_is_preselected():
-    field = make_field(make_criterion(make_likert(5)), "Response")
+    field = make_criterion(make_likert(5)).make_field("Response")
 
     assert "checked" not in field.widget.render("fluency", None)

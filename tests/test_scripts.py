@@ -19,9 +19,10 @@ from django.db import connection
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.exchange.exports.columns import FILES
 from evalsite.exchange.scripts import read_scripts
-from evalsite.protocol import Preference, installed_protocols
+from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysing import analyse_study
+from evalsite.scales.preference import Preference
 from evalsite.studies.models import Study
 from tests.batches import import_rows, make_rows
 from tests.exports import START, export, main_items

@@ -16,9 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # A folder of its own, with every scale that the magnitude protocol does not use.
 APPS = """
-from evalsite.protocol import (
-    Criterion, Decision, Design, InputColumn, Likert, Point, Preference, ProtocolConfig,
-)
+from evalsite.scales.decision import Decision
+from evalsite.scales.likert import Likert, Point
+from evalsite.scales.preference import Preference
+from evalsite.protocol import Criterion, Design, InputColumn, ProtocolConfig
 
 
 class SixthConfig(ProtocolConfig):

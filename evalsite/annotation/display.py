@@ -22,17 +22,7 @@ from evalsite.annotation.highlights import (
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.seeds import arrange
-from evalsite.protocol import (
-    Criterion,
-    Decision,
-    Example,
-    InputColumn,
-    Likert,
-    Magnitude,
-    Point,
-    Preference,
-    ProtocolConfig,
-)
+from evalsite.protocol import Criterion, Example, InputColumn, ProtocolConfig
 from evalsite.studies.models import Item
 
 
@@ -74,8 +64,8 @@ class QuestionView:
     is_disabled: bool = False
 
     @property
-    def kind(self) -> str:
-        return self.criterion.scale.kind
+    def template(self) -> str:
+        return self.criterion.scale.template
 
     @property
     def fingerprint(self) -> int:
@@ -83,21 +73,9 @@ class QuestionView:
         return hash(self.criterion)
 
     @property
-    def points(self) -> tuple[Point, ...]:
-        return getattr(self.criterion.scale, "points", ())
-
-    @property
     def control_id(self) -> str:
         """The id of the first control, where the link of an error leads."""
-        match self.criterion.scale:
-            case Magnitude():
-                return self.name
-            case Likert(points=points):
-                return f"{self.name}-{points[0].value}"
-            case Decision():
-                return f"{self.name}-1"
-            case Preference():
-                return f"{self.name}-first"
+        return self.criterion.scale.first_control(self.name)
 
 
 @dataclass(frozen=True)
@@ -278,10 +256,14 @@ def view_item(
 def view_example(config: ProtocolConfig, example: Example, options: Mapping[str, Any]) -> ItemView:
     """A worked example in the real layout, with the given scores filled in and disabled."""
     count = len(example.outputs)
+    given = {
+        key: config.criterion_by_key[key].scale.write_entries(ratings, range(count))
+        for key, ratings in example.ratings.items()
+    }
     values = {
-        name: _given(criterion, example.ratings[criterion.key], number)
+        name: given[criterion.key][number]
         for name, criterion, number in question_names(config, count)
-        if criterion.key in example.ratings
+        if criterion.key in given
     }
     return view_item(
         config,
@@ -292,13 +274,6 @@ def view_example(config: ProtocolConfig, example: Example, options: Mapping[str,
         marked=example.marked,
         is_disabled=True,
     )
-
-
-def _given(criterion: Criterion, ratings: Sequence[int], number: int) -> str:
-    """A given score as its control holds it; a preference gives the output preferred, or 0."""
-    if isinstance(criterion.scale, Preference):
-        return ("tie", "first", "second")[ratings[0]]
-    return str(ratings[number - 1])
 
 
 _html: dict[str, SafeString] = {}

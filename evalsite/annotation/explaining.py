@@ -1,9 +1,8 @@
 """What gold says of an answer, in the names that the page had."""
 
-from evalsite.annotation.display import output_label
+from evalsite.annotation.display import output_label, question_names
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.screens import Screen
-from evalsite.protocol import Criterion, Preference
 from evalsite.studies.gold import Feedback, feedback, find_gold, right_values
 from evalsite.studies.models import Output
 
@@ -16,10 +15,18 @@ def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
     names = [output_label(config, screen.outputs.index(one) + 1, count) for one in uploaded]
     found: list[Feedback] = []
     for criterion in find_gold(config, screen.item.gold):
+        values = criterion.scale.read_values(
+            {
+                rating.output_id: rating.value
+                for rating in annotation.ratings.all()
+                if rating.criterion == criterion.key
+            },
+            [output.pk for output in uploaded],
+        )
         found += feedback(
             criterion,
             screen.item.gold[criterion.key],
-            _values_as_uploaded(criterion, uploaded, annotation),
+            [value for value in values if value is not None],
             standard_of(screen),
             names,
             _systems(uploaded),
@@ -35,27 +42,17 @@ def standard_of(screen: Screen) -> int | None:
 def right_entries(screen: Screen) -> dict[str, str]:
     """What to enter to meet this item's gold, by question name, as somebody would send it."""
     uploaded, count = _as_uploaded(screen), len(screen.outputs)
+    order = [uploaded.index(output) for output in screen.outputs]
     entries = {}
     for criterion in find_gold(screen.study.config, screen.item.gold):
         gold = screen.item.gold[criterion.key]
         names = _systems(uploaded) or [str(number) for number in range(1, count + 1)]
         values = right_values(criterion, gold, names, standard_of(screen))
-        if isinstance(criterion.scale, Preference):
-            entries[criterion.key] = _side_of(values[0], screen, uploaded)
-            continue
-        for place, output in enumerate(screen.outputs, start=1):
-            value = values[uploaded.index(output)]
-            if value is not None:
-                name = criterion.key if count == 1 else f"{criterion.key}-{place}"
-                entries[name] = str(value)
+        right = criterion.scale.write_entries(values, order)
+        for name, _, number in question_names(screen.study.config, count, [criterion]):
+            if number in right:
+                entries[name] = right[number]
     return entries
-
-
-def _side_of(number: int | None, screen: Screen, uploaded: list[Output]) -> str:
-    """The answer that prefers the output of this number as uploaded; 0: a tie."""
-    if not number:
-        return "tie"
-    return ("first", "second")[screen.outputs.index(uploaded[number - 1])]
 
 
 def _as_uploaded(screen: Screen) -> list[Output]:
@@ -64,17 +61,3 @@ def _as_uploaded(screen: Screen) -> list[Output]:
 
 def _systems(uploaded: list[Output]) -> list[str]:
     return [output.system.name for output in uploaded if output.system]
-
-
-def _values_as_uploaded(
-    criterion: Criterion, uploaded: list[Output], annotation: Annotation
-) -> list[int]:
-    """The values in the form that gold compares: by output, or which output is preferred."""
-    given = {
-        rating.output_id: rating.value
-        for rating in annotation.ratings.all()
-        if rating.criterion == criterion.key
-    }
-    if isinstance(criterion.scale, Preference):
-        return [next((n for n, one in enumerate(uploaded, start=1) if one.pk in given), 0)]
-    return [given[output.pk] for output in uploaded]

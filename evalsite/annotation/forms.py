@@ -12,8 +12,8 @@ from django.http import QueryDict
 from evalsite.annotation.display import output_label, question_names
 from evalsite.annotation.highlights import Reading, marks_fields, read_marks
 from evalsite.annotation.values import Passage, Value
-from evalsite.fields import NoteField, drop_unstorable, make_field, unify_breaks
-from evalsite.protocol import Criterion, Preference, ProtocolConfig
+from evalsite.fields import NoteField, drop_unstorable, unify_breaks
+from evalsite.protocol import Criterion, ProtocolConfig
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ IGNORE_OR_SCORE = (
 
 
 class RatingForm(forms.Form):
-    """Cleans to whole numbers by question name; preferences to first, tie or second."""
+    """Cleans to the answer of each question, by its name."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class RatingForm(forms.Form):
         self.criteria = config.criteria if criteria is None else criteria
         for name, criterion, number in question_names(config, outputs, criteria):
             label = output_label(config, number, outputs)
-            self.fields[name] = make_field(criterion, label, is_one_of_several=outputs > 1)
+            self.fields[name] = criterion.make_field(label, is_one_of_several=outputs > 1)
         if config.has_note:
             self.fields["note"] = NoteField()
         if config.has_ignore:
@@ -91,24 +91,18 @@ class RatingForm(forms.Form):
 
     def values(self, output_ids: Sequence[int]) -> tuple[Value, ...]:
         """The ratings, given the outputs in the order in which they were shown."""
-        found = []
-        for name, criterion, number in question_names(self.config, self.outputs, self.criteria):
-            answer = self.cleaned_data[name]
-            if isinstance(criterion.scale, Preference):
-                chosen = {"first": output_ids[0], "tie": None, "second": output_ids[1]}[answer]
-                value = 0 if chosen is None else 1
-                found.append(Value(criterion=criterion.key, output_id=chosen, value=value))
-            else:
-                typed = str(self.data.get(name, "")) if criterion.keeps_typed else ""
-                found.append(
-                    Value(
-                        criterion=criterion.key,
-                        output_id=output_ids[number - 1],
-                        value=answer,
-                        typed=typed,
-                    )
-                )
-        return tuple(found)
+        return tuple(
+            Value(
+                criterion=criterion.key,
+                output_id=output_id,
+                value=value,
+                typed=str(self.data.get(name, "")) if criterion.scale.keeps_typed else "",
+            )
+            for name, criterion, number in question_names(self.config, self.outputs, self.criteria)
+            for output_id, value in criterion.scale.make_rows(
+                self.cleaned_data[name], output_ids, number
+            )
+        )
 
     def passages(self, output_ids: Sequence[int]) -> tuple[Passage, ...]:
         """The highlights, given the outputs in the order in which they were shown."""

@@ -20,7 +20,7 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.prepared import Prepared
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
-from evalsite.protocol import Criterion, Preference
+from evalsite.protocol import Criterion
 from evalsite.studies.gold import asked_criteria
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
@@ -120,28 +120,38 @@ def answered_screen(annotation: Annotation, study: Study) -> Screen:
 
 def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
     """What stands in the boxes of an answered item, by question name."""
-    study_config = screen.study.config
-    by_criterion_and_output = {
-        (rating.criterion, rating.output_id): rating for rating in annotation.ratings.all()
+    given, typed = _given_values(annotation)
+    places = range(len(screen.outputs))
+    entries = {
+        criterion.key: criterion.scale.write_entries(
+            criterion.scale.read_values(given[criterion.key], screen.output_ids), places
+        )
+        for criterion in screen.criteria
+        if criterion.key in given
     }
     values = {}
     for name, criterion, number in question_names(
-        study_config, len(screen.outputs), screen.criteria
+        screen.study.config, len(screen.outputs), screen.criteria
     ):
-        if isinstance(criterion.scale, Preference):
-            sides: dict[int | None, str] = dict(
-                zip(screen.output_ids, ("first", "second"), strict=True)
-            )
-            given = [key for key in by_criterion_and_output if key[0] == criterion.key]
-            if given:
-                values[name] = sides.get(given[0][1], "tie")
-            continue
-        rating = by_criterion_and_output.get((criterion.key, screen.output_ids[number - 1]))
-        if rating is not None:
-            values[name] = rating.value_typed or str(rating.value)
+        entry = entries.get(criterion.key, {}).get(number)
+        if entry is not None:
+            output_id = screen.output_ids[number - 1] if number else None
+            values[name] = typed.get((criterion.key, output_id)) or entry
     if annotation.note:
         values["note"] = annotation.note
     return values | _entered_marks(screen, annotation)
+
+
+def _given_values(
+    annotation: Annotation,
+) -> tuple[dict[str, dict[int | None, int]], dict[tuple[str, int | None], str]]:
+    """Return the stored values by criterion and output, and what was typed for them."""
+    values: dict[str, dict[int | None, int]] = {}
+    typed = {}
+    for rating in annotation.ratings.all():
+        values.setdefault(rating.criterion, {})[rating.output_id] = rating.value
+        typed[rating.criterion, rating.output_id] = rating.value_typed
+    return values, typed
 
 
 def _entered_marks(screen: Screen, annotation: Annotation) -> dict[str, str]:

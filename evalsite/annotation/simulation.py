@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from html.parser import HTMLParser
-from math import exp
 from random import Random
 from statistics import mean
 from typing import Any
@@ -31,7 +30,7 @@ from evalsite.lib.seeds import make_random
 from evalsite.participants.joins import unlimited_joins
 from evalsite.participants.models import Origin, Participant, ParticipantLink, hash_token
 from evalsite.participants.services import admit_participant
-from evalsite.protocol import Criterion, Decision, Likert, Magnitude
+from evalsite.protocol import Criterion
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Item, Output, Study
 
@@ -286,18 +285,7 @@ class Visitor:
             self.crowd.worth_of(output, item) + self.bias + self.draw.gauss(0, self.noise)
             for output in outputs
         ]
-        one = felt[max(number - 1, 0)]
-        match criterion.scale:
-            case Magnitude():
-                return str(max(1, round(100 * exp(one / 2) / 5) * 5))
-            case Likert() as scale:
-                middle = (scale.minimum + scale.maximum) / 2
-                spread = (scale.maximum - scale.minimum) / 3
-                return str(round(min(max(middle + one * spread, scale.minimum), scale.maximum)))
-            case Decision():
-                return "1" if one > -0.2 else "0"
-        difference = felt[0] - felt[1]
-        return "tie" if abs(difference) < 0.3 else ("first" if difference > 0 else "second")
+        return criterion.scale.answer_as_bot(felt, number)
 
     def _spend(self, least: float, most: float) -> None:
         self.moment += timedelta(seconds=self.draw.triangular(least, most, least * 1.6))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.protocol import Likert, ProtocolConfig
+from evalsite.protocol import ProtocolConfig
 from evalsite.studies.models import Study
 
 # even use of 7 points puts 2 of them at 29 %; above this nobody uses them sparingly
@@ -41,11 +41,7 @@ class ReservedUse:
 
 def reserved_points(config: ProtocolConfig) -> dict[str, list[int]]:
     """The reserved points of each criterion that has some."""
-    found = {
-        criterion.key: [point.value for point in criterion.scale.points if point.reserved]
-        for criterion in config.criteria
-        if isinstance(criterion.scale, Likert)
-    }
+    found = {one.key: list(one.scale.reserved_values()) for one in config.criteria}
     return {key: values for key, values in found.items() if values}
 
 

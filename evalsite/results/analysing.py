@@ -27,12 +27,14 @@ from evalsite.jobs.services import job_kind, report_progress, revive_job, start_
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.seeds import derive_number
-from evalsite.protocol import Criterion, Likert, Preference
+from evalsite.protocol import Criterion
 from evalsite.quality.excluding import count_reasons
 from evalsite.quality.models import Exclusion
 from evalsite.results.models import Report
 from evalsite.results.plan import describe_plan, find_state
 from evalsite.results.plan_wording import warn_of_plan
+from evalsite.scales.likert import Likert
+from evalsite.scales.preference import Preference
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
 

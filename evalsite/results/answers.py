@@ -10,10 +10,12 @@ from evalsite.annotation.holding import reason_in_words
 from evalsite.annotation.ignoring import reason_of
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.participants.models import Origin, Participant
-from evalsite.protocol import Decision, Preference, ProtocolConfig
+from evalsite.protocol import ProtocolConfig
 from evalsite.quality.checks import judge_checks
 from evalsite.quality.excluding import excludable_answers
 from evalsite.quality.models import Exclusion
+from evalsite.scales.decision import Decision
+from evalsite.scales.preference import Preference
 from evalsite.studies.models import Item, Study
 
 # a name, such as a system's, and what was said of it

@@ -6,9 +6,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from evalsite.protocol import Criterion, Likert
+from evalsite.protocol import Criterion
 from evalsite.results.analysing import newest_report
 from evalsite.results.planning import FEW_RATERS, MOST_CELLS, SOURCES, list_models
+from evalsite.scales.likert import Likert
 from evalsite.studies.models import Study
 
 # what the analysis calls a scale; decisions have no simulation of their own

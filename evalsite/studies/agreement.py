@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from evalsite.protocol import Criterion, Preference, ProtocolConfig
+from evalsite.protocol import ProtocolConfig
 from evalsite.studies.gold import feedback, find_gold
 
 # an output's id and the name of its system; no name: the system gave none, as in practice
@@ -26,23 +26,10 @@ def agrees_with_gold(
     systems = [system for _, system in outputs if system]
     found = []
     for criterion in find_gold(config, gold):
-        values = _values_as_uploaded(criterion, outputs, given)
-        if values is None:
+        rows = {pk: value for (key, pk), value in given.items() if key == criterion.key}
+        values = criterion.scale.read_values(rows, [pk for pk, _ in outputs])
+        answered = [value for value in values if value is not None]
+        if len(answered) < len(values):
             return None
-        found += feedback(criterion, gold[criterion.key], values, standard, names, systems)
+        found += feedback(criterion, gold[criterion.key], answered, standard, names, systems)
     return all(one.is_met for one in found) if found else None
-
-
-def _values_as_uploaded(
-    criterion: Criterion, outputs: Sequence[Named], given: Given
-) -> list[int] | None:
-    """The values in the form that gold compares: by output, or which output is preferred."""
-    ids = [pk for pk, _ in outputs]
-    if isinstance(criterion.scale, Preference):
-        if (criterion.key, None) in given:
-            return [0]
-        return next(
-            ([n] for n, pk in enumerate(ids, start=1) if (criterion.key, pk) in given), None
-        )
-    values = [given.get((criterion.key, pk)) for pk in ids]
-    return None if None in values else [value for value in values if value is not None]

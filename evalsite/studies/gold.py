@@ -1,17 +1,14 @@
 """Gold: the right answers of practice and gold items, and what is said of an answer by them.
 
-An empty gold is neither asked nor scored. How golds are written: gold_notation.py.
+An empty gold is neither asked nor scored. How a gold is written is for its scale to say.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from evalsite.protocol import Criterion, Magnitude, Preference, ProtocolConfig
-from evalsite.studies.gold_notation import parse_gold, scores_that_meet
-from evalsite.studies.gold_words import SPEAKERS
+from evalsite.protocol import Criterion, ProtocolConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +38,7 @@ def check_gold(criterion: Criterion, text: str, outputs: Sequence[str]) -> None:
     if not text.strip():
         return
     try:
-        parse_gold(criterion, text, outputs)
+        criterion.scale.parse_gold(text, outputs)
     except ValidationError as fault:
         column = f"gold_{criterion.key}"
         raise ValidationError(f"{column}: {fault.message}", code="gold") from None
@@ -57,25 +54,18 @@ def feedback(
 ) -> list[Feedback]:
     """What this gold says of these values, one entry for each thing it asks.
 
-    All sequences are in the order uploaded. `values` holds one number for each output; for a
-    preference it holds one number alone: the output preferred, from 1, or 0 for a tie.
+    All sequences are in the order uploaded. `values` are as the scale reads them from rows.
     `output_names` are the labels as this participant saw them ("Utterance 2", "Response B").
     `systems` is needed only where the gold of a preference names one.
     """
     if not gold.strip():
         return []
-    said = SPEAKERS[criterion.scale.kind](
-        criterion,
-        parse_gold(criterion, gold, systems or output_names),
-        values,
-        standard,
-        output_names,
-    )
+    right = criterion.scale.parse_gold(gold, systems or output_names)
     return [
         Feedback(
             criterion=criterion.label, is_met=is_met, sentence=sentence[:1].upper() + sentence[1:]
         )
-        for is_met, sentence in said
+        for is_met, sentence in criterion.scale.judge(right, values, standard, output_names)
     ]
 
 
@@ -83,20 +73,13 @@ def right_values(
     criterion: Criterion, gold: str, outputs: Sequence[str], standard: int | None
 ) -> list[int | None]:
     """Values that meet this gold, in the form of `feedback`; None where it asks nothing."""
-    parsed: Any = parse_gold(criterion, gold, outputs)
-    match criterion.scale:
-        case Preference():
-            return [parsed]
-        case Magnitude():
-            return scores_that_meet(parsed, len(outputs), standard or 100)
-    return [None if part is None else part[len(part) // 2] for part in parsed]
+    right = criterion.scale.parse_gold(gold, outputs)
+    return criterion.scale.right_values(right, len(outputs), standard)
 
 
 def count_asked(criterion: Criterion, gold: str, outputs: int, standard: int | None) -> int:
     """How many entries `feedback` has for an answer to this gold."""
-    if isinstance(criterion.scale, Preference):
-        return 1 if gold.strip() else 0
-    return len(feedback(criterion, gold, [0] * outputs, standard, [""] * outputs))
+    return criterion.scale.count_asked(gold, outputs, standard) if gold.strip() else 0
 
 
 def count_met(results: Iterable[Feedback]) -> tuple[int, int]:

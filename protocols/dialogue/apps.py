@@ -1,6 +1,7 @@
 """The next line of a conversation, rated on three criteria with five worded points each."""
 
-from evalsite.protocol import Criterion, Design, InputColumn, Likert, Point, ProtocolConfig
+from evalsite.protocol import Criterion, Design, InputColumn, ProtocolConfig
+from evalsite.scales.likert import Likert, Point
 
 # All words of the points are the document's own, its slips included.
 APPROPRIATENESS = (

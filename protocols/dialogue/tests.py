@@ -15,7 +15,8 @@ from django.template.loader import render_to_string
 from evalsite.annotation.display import view_item
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.markdown import render_markdown
-from evalsite.protocol import Likert, get_protocol, installed_protocols
+from evalsite.protocol import get_protocol, installed_protocols
+from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
 
 pytestmark = pytest.mark.skipif(

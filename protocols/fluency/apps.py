@@ -1,6 +1,7 @@
 """The next line of a dialogue, rated for fluency and coherence, after the RL4LMs task document."""
 
-from evalsite.protocol import Criterion, Design, InputColumn, Likert, Point, ProtocolConfig
+from evalsite.protocol import Criterion, Design, InputColumn, ProtocolConfig
+from evalsite.scales.likert import Likert, Point
 
 
 class FluencyConfig(ProtocolConfig):

@@ -11,7 +11,8 @@ from django.template.loader import render_to_string
 
 from evalsite.annotation.display import view_item
 from evalsite.exchange.batches.checking import check_file
-from evalsite.protocol import Likert, get_protocol, installed_protocols
+from evalsite.protocol import get_protocol, installed_protocols
+from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold
 from tests.factories import make_study
 

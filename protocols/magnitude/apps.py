@@ -13,9 +13,9 @@ from evalsite.protocol import (
     Eligibility,
     EntryQuestion,
     InputColumn,
-    Magnitude,
     ProtocolConfig,
 )
+from evalsite.scales.magnitude import Magnitude
 from protocols.magnitude.forms import StandardForm
 
 _SEPARATORS = re.compile(r"[,;/&+]|\band\b")

@@ -2,7 +2,7 @@
 
 from django import forms
 
-from evalsite.fields import MagnitudeField
+from evalsite.scales.magnitude import MagnitudeField
 
 
 class StandardForm(forms.Form):

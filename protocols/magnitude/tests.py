@@ -11,7 +11,8 @@ import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.display import view_example
-from evalsite.protocol import Magnitude, get_protocol
+from evalsite.protocol import get_protocol
+from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.gold import check_gold, count_met, feedback
 
 ROOT = Path(__file__).resolve().parents[2]

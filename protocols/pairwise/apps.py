@@ -1,6 +1,7 @@
 """Two responses of a dialogue system compared, after the MarCo evaluation specification."""
 
-from evalsite.protocol import Aid, Criterion, Design, InputColumn, Preference, ProtocolConfig
+from evalsite.protocol import Aid, Criterion, Design, InputColumn, ProtocolConfig
+from evalsite.scales.preference import Preference
 
 SIDES = Preference(first="A is better", tie="Tie", second="B is better")
 

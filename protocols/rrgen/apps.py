@@ -1,15 +1,8 @@
 """Responses to reviews: four scales, accept or reject, after the RRGen task document."""
 
-from evalsite.protocol import (
-    Criterion,
-    Decision,
-    Design,
-    IgnoreReason,
-    InputColumn,
-    Likert,
-    Point,
-    ProtocolConfig,
-)
+from evalsite.protocol import Criterion, Design, IgnoreReason, InputColumn, ProtocolConfig
+from evalsite.scales.decision import Decision
+from evalsite.scales.likert import Likert, Point
 
 # The same seven points for each of the four criteria.
 _DEGREE = Likert(

@@ -15,9 +15,10 @@ from django.test import Client
 from evalsite.annotation.display import view_example, view_item
 from evalsite.exchange.batches.checking import check_file
 from evalsite.exchange.demo import import_example
-from evalsite.fields import make_field
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import Decision, Likert, get_protocol, installed_protocols
+from evalsite.protocol import get_protocol, installed_protocols
+from evalsite.scales.decision import Decision
+from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.factories import launch, make_annotator, make_study, make_user, mint_link
 
@@ -257,7 +258,7 @@ def test_version_freezes_what_is_said_about_ignoring_and_highlighting(config):
 
 
 def test_message_for_what_is_missing_names_it(config):
-    said = [make_field(one, config.output_name).missing for one in config.criteria]
+    said = [one.make_field(config.output_name).missing for one in config.criteria]
 
     assert said == [
         "Choose a score for semantic relevance",

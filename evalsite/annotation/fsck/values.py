@@ -16,13 +16,13 @@ from django.db.models import (
     Value,
 )
 from django.db.models.functions import Cast, Coalesce, Substr
+from django.forms import Field
 
 from evalsite.annotation.fsck.findings import checks_in
 from evalsite.annotation.fsck.naming import name_answers
 from evalsite.annotation.models import Annotation, Highlight, Rating
-from evalsite.fields import parse_magnitude
 from evalsite.participants.models import Origin
-from evalsite.protocol import Criterion, Likert, Preference
+from evalsite.protocol import Criterion
 from evalsite.studies.gold import asked_criteria
 from evalsite.studies.models import Item, Output, Study
 
@@ -94,17 +94,7 @@ def criterion_that_is_not_asked(study: Study) -> Iterable[str]:
 def value_outside_its_scale(study: Study) -> Iterable[str]:
     for criterion in study.config.criteria:
         ratings = _ratings(study).filter(criterion=criterion.key)
-        yield from _name(ratings.exclude(_allowed_by(criterion)), "rating")
-
-
-def _allowed_by(criterion: Criterion) -> Q:
-    scale = criterion.scale
-    match scale:
-        case Likert():
-            return Q(value__in=[point.value for point in scale.points], output__isnull=False)
-        case Preference():
-            return Q(value=1, output__isnull=False) | Q(value=0, output__isnull=True)
-    return Q(value__gte=scale.minimum, value__lte=scale.maximum, output__isnull=False)
+        yield from _name(ratings.exclude(criterion.scale.select_rows()), "rating")
 
 
 def rating_given_twice(study: Study) -> Iterable[str]:
@@ -120,25 +110,26 @@ def rating_given_twice(study: Study) -> Iterable[str]:
 
 
 def typed_text_that_says_another_number(study: Study) -> Iterable[str]:
-    typed = _ratings(study).exclude(value_typed="")
+    fields = {one.key: one.make_field("") for one in study.config.criteria if one.scale.keeps_typed}
+    typed = _ratings(study).filter(criterion__in=fields).exclude(value_typed="")
     # nearly all are the bare number: only others have to be read
     others = typed.exclude(value_typed=Cast("value", CharField())).order_by("pk")
-    rows = others.values_list("pk", "annotation_id", "value", "value_typed")
-    for pk, annotation_id, value, text in rows.iterator():
-        if _read(text) != value:
+    rows = others.values_list("pk", "annotation_id", "criterion", "value", "value_typed")
+    for pk, annotation_id, criterion, value, text in rows.iterator():
+        if _read(fields[criterion], text) != value:
             yield f"rating {pk} of answer {annotation_id}"
 
 
-def _read(text: str) -> int | None:
+def _read(field: Field, text: str) -> int | None:
     try:
-        return parse_magnitude(text, "")
+        return field.clean(text)
     except ValidationError:
         return None
 
 
 def typed_text_that_is_missing(study: Study) -> Iterable[str]:
     """Kept for every number that was typed, and for nothing else."""
-    kept = [one.key for one in study.config.criteria if one.keeps_typed]
+    kept = [one.key for one in study.config.criteria if one.scale.keeps_typed]
     is_missing = Q(criterion__in=kept, value_typed="")
     is_strange = ~Q(criterion__in=kept) & ~Q(value_typed="")
     return _name(_ratings(study).filter(is_missing | is_strange), "rating")

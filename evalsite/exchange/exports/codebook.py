@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from evalsite.exchange.exports.columns import Column, list_files
 from evalsite.exchange.exports.exporting import guard_cell, write_rows
-from evalsite.protocol import Criterion, Likert, ProtocolConfig
+from evalsite.protocol import Criterion, ProtocolConfig
+from evalsite.scales.likert import Likert
 
 HEADER = ("file", "column", "meaning", "type", "allowed", "empty means", "derived")
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from evalsite.exchange.exports.cells import Form, Join, Part
 from evalsite.exchange.exports.queries import Answers, Ratings
-from evalsite.protocol import Magnitude, Preference, ProtocolConfig
+from evalsite.protocol import ProtocolConfig
+from evalsite.scales.magnitude import Magnitude
+from evalsite.scales.preference import Preference
 
 # the columns of each part of a rating
 OF_RATING = (

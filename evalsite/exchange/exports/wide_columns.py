@@ -2,7 +2,8 @@
 
 from evalsite.exchange.exports.rating_columns import RATINGS
 from evalsite.exchange.exports.shared_columns import TEXT, WHOLE, Column
-from evalsite.protocol import Criterion, Preference, ProtocolConfig
+from evalsite.protocol import Criterion, ProtocolConfig
+from evalsite.scales.preference import Preference
 
 _LONG = {column.name: column for column in RATINGS}
 _OF_PREFERENCES = ("system_1", "system_2", "shown_first")

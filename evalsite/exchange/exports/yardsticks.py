@@ -7,7 +7,7 @@ from typing import Any
 
 from evalsite.exchange.exports.cells import PAGE, say
 from evalsite.exchange.exports.queries import Answers
-from evalsite.protocol import Magnitude
+from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.agreement import agrees_with_gold
 from evalsite.studies.models import Item, Study, StudyVersion
 

@@ -9,8 +9,10 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from evalsite.exchange.ratings.rows import RatingRow, shorten
-from evalsite.fields import make_field
-from evalsite.protocol import Criterion, Decision, Likert, Magnitude
+from evalsite.protocol import Criterion
+from evalsite.scales.decision import Decision
+from evalsite.scales.likert import Likert
+from evalsite.scales.magnitude import Magnitude
 
 _TIE = "tie"
 _PARTS = re.compile(r"\s*[,|]\s*")
@@ -108,7 +110,7 @@ class ValueReader:
 
     def _clean(self, criterion: Criterion, text: str) -> int:
         if criterion.key not in self._fields:
-            self._fields[criterion.key] = make_field(criterion, "this output")
+            self._fields[criterion.key] = criterion.make_field("this output")
         value: int = self._fields[criterion.key].clean(text)
         return value
 

@@ -10,91 +10,18 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.apps import AppConfig, apps
 from django.conf import settings
 
+from evalsite.protocol.scale import Scale as Scale
+from evalsite.protocol.scale import ScaleConfig as ScaleConfig
+from evalsite.protocol.scale import get_scale as get_scale
+from evalsite.protocol.scale import installed_scales as installed_scales
+
 if TYPE_CHECKING:
-    from django.forms import Form
-
-# --- scales ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """One point of a Likert scale: its number, its words, and the notes that stand under it."""
-
-    value: int
-    label: str
-    notes: tuple[str, ...] = ()
-    reserved: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Likert:
-    """Numbered points, low to high. `reserved_note` is said of the points that are reserved."""
-
-    points: tuple[Point, ...]
-    stacked: bool = False
-    reserved_note: str = ""
-    kind: ClassVar[str] = "likert"
-
-    @property
-    def minimum(self) -> int:
-        return self.points[0].value
-
-    @property
-    def maximum(self) -> int:
-        return self.points[-1].value
-
-    def label_of(self, value: int) -> str:
-        return next((point.label for point in self.points if point.value == value), "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Magnitude:
-    """A whole number in proportion to the score of a standard."""
-
-    minimum: int = 1
-    maximum: int = 999_999
-    kind: ClassVar[str] = "magnitude"
-
-    def label_of(self, value: int) -> str:
-        return ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decision:
-    """Yes (stored as 1) or no (stored as 0), under the protocol's own words."""
-
-    yes: str
-    no: str
-    minimum: ClassVar[int] = 0
-    maximum: ClassVar[int] = 1
-    kind: ClassVar[str] = "decision"
-
-    def label_of(self, value: int) -> str:
-        return self.yes if value else self.no
-
-
-@dataclass(frozen=True, kw_only=True)
-class Preference:
-    """Which of two outputs is better, or a tie. Stored as the output preferred, never as a side."""
-
-    first: str
-    tie: str
-    second: str
-    minimum: ClassVar[int] = 0
-    maximum: ClassVar[int] = 1
-    kind: ClassVar[str] = "preference"
-
-    def label_of(self, value: int) -> str:
-        return "preferred" if value else "tie"
-
-
-Scale = Likert | Magnitude | Decision | Preference
-
+    from django.forms import Field, Form
 
 # --- what is asked, and about what ----------------------------------------------
 
@@ -116,12 +43,11 @@ class Criterion:
 
     @property
     def per_output(self) -> bool:
-        return not isinstance(self.scale, Preference)
+        return self.scale.per == "output"
 
-    @property
-    def keeps_typed(self) -> bool:
-        """Whether the text that was typed is kept beside the number."""
-        return isinstance(self.scale, Magnitude)
+    def make_field(self, output_name: str, *, is_one_of_several: bool = False) -> "Field":
+        """Make the form field that asks for one rating of an output of this name."""
+        return self.scale.make_field(self, output_name, is_one_of_several=is_one_of_several)
 
 
 InputKind = Literal["text", "meaning representation", "dialogue", "review", "whole number"]
@@ -364,8 +290,7 @@ class ProtocolConfig(AppConfig):
         return {
             "protocol": self.label,
             "criteria": [
-                asdict(criterion)
-                | {"scale": {"kind": criterion.scale.kind} | asdict(criterion.scale)}
+                asdict(criterion) | {"scale": _fields_of(criterion.scale)}
                 for criterion in self.criteria
             ],
             "inputs": [asdict(column) for column in self.inputs],
@@ -378,6 +303,13 @@ class ProtocolConfig(AppConfig):
             "highlight_hint": self.highlight_hint,
             "note_label": self.note_label,
         }
+
+
+def _fields_of(scale: Scale) -> dict[str, Any]:
+    fields = {"kind": scale.kind} | asdict(scale)
+    if scale.has_standard:
+        fields = {"kind": scale.kind, "minimum": scale.minimum, "maximum": scale.maximum}
+    return fields
 
 
 def installed_protocols() -> dict[str, ProtocolConfig]:

@@ -1,0 +1,123 @@
+"""Faults of plain data: each has a code, the place where it is, and what is wrong there."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with plain data. `code` is stable; tests and pages may rely on it."""
+
+    code: str
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place or 'the instrument'} {self.message} ({self.code})"
+
+
+class Faults(list[Fault]):
+    """The faults found so far."""
+
+    def add(self, code: str, place: str, message: str) -> None:
+        self.append(Fault(code, place, message))
+
+
+def check_keys(
+    value: Any, place: str, faults: Faults, *, needed: Collection[str], optional: Collection[str]
+) -> bool:
+    """Check that this is an object with these keys; False if it is no object at all.
+
+    Keys that begin with x_ are anybody's own, and allowed everywhere.
+    """
+    if not isinstance(value, Mapping):
+        faults.add("type", place, "must be an object")
+        return False
+    for name in sorted(needed):
+        if name not in value:
+            faults.add("missing_key", _join(place, name), "is required")
+    for name in value:
+        if name not in needed and name not in optional and not str(name).startswith("x_"):
+            faults.add("unknown_key", _join(place, str(name)), "is not a key of this format")
+    return True
+
+
+def check_text(value: Any, place: str, faults: Faults, *, may_be_empty: bool = False) -> bool:
+    """Check that this is text, and not only spaces."""
+    if not isinstance(value, str):
+        faults.add("type", place, "must be text")
+        return False
+    if not may_be_empty and not value.strip():
+        faults.add("empty_text", place, "must not be empty")
+        return False
+    return True
+
+
+def check_flag(value: Any, place: str, faults: Faults) -> None:
+    if not isinstance(value, bool):
+        faults.add("type", place, "must be true or false")
+
+
+def check_whole(
+    value: Any, place: str, faults: Faults, *, least: int | None = None, most: int | None = None
+) -> bool:
+    """Check that this is a whole number within these bounds."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        faults.add("type", place, "must be a whole number")
+        return False
+    if (least is not None and value < least) or (most is not None and value > most):
+        faults.add("out_of_range", place, _say_range(least, most))
+        return False
+    return True
+
+
+def _say_range(least: int | None, most: int | None) -> str:
+    if least is None or most is None:
+        return f"must be {most} or less" if least is None else f"must be {least} or more"
+    return f"must be from {least} to {most}"
+
+
+def check_choice(value: Any, choices: Collection[Any], place: str, faults: Faults) -> bool:
+    """Check that this is one of the choices, and of the same type: true isn't 1."""
+    if any(value == choice and type(value) is type(choice) for choice in choices):
+        return True
+    listed = ", ".join(sorted(map(str, choices)))
+    faults.add("not_allowed", place, f"must be one of: {listed}")
+    return False
+
+
+def check_key(value: Any, place: str, faults: Faults, pattern: re.Pattern[str] = KEY) -> bool:
+    """Check that this can name something in data: lower-case letters, digits and _."""
+    if isinstance(value, str) and pattern.fullmatch(value):
+        return True
+    faults.add("bad_key", place, "must be lower-case letters, digits and _, starting with a letter")
+    return False
+
+
+def check_list(
+    value: Any, place: str, faults: Faults, *, least: int = 0, most: int = 200
+) -> list[Any]:
+    """Return the list, after a fault if it has too few or too many entries; [] if it is none."""
+    if not isinstance(value, list):
+        faults.add("type", place, "must be a list")
+        return []
+    if not least <= len(value) <= most:
+        faults.add("length", place, f"must have {least} to {most} entries, and has {len(value)}")
+    return value
+
+
+def check_unique(values: Collection[Any], place: str, faults: Faults) -> None:
+    """Add a fault for each value that occurs again."""
+    seen: list[Any] = []
+    for value in values:
+        if value in seen:
+            faults.add("duplicate", place, f"has {value!r} twice")
+        seen.append(value)
+
+
+def _join(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name

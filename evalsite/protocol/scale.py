@@ -1,0 +1,266 @@
+"""What a kind of question (a scale) declares: each lives in a folder that `SCALES` lists.
+
+The site knows scales by this class alone. A scale says what its answer is in four forms:
+
+- an *entry*: the text of a form control ("4", "tie"), by the number of the question's output on
+  the page, from 1; 0 stands for a question about all outputs;
+- an *answer*: what its form field cleans an entry to;
+- *values*: one whole number for each output in the order uploaded, or for a question about all
+  outputs the scale's own list; None where something was not answered;
+- *rows*: what is stored, as (output id, value); the output id is None where no output is meant.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from django.apps import AppConfig, apps
+from django.conf import settings
+from django.db.models import Q
+
+from evalsite.protocol.faults import Faults, check_keys
+
+if TYPE_CHECKING:
+    from django import forms
+
+    from evalsite.protocol import Criterion
+
+Row = tuple[int | None, int]
+# for each thing that a gold asks: whether it is met, and a sentence for the participant
+Judged = list[tuple[bool, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The kind of answer to a criterion, with its parameters. Defaults suit a plain number."""
+
+    kind: ClassVar[str]
+    family: ClassVar[str]  # of the analysis: a module of evalsite.analysis.families
+    per: ClassVar[Literal["output", "item"]] = "output"
+    keeps_typed: ClassVar[bool] = False  # the text that was typed is kept beside the number
+    has_standard: ClassVar[bool] = False  # values relate to a standard of their item
+    compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither
+    asks_first: ClassVar[bool] = False  # its question stands before the definition, not after
+    pair_only: ClassVar[bool] = False  # an item must have exactly two outputs
+    verb: ClassVar[str] = "gave"  # what a participant did: "You gave 4"
+    note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers stand for
+    # in data: the keys of its parameters, and of those that can be left out
+    needed: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[frozenset[str]] = frozenset()
+    # kept as parameters by the format, but no page shows them yet
+    unsupported: ClassVar[frozenset[str]] = frozenset()
+
+    # --- values
+
+    @property
+    def minimum(self) -> int:
+        """Return the lowest value."""
+        raise NotImplementedError
+
+    @property
+    def maximum(self) -> int:
+        """Return the highest value."""
+        raise NotImplementedError
+
+    def label_of(self, value: int) -> str:
+        """Return the words that stand at this value; "" where there are none."""
+        return ""
+
+    def list_answers(self) -> tuple[tuple[int, str], ...]:
+        """List values with their labels, low to high; none where any number in a range will do."""
+        return ()
+
+    def reserved_values(self) -> tuple[int, ...]:
+        """List the values that the document reserves for difficult cases."""
+        return ()
+
+    def is_row(self, value: int, *, has_output: bool) -> bool:
+        """Tell whether a row with this value, about an output or not, can be stored."""
+        return has_output and self.minimum <= value <= self.maximum
+
+    def select_rows(self) -> Q:
+        """Return the condition on stored ratings that `is_row` states."""
+        return Q(value__gte=self.minimum, value__lte=self.maximum, output__isnull=False)
+
+    # --- page
+
+    @property
+    def template(self) -> str:
+        """Name the template of a question, in the scale's own folder."""
+        return f"scales/{self.kind}.html"
+
+    def first_control(self, name: str) -> str:
+        """Return the id of a question's first control, where the link of an error leads."""
+        return name
+
+    def make_field(
+        self, criterion: "Criterion", output_name: str, *, is_one_of_several: bool = False
+    ) -> "forms.Field":
+        """Make the form field of one question; it cleans an entry to an answer.
+
+        Where an item has several outputs, messages name the one in question.
+        """
+        raise NotImplementedError
+
+    # --- stored and read back
+
+    def make_rows(self, answer: Any, output_ids: Sequence[int], number: int) -> tuple[Row, ...]:
+        """Return what to store of an answer. `output_ids` are in the order of the page."""
+        return ((output_ids[number - 1], int(answer)),)
+
+    def read_values(
+        self, given: Mapping[int | None, int], output_ids: Sequence[int]
+    ) -> list[int | None]:
+        """Return the values that these rows hold, for the outputs in this order."""
+        return [given.get(output_id) for output_id in output_ids]
+
+    def write_entries(self, values: Sequence[int | None], order: Sequence[int]) -> dict[int, str]:
+        """Return the entry of each question that has a value, by its number on the page.
+
+        `order`: for each place of the page, the index of its output in `values`.
+        """
+        return {
+            place: str(values[index])
+            for place, index in enumerate(order, start=1)
+            if values[index] is not None
+        }
+
+    # --- gold: the right answers of practice and gold items
+
+    def parse_gold(self, text: str, outputs: Sequence[str]) -> Any:
+        """Return what the text of a gold column says is right; ValidationError if nothing.
+
+        `outputs` names the system of each output, in the order uploaded.
+        """
+        raise NotImplementedError
+
+    def judge(
+        self, right: Any, values: Sequence[int], standard: int | None, names: Sequence[str]
+    ) -> Judged:
+        """Compare values with a parsed gold. `names`: what the page called the outputs."""
+        raise NotImplementedError
+
+    def count_asked(self, text: str, outputs: int, standard: int | None) -> int:
+        """Count the entries that `judge` has for any answer to this gold."""
+        names = [str(number) for number in range(1, outputs + 1)]
+        right = self.parse_gold(text, names)
+        return len(self.judge(right, [self.minimum] * outputs, standard, names))
+
+    def right_values(self, right: Any, outputs: int, standard: int | None) -> list[int | None]:
+        """Return values that meet a parsed gold; None where it asks nothing."""
+        raise NotImplementedError
+
+    # --- files
+
+    def file_words(self) -> dict[str, int]:
+        """Map words, in lower case, that stand for values in files of ratings."""
+        return {}
+
+    def describe_choices(self) -> str:
+        """List what a cell of a file may hold: "1, 2 or 3"."""
+        return f"a whole number from {self.minimum} to {self.maximum}"
+
+    def describe_values(self) -> str:
+        """Say what the values are, for the codebook."""
+        return f"{self.minimum} to {self.maximum}"
+
+    def describe_wide(self) -> tuple[str, bool, str]:
+        """Describe its column in wide files: a cell, whether it is a number, what is allowed."""
+        return "the rating", True, f"{self.minimum} to {self.maximum}"
+
+    def write_markdown(self) -> str:
+        """Write the scale as it was shown, for whoever reads a bundle."""
+        return f"A whole number from {self.minimum} to {self.maximum}."
+
+    # --- words of reports
+
+    def words(self) -> str:
+        """Say what kind of answer is asked, in the methods paragraph: "a decision between ..."."""
+        return f"a whole number from {self.minimum} to {self.maximum}"
+
+    def name_choices(self) -> tuple[str, ...]:
+        """List the answers as people saw them, low to high, for the datasheet."""
+        return ()
+
+    # --- simulated participants
+
+    def answer_as_bot(self, felt: Sequence[float], number: int) -> str:
+        """Return the entry of somebody to whom the outputs are worth this much, around 0."""
+        middle = (self.minimum + self.maximum) / 2
+        spread = (self.maximum - self.minimum) / 3
+        value = middle + felt[max(number - 1, 0)] * spread
+        return str(round(min(max(value, self.minimum), self.maximum)))
+
+    # --- plain data
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the scale as plain data; parameters that have their default are left out."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Read plain data that `check_data` found no fault with."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """Read the fields of the scale as version 0.1 stored them with a study."""
+        return cls(**fields)
+
+    @classmethod
+    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
+        """Add a fault for everything that is wrong with these parameters."""
+        check_keys(data, place, faults, needed={"kind", *cls.needed},
+                   optional=cls.optional | cls.unsupported)  # fmt: skip
+        for name in sorted(cls.unsupported & data.keys()):
+            faults.add("not_supported", f"{place}.{name}", "is not shown by this version yet")
+
+    def rating_to_data(self, ratings: Sequence[int]) -> Any:
+        """Write the ratings of a worked example: for each output one, or one of the item."""
+        return list(ratings)
+
+    @classmethod
+    def rating_from_data(cls, data: Any) -> tuple[int, ...]:
+        return tuple(data)
+
+    def gold_to_data(self, text: str) -> Any:
+        """Write the gold of a practice item: text of a gold column as one part for each output."""
+        return [part.strip() or None for part in text.split(",")]
+
+    def gold_from_data(self, data: Any) -> str:
+        return ", ".join("" if part is None else str(part) for part in data)
+
+
+def join_choices(words: Iterable[str]) -> str:
+    """Join words as a sentence lists them: "1, 2 or 3"."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+class ScaleConfig(AppConfig):
+    """Registers a scale: subclass it in `<folder>/apps.py`, list the folder in settings."""
+
+    # Django takes a module's only config class, and this imported base would count as one.
+    default = False
+    scale: type[Scale]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.default = True
+        # a protocol may have the name of a scale
+        cls.label = f"scale_{cls.name.rpartition('.')[2]}"
+
+
+def installed_scales() -> dict[str, type[Scale]]:
+    """Return the scales that settings list, by kind, in that order."""
+    configs = {config.name: config for config in apps.get_app_configs()}
+    found = (configs.get(name) for name in settings.SCALES)
+    return {config.scale.kind: config.scale for config in found if isinstance(config, ScaleConfig)}
+
+
+def get_scale(kind: str) -> type[Scale]:
+    """Return the installed scale of this kind; LookupError if settings don't list it."""
+    try:
+        return installed_scales()[kind]
+    except KeyError:
+        raise LookupError(f"No scale {kind!r} is listed in SCALES.") from None

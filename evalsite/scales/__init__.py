@@ -1,0 +1,1 @@
+"""The kinds of questions: one folder each, listed in `SCALES`. Nothing outside names them."""

@@ -1,0 +1,125 @@
+"""Yes or no, in the protocol's own words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from django.core.exceptions import ValidationError
+
+from evalsite.fields import PointField
+from evalsite.protocol import Criterion
+from evalsite.protocol.faults import Faults, check_text
+from evalsite.protocol.scale import Judged, Scale, join_choices
+from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision(Scale):
+    """Yes (stored as 1) or no (stored as 0), under the protocol's own words."""
+
+    yes: str
+    no: str
+    minimum: ClassVar[int] = 0
+    maximum: ClassVar[int] = 1
+    kind: ClassVar[str] = "decision"
+    family: ClassVar[str] = "decision"
+    verb: ClassVar[str] = "chose"
+    note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no."
+    needed: ClassVar[frozenset[str]] = frozenset({"yes", "no"})
+    unsupported: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
+
+    def label_of(self, value: int) -> str:
+        return self.yes if value else self.no
+
+    def list_answers(self) -> tuple[tuple[int, str], ...]:
+        return (0, self.no), (1, self.yes)
+
+    # --- page
+
+    def first_control(self, name: str) -> str:
+        return f"{name}-1"
+
+    def make_field(
+        self, criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
+    ) -> PointField:
+        name = f"{output_name[:1].lower()}{output_name[1:]}"
+        return PointField(
+            values={"1": 1, "0": 0},
+            missing=(
+                f"Choose {self.yes.lower()} or {self.no.lower()} for "
+                + (name if is_one_of_several else f"this {output_name.lower()}")
+            ),
+            label=criterion.label,
+        )
+
+    # --- gold: the word for yes or no ("accept") for each output
+
+    def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
+        return parse_parts(text, len(outputs), self._parse_word)
+
+    def _parse_word(self, part: str) -> range:
+        words = self.file_words()
+        if part.casefold() not in words:
+            raise ValidationError(
+                f"{quote(part)} is not an answer. Write {self.yes.lower()} or {self.no.lower()}."
+            )
+        value = words[part.casefold()]
+        return range(value, value + 1)
+
+    def judge(
+        self, right: Parts, values: Sequence[int], standard: int | None, names: Sequence[str]
+    ) -> Judged:
+        say = self.label_of
+        return judge_parts(right, values, names, verb=self.verb, say_value=say, say_given=say)
+
+    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[int | None]:
+        return middle_values(right)
+
+    # --- words
+
+    def file_words(self) -> dict[str, int]:
+        return {self.yes.casefold(): 1, self.no.casefold(): 0}
+
+    def describe_choices(self) -> str:
+        return join_choices([self.yes, self.no, "1", "0"])
+
+    def describe_values(self) -> str:
+        return f"1 = {self.yes}, 0 = {self.no}"
+
+    def write_markdown(self) -> str:
+        return f"- {self.yes} (1)\n- {self.no} (0)"
+
+    def words(self) -> str:
+        return "a decision between two answers"
+
+    def name_choices(self) -> tuple[str, ...]:
+        return self.no, self.yes
+
+    # --- simulated participants
+
+    def answer_as_bot(self, felt: Sequence[float], number: int) -> str:
+        return "1" if felt[max(number - 1, 0)] > -0.2 else "0"
+
+    # --- plain data
+
+    def to_data(self) -> dict[str, Any]:
+        return {"kind": self.kind, "yes": self.yes, "no": self.no}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        return cls(yes=data["yes"], no=data["no"])
+
+    @classmethod
+    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
+        super().check_data(data, place, faults)
+        for name in ("yes", "no"):
+            if name in data:
+                check_text(data[name], f"{place}.{name}", faults)
+
+    def gold_to_data(self, text: str) -> Any:
+        words = self.file_words()
+        return [words.get(part.strip().casefold()) for part in text.split(",")]
+
+    def gold_from_data(self, data: Any) -> str:
+        words = {1: self.yes.lower(), 0: self.no.lower(), None: ""}
+        return ", ".join(words[part] for part in data)

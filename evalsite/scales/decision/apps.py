@@ -1,0 +1,7 @@
+from evalsite.protocol.scale import ScaleConfig
+from evalsite.scales.decision import Decision
+
+
+class DecisionConfig(ScaleConfig):
+    name = "evalsite.scales.decision"
+    scale = Decision

@@ -1,0 +1,231 @@
+"""Labelled points, low to high."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+
+from evalsite.fields import PointField
+from evalsite.protocol import Criterion
+from evalsite.protocol.faults import (
+    Faults,
+    check_choice,
+    check_flag,
+    check_keys,
+    check_list,
+    check_text,
+    check_whole,
+)
+from evalsite.protocol.scale import Judged, Scale, join_choices
+from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
+
+_RANGE = re.compile(r"(-?[0-9]{1,9})(?:\s*\.\.\s*(-?[0-9]{1,9}))?")
+# longer labels of points would not fit into a sentence
+_SHORT_LABEL = 32
+_FEWEST, _MOST = 2, 21
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One point: its number, its words, and the notes under it."""
+
+    value: int
+    label: str
+    notes: tuple[str, ...] = ()
+    reserved: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Likert(Scale):
+    """Numbered points, low to high. `reserved_note` is about the points that are reserved.
+
+    `stacked`: the points are below one another on the page, with their notes.
+    """
+
+    points: tuple[Point, ...]
+    stacked: bool = False
+    reserved_note: str = ""
+    kind: ClassVar[str] = "likert"
+    family: ClassVar[str] = "points"
+    needed: ClassVar[frozenset[str]] = frozenset({"points"})
+    optional: ClassVar[frozenset[str]] = frozenset({"display", "reserved_note"})
+    unsupported: ClassVar[frozenset[str]] = frozenset({"shown", "not_applicable"})
+
+    @property
+    def minimum(self) -> int:
+        return self.points[0].value
+
+    @property
+    def maximum(self) -> int:
+        return self.points[-1].value
+
+    def label_of(self, value: int) -> str:
+        return next((point.label for point in self.points if point.value == value), "")
+
+    def list_answers(self) -> tuple[tuple[int, str], ...]:
+        return tuple((point.value, point.label) for point in self.points)
+
+    def reserved_values(self) -> tuple[int, ...]:
+        return tuple(point.value for point in self.points if point.reserved)
+
+    def is_row(self, value: int, *, has_output: bool) -> bool:
+        return has_output and any(value == point.value for point in self.points)
+
+    def select_rows(self) -> Q:
+        return Q(value__in=[point.value for point in self.points], output__isnull=False)
+
+    # --- page
+
+    def first_control(self, name: str) -> str:
+        return f"{name}-{self.points[0].value}"
+
+    def make_field(
+        self, criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
+    ) -> PointField:
+        name = f"{output_name[:1].lower()}{output_name[1:]}"
+        return PointField(
+            values={str(point.value): point.value for point in self.points},
+            missing=f"Choose a score for {criterion.label.lower()}"
+            + (f" of {name}" if is_one_of_several else ""),
+            label=criterion.label,
+        )
+
+    # --- gold: a point ("5") or a range of points ("4..6") for each output
+
+    def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
+        return parse_parts(text, len(outputs), self._parse_points)
+
+    def _parse_points(self, part: str) -> range:
+        found = _RANGE.fullmatch(part)
+        if not found:
+            raise ValidationError(
+                f"{quote(part)} is not a point or a range of points. Write it like "
+                f"{self.maximum} or {self.minimum}..{self.maximum}."
+            )
+        low, high = int(found[1]), int(found[2] or found[1])
+        known = {point.value for point in self.points}
+        if not {low, high} <= known:
+            raise ValidationError(
+                f"{quote(part)} is outside the scale. "
+                f"Use points from {self.minimum} to {self.maximum}."
+            )
+        if low > high:
+            raise ValidationError(f"{quote(part)} runs backwards. Write the lower point first.")
+        return range(low, high + 1)
+
+    def judge(
+        self, right: Parts, values: Sequence[int], standard: int | None, names: Sequence[str]
+    ) -> Judged:
+        return judge_parts(
+            right, values, names, verb="gave", say_value=str, say_given=self._say_given
+        )
+
+    def _say_given(self, value: int) -> str:
+        """Return the value with its label, where all labels are short enough to be read on."""
+        if any(len(point.label) > _SHORT_LABEL for point in self.points):
+            return str(value)
+        return f"{value} ({self.label_of(value)})"
+
+    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[int | None]:
+        return middle_values(right)
+
+    # --- words
+
+    def describe_choices(self) -> str:
+        return join_choices(str(point.value) for point in self.points)
+
+    def describe_values(self) -> str:
+        return ", ".join(f"{point.value} = {point.label}" for point in self.points)
+
+    def write_markdown(self) -> str:
+        lines = [line for point in self.points for line in _write_point(point)]
+        return "\n\n".join(part for part in ("\n".join(lines), self.reserved_note) if part)
+
+    def words(self) -> str:
+        return f"a rating scale of {len(self.points)} labelled points"
+
+    def name_choices(self) -> tuple[str, ...]:
+        return tuple(f"{point.value}: {point.label}" for point in self.points)
+
+    # --- plain data
+
+    def to_data(self) -> dict[str, Any]:
+        data: dict[str, Any] = {
+            "kind": self.kind,
+            "points": [_point_to_data(p) for p in self.points],
+        }
+        if self.stacked:
+            data["display"] = "stacked"
+        if self.reserved_note:
+            data["reserved_note"] = self.reserved_note
+        return data
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        return cls(
+            points=tuple(_read_point(point) for point in data["points"]),
+            stacked=data.get("display") == "stacked",
+            reserved_note=data.get("reserved_note", ""),
+        )
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        return cls(**{**fields, "points": tuple(_read_point(point) for point in fields["points"])})
+
+    @classmethod
+    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
+        super().check_data(data, place, faults)
+        check_choice(data.get("display", "row"), {"row", "stacked"}, f"{place}.display", faults)
+        check_text(
+            data.get("reserved_note", ""), f"{place}.reserved_note", faults, may_be_empty=True
+        )
+        if "points" not in data:
+            return
+        points = check_list(data["points"], f"{place}.points", faults, least=_FEWEST, most=_MOST)
+        for number, point in enumerate(points):
+            _check_point(point, f"{place}.points.{number}", faults,
+                         is_end=number in (0, len(points) - 1))  # fmt: skip
+        values = [point.get("value") for point in points if isinstance(point, Mapping)]
+        whole = [value for value in values if isinstance(value, int)]
+        if len(whole) == len(points) and whole != sorted(set(whole)):
+            faults.add("order", f"{place}.points", "must have values that rise")
+
+
+def _write_point(point: Point) -> list[str]:
+    reserved = " (reserved)" if point.reserved else ""
+    return [f"- {point.value}: {point.label}{reserved}", *(f"  - {note}" for note in point.notes)]
+
+
+def _point_to_data(point: Point) -> dict[str, Any]:
+    data: dict[str, Any] = {"value": point.value, "label": point.label}
+    if point.notes:
+        data["notes"] = list(point.notes)
+    if point.reserved:
+        data["reserved"] = True
+    return data
+
+
+def _read_point(data: Mapping[str, Any]) -> Point:
+    return Point(
+        value=data["value"],
+        label=data["label"],
+        notes=tuple(data.get("notes", ())),
+        reserved=data.get("reserved", False),
+    )
+
+
+def _check_point(point: Any, place: str, faults: Faults, *, is_end: bool) -> None:
+    """Check a point; only the ends must have words."""
+    keys = {"needed": {"value", "label"}, "optional": {"notes", "reserved"}}
+    if not check_keys(point, place, faults, **keys):
+        return
+    if "value" in point:
+        check_whole(point["value"], f"{place}.value", faults)
+    if "label" in point:
+        check_text(point["label"], f"{place}.label", faults, may_be_empty=not is_end)
+    for number, note in enumerate(check_list(point.get("notes", []), f"{place}.notes", faults)):
+        check_text(note, f"{place}.notes.{number}", faults)
+    check_flag(point.get("reserved", False), f"{place}.reserved", faults)

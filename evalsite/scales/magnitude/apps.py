@@ -1,0 +1,7 @@
+from evalsite.protocol.scale import ScaleConfig
+from evalsite.scales.magnitude import Magnitude
+
+
+class MagnitudeConfig(ScaleConfig):
+    name = "evalsite.scales.magnitude"
+    scale = Magnitude

@@ -1,0 +1,63 @@
+"""What scales of points and of two answers share: gold in parts, one for each output."""
+
+from collections.abc import Callable, Sequence
+
+from django.core.exceptions import ValidationError
+
+from evalsite.protocol.scale import Judged
+
+# for each output the values that are right, or None where nothing is asked
+Parts = list[range | None]
+_LONGEST_QUOTE = 60
+
+
+def parse_parts(text: str, outputs: int, parse: Callable[[str], range]) -> Parts:
+    """Read one part for each output, separated by commas; an empty part asks nothing."""
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != outputs:
+        raise ValidationError(
+            f"{quote(text)} has {len(parts)} of {outputs} right answers. Give one for each "
+            "output in the order of the file, parted by commas; leave a place empty to ask nothing."
+        )
+    return [parse(part) if part else None for part in parts]
+
+
+def judge_parts(
+    parts: Parts,
+    values: Sequence[int],
+    names: Sequence[str],
+    *,
+    verb: str,
+    say_value: Callable[[int], str],
+    say_given: Callable[[int], str],
+) -> Judged:
+    """Compare each value with its part, and say what was given and what is suggested."""
+    judged = []
+    for right, value, name in zip(parts, values, names, strict=True):
+        if right is None:
+            continue
+        given = say_given(value)
+        start = f"You {verb}" if len(parts) == 1 else f"{name}: you {verb}"
+        if value in right:
+            judged.append((True, f"{start} {given}, as we suggest."))
+        else:
+            suggested = _say_range([say_value(point) for point in right])
+            judged.append((False, f"{start} {given}. We suggest {suggested}."))
+    return judged
+
+
+def middle_values(parts: Parts) -> list[int | None]:
+    """Return a value that meets each part."""
+    return [None if part is None else part[len(part) // 2] for part in parts]
+
+
+def quote(text: str) -> str:
+    """Return the words of a cell as a message says them, a long cell by its beginning."""
+    said = text.strip()
+    return f"“{said}”" if len(said) <= _LONGEST_QUOTE else f"“{said[:_LONGEST_QUOTE]}…”"
+
+
+def _say_range(words: Sequence[str]) -> str:
+    if len(words) > 2:
+        return f"{words[0]} to {words[-1]}"
+    return " or ".join(words)

@@ -1,0 +1,7 @@
+from evalsite.protocol.scale import ScaleConfig
+from evalsite.scales.preference import Preference
+
+
+class PreferenceConfig(ScaleConfig):
+    name = "evalsite.scales.preference"
+    scale = Preference
