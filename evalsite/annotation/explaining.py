@@ -73,7 +73,7 @@ def _values_as_uploaded(
     given = {
         rating.output_id: rating.value
         for rating in annotation.ratings.all()
-        if rating.criterion == criterion.key
+        if rating.criterion == criterion.key and rating.value is not None
     }
     if isinstance(criterion.scale, Preference):
         return [next((n for n, one in enumerate(uploaded, start=1) if one.pk in given), 0)]
