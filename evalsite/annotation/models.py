@@ -238,7 +238,7 @@ class Annotation(models.Model):
         return f"annotation {self.pk}"
 
 
-# Never unknown: a check constraint accepts what is neither true nor false.
+# Always true or false: a check constraint also accepts rows for which its condition is NULL.
 _IS_NOT_APPLICABLE = models.Case(
     models.When(detail__na=True, then=True), default=False, output_field=models.BooleanField()
 )
@@ -247,8 +247,8 @@ _IS_NOT_APPLICABLE = models.Case(
 class Rating(models.Model):
     """One value: of one annotation, for one criterion and output.
 
-    No scale uses `turn`, `part`, `text` or `detail` yet, and every rating has a value. Their
-    defaults are the database's too, so that statements in SQL needn't name them.
+    No scale uses `turn`, `part`, `text` or `detail` yet, so every rating has a value. The database
+    knows the defaults of these columns, so statements in SQL needn't name them.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -258,15 +258,15 @@ class Rating(models.Model):
     output = models.ForeignKey(
         Output, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
-    # of a conversation, from 1; 0: the whole
+    # of a conversation, from 1; 0: all of it
     turn = models.PositiveSmallIntegerField(default=0, db_default=0)
-    # of the question: a statement, an option, or "comment"
+    # a statement or an option of the question, or "comment"; empty: the question itself
     part = models.CharField(max_length=40, blank=True, default="", db_default="")
-    # no value: a text, or not applicable
+    # none: the answer is a text, or the question was not applicable
     value = models.IntegerField(null=True)
     value_typed = models.CharField(max_length=200, blank=True)
     text = models.TextField(blank=True, default="", db_default="")
-    # "na": the question was not applicable
+    # what else belongs to the answer; {"na": true}: the question was not applicable
     detail = models.JSONField(null=True)
     # of an imported rating: its record in the file, from 1; the order of the file is data
     file_row = models.PositiveIntegerField(null=True)
@@ -311,14 +311,14 @@ class Highlight(models.Model):
     end = models.PositiveIntegerField()
     # what stood there, so that a passage can be checked and read without the output
     quote = models.TextField()
-    # whose answer it is; none: it was marked beside the questions, as all are yet
+    # which question it answers; empty: none, and so far that is always so
     criterion = models.CharField(max_length=40, blank=True, default="", db_default="")
     category = models.CharField(max_length=40, blank=True, default="", db_default="")
     severity = models.CharField(max_length=40, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ["id"]
-        # each highlight is in one of the two indexes only
+        # highlights without a criterion never overlap; each row is in only one of the two indexes
         constraints = [
             models.UniqueConstraint(
                 fields=["annotation", "output", "start", "study"],
@@ -330,7 +330,7 @@ class Highlight(models.Model):
                 condition=~Q(criterion=""),
                 name="one_highlight_per_criterion_span_and_category",
             ),
-            # no length: something is missing there; only a category can say so
+            # a highlight without a length marks an omission, which only its category can say
             models.CheckConstraint(
                 condition=Q(end__gt=models.F("start"))
                 | (Q(end=models.F("start")) & ~Q(category="")),

@@ -114,7 +114,7 @@ LEFT_OUT = {
         "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
         "awaits_consent",
     },
-    # the last four, and the last three of highlights, are empty: no scale uses them yet
+    # turn, part, text and detail, and what a highlight is for, are empty: no scale uses them yet
     "Rating": {"id", "study", "annotation", "output", "turn", "part", "text", "detail"},
     "Highlight": {"id", "study", "annotation", "output", "criterion", "category", "severity"},
     "Revision": {"id", "study", "annotation"},
