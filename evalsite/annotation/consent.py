@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from evalsite.annotation.leases import lock_participant
+from evalsite.annotation.leases import lock_participant, release_places
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
 from evalsite.annotation.services import act_on_report
 from evalsite.participants.models import Participant
@@ -29,7 +29,7 @@ def answer_consent(*, participant: Participant, is_given: bool) -> None:
         Annotation.objects.filter(participant=me, status=Annotation.Status.WITHDRAWN).delete()
     else:
         _withdraw_awaiting(me)
-        _release_places(me)
+        release_places(me)
         Draft.objects.filter(participant=me).delete()
 
 
@@ -64,11 +64,4 @@ def _withdraw_awaiting(me: Participant) -> None:
         model.objects.filter(annotation__in=answers).delete()
     Annotation.objects.filter(pk__in=answers).update(
         status=Annotation.Status.WITHDRAWN, awaits_consent=False, note="", reason=""
-    )
-
-
-def _release_places(me: Participant) -> None:
-    held = Slot.objects.leased().filter(participant=me).select_for_update().order_by("pos", "id")
-    Slot.objects.filter(pk__in=[slot.pk for slot in held]).update(
-        state=Slot.State.FREE, participant=None, lease_until=None
     )

@@ -16,7 +16,9 @@ from evalsite.annotation.leases import (
     lapsed_slots,
     lease_end,
     lock_participant,
+    must_give_way,
     release_lapsed,
+    release_places,
     reserve_set,
 )
 from evalsite.annotation.models import Annotation, Slot
@@ -63,8 +65,12 @@ def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
     if me.stopped_at or me.withdrawn_at:
         return None
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
-    if open_set is not None and hold_again(open_set, me, study):
-        return open_set
+    if open_set is not None:
+        if must_give_way(open_set, study):
+            release_places(me)
+            return None
+        if hold_again(open_set, me, study):
+            return open_set
     if not study.is_open or (open_set is None and not may_have_another_set(me, study)):
         return None
     pick = _pick(me, study, skip_locked=skip_locked)
@@ -115,7 +121,8 @@ def _deal(pick: Pick, me: Participant, study: Study, emptied: ItemSet | None) ->
     slots = pick.slots
     mine = emptied or ItemSet(study=study, participant=me, number=_next_number(me))
     is_first = mine.number == 1 and not answered_items(mine)
-    until = reserve_set(mine, study) if is_first else lease_end(study)
+    is_unearned = is_first or mine.reserved_until is not None
+    until = reserve_set(mine, study) if is_unearned else lease_end(study)
     taken = (
         Slot.objects.free()
         .filter(pk__in=[slot.pk for slot in slots])
