@@ -25,6 +25,7 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.ordering import order_items
 from evalsite.annotation.picking import Pick, new_to, pick_places, with_room
 from evalsite.lib.deadlocks import in_transaction
+from evalsite.lib.integrity import is_violation
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 
@@ -54,9 +55,19 @@ def _claim_in_tries(participant: Participant, *, skip_locked: bool) -> ItemSet |
         try:
             # who changes k locks the places of an item, and this those of a group
             return in_transaction(partial(_claim, participant, skip_locked=skip_locked))
-        except (LostRace, IntegrityError):
+        except LostRace:
             continue
+        except IntegrityError as error:
+            if not is_lost_race(error):
+                raise
     return None
+
+
+def is_lost_race(error: IntegrityError) -> bool:
+    """Whether this person was dealt one of these items, or another set, at the same moment."""
+    return is_violation(error, Slot, "one_slot_of_an_item_per_participant") or is_violation(
+        error, ItemSet, "one_open_set_per_participant", "set_number_once_per_participant"
+    )
 
 
 def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
