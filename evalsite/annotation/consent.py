@@ -28,7 +28,7 @@ def answer_consent(*, participant: Participant, is_given: bool) -> None:
         # sent after declining, so nothing of them was kept: their items may be answered again
         Annotation.objects.filter(participant=me, status=Annotation.Status.WITHDRAWN).delete()
     else:
-        _withdraw_awaiting(me)
+        withdraw_awaiting(me)
         release_places(me)
         Draft.objects.filter(participant=me).delete()
 
@@ -57,7 +57,7 @@ def _count_awaiting(me: Participant) -> None:
             act_on_report(me, answer.item)
 
 
-def _withdraw_awaiting(me: Participant) -> None:
+def withdraw_awaiting(me: Participant) -> None:
     """Delete what answers said that were given without agreeing; a row tells that they were."""
     answers = [answer.pk for answer in _awaiting(me)]
     for model in (Rating, Highlight, Revision):

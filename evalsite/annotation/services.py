@@ -291,7 +291,7 @@ def hold_or_release(item: Item) -> None:
     """
     # two reports at once would each count only their own
     locked = Item.objects.select_for_update(no_key=True).get(pk=item.pk)
-    reports = Annotation.objects.reports().filter(item=item, awaits_consent=False)
+    reports = Annotation.objects.reports().filter(item=item)
     if locked.released_at is not None:
         reports = reports.filter(submitted_at__gt=locked.released_at)
     is_held = reports.count() >= REPORTS_TO_HOLD
