@@ -193,3 +193,16 @@ def test_withdrawing_deletes_what_waited_whatever_else_is_kept(is_kept):
         assert not model.objects.filter(annotation=waiting).exists()
     assert Annotation.objects.counted().count() == int(is_kept)
     assert find_breaches(Study.objects.get(pk=tab.me.study_id)) == []
+
+
+def test_fsck_names_what_waits_for_the_consent_of_somebody_who_has_left():
+    tab = answer_then_await()
+    withdraw(participant=tab.me, is_kept=True)
+    withdrawn = Annotation.objects.filter(status="withdrawn")
+    withdrawn.update(status="surplus", outcome="reported", awaits_consent=True)
+
+    (breach,) = find_breaches(Study.objects.get(pk=tab.me.study_id))
+
+    waiting = Annotation.objects.get(awaits_consent=True)
+    assert waiting.item.key in str(breach)
+    assert tab.me.pseudonym in str(breach)

@@ -2,9 +2,8 @@
 
 from django.db import transaction
 
-from evalsite.annotation.consent import withdraw_awaiting
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
-from evalsite.annotation.services import hold_or_release
+from evalsite.annotation.services import hold_or_release, withdraw_awaiting
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Participant

@@ -401,6 +401,25 @@ def _move_place(standing: Annotation, participant: Participant, submission: Subm
         standing.slot, standing.status = slot, Annotation.Status.COUNTED
 
 
+# --- answers that wait for consent ----------------------------------------------------
+
+
+def lock_awaiting(me: Participant) -> list[Annotation]:
+    """Return this person's answers that wait for consent, locked; answers go before places."""
+    awaiting = Annotation.objects.filter(participant=me, awaits_consent=True)
+    return list(awaiting.select_for_update(of=("self",)).order_by("pk"))
+
+
+def withdraw_awaiting(me: Participant) -> None:
+    """Delete what answers said that were given without agreeing; a row tells that they were."""
+    answers = [answer.pk for answer in lock_awaiting(me)]
+    for model in (Rating, Highlight, Revision):
+        model.objects.filter(annotation__in=answers).delete()
+    Annotation.objects.filter(pk__in=answers).update(
+        status=Annotation.Status.WITHDRAWN, awaits_consent=False, note="", reason=""
+    )
+
+
 # --- around it ------------------------------------------------------------------------
 
 
