@@ -175,12 +175,13 @@ def test_job_of_another_machine_is_taken_over_only_when_its_heartbeat_is_and_sta
     takeover = Takeover(name_worker())
 
     at_first = takeover.take_over_lost()
+    at_once = takeover.take_over_lost()
     Job.objects.filter(pk=back.pk).update(heartbeat_at=now())
     with time_machine.travel(now() + timedelta(seconds=20)):
         later = takeover.take_over_lost()
 
     states = {job.worker: job.state for job in Job.objects.filter(worker__startswith="elsewhere")}
-    assert (at_first, later) == (0, 1)
+    assert (at_first, at_once, later) == (0, 0, 1)
     assert states == {recent.worker: "running", back.worker: "running", gone.worker: "failed"}
 
 
