@@ -37,8 +37,9 @@ class RatingCells:
     ) -> None:
         self._systems = systems
         self._criteria = config.criterion_by_key
-        self._compared = {one.key for one in config.criteria if one.scale.compares}
-        self._with_standard = {one.key for one in config.criteria if one.scale.has_standard}
+        scales = {key: one.scale for key, one in self._criteria.items()}
+        self._compared = {key for key, scale in scales.items() if scale.compares}
+        self._with_standard = {key for key, scale in scales.items() if scale.has_standard}
         self._order = [criterion.key for criterion in config.criteria]
         join_system, self._join_outputs, self._join_values, join_place, self._join_records = (
             form.join(names) for names in OF_RATING
