@@ -1,35 +1,61 @@
-"""The scales of a bundle's own instrument, as plain data: which values they allow."""
+"""The criteria of an instrument that a bundle holds, as the site's own classes."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
-Scale = Mapping[str, Any]
+from evalsite.exchange.bundle.opening import BadBundle
+from evalsite.protocol import Criterion, Scale, get_scale
+
 Scales = dict[str, Scale]
+_TEXTS = [field.name for field in fields(Criterion) if field.name != "scale"]
+
+_LONGEST_KIND = 60
+
+
+class UnknownScale(BadBundle):
+    """A kind of question that isn't installed on this site."""
 
 
 def find_scales(
     about: Mapping[str, Any], contents: Mapping[int, Mapping[str, Any]]
 ) -> dict[int | None, Scales]:
-    """The scale of each criterion, by version; None: before the first launch."""
-    found: dict[int | None, Scales] = {None: _list_scales(about["instrument"])}
-    for number, content in contents.items():
-        found[number] = _list_scales(content["instrument"])
-    return found
+    """Return the scale of each criterion, by version; None: before the first launch."""
+    instruments = {None: about["instrument"]} | {
+        number: content["instrument"] for number, content in contents.items()
+    }
+    return {
+        number: {criterion.key: criterion.scale for criterion in read_criteria(instrument)}
+        for number, instrument in instruments.items()
+    }
 
 
-def _list_scales(instrument: Mapping[str, Any]) -> Scales:
-    return {criterion["key"]: criterion["scale"] for criterion in instrument["criteria"]}
+def read_criteria(instrument: Mapping[str, Any]) -> list[Criterion]:
+    """Read the criteria of an instrument; BadBundle says why they can't be read here."""
+    try:
+        return [_read_criterion(data) for data in instrument["criteria"]]
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise BadBundle(
+            "The criteria of an instrument in this bundle can't be read: something is missing, "
+            "or of another kind."
+        ) from None
 
 
-def is_on_scale(scale: Scale, position: int | None, value: int) -> bool:
-    """Whether this is a value of the scale; `position` is that of the output it is about."""
-    match scale["kind"]:
-        case "likert":
-            return position is not None and value in {point["value"] for point in scale["points"]}
-        case "magnitude":
-            return position is not None and scale["minimum"] <= value <= scale["maximum"]
-        case "decision":
-            return position is not None and value in (0, 1)
-        case "preference":
-            return value == (0 if position is None else 1)
-    return False
+def _read_criterion(data: Mapping[str, Any]) -> Criterion:
+    texts = {name: data[name] for name in _TEXTS if name in data}
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise TypeError("A criterion has something other than text.")
+    return Criterion(scale=_read_scale(data["scale"]), **texts)
+
+
+def _read_scale(data: Mapping[str, Any]) -> Scale:
+    given = dict(data)
+    kind = given.pop("kind")
+    try:
+        scale = get_scale(kind)
+    except LookupError:
+        raise UnknownScale(
+            f"This bundle asks with the kind of question “{str(kind)[:_LONGEST_KIND]}”, which "
+            "isn't installed on this site. Install it, then try again."
+        ) from None
+    return scale.from_fields(given)
