@@ -12,7 +12,7 @@ from django.urls import reverse
 from evalsite.exchange.exports.codebook import list_chapters, write_codebook
 from evalsite.exchange.exports.columns import NAMES, ONE_OF, YES_NO, list_files
 from evalsite.exchange.exports.exporting import Choice, stream_file
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import ProtocolConfig, installed_protocols, installed_scales
 from tests.batches import import_rows, make_rows
 from tests.exports import export, read
 from tests.imported import load, rows_for
@@ -91,6 +91,16 @@ def test_codebook_names_the_criteria_and_values_of_the_protocol(config: Protocol
         assert criterion.key in allowed["criterion"]
         assert f"{criterion.key}: " in allowed["value"]
         assert criterion.scale.kind in allowed["scale"]
+
+
+def test_codebook_says_what_the_numbers_of_each_installed_scale_stand_for(
+    config: ProtocolConfig,
+) -> None:
+    allowed = {column.name: column.allowed for column in list_files(config)["ratings"]}
+
+    assert allowed["scale"].split(", ") == list(installed_scales())
+    for scale in installed_scales().values():
+        assert scale.note_on_values in allowed["value"]
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "magnitude"])
