@@ -6,7 +6,7 @@ from math import ceil, exp
 from typing import Any
 
 from evalsite.jobs.models import Job
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 from evalsite.results.planning import FEW_RATERS, SOURCES, TARGET
 from evalsite.results.wording import hold_together
 from evalsite.studies.models import Study
@@ -118,7 +118,7 @@ def estimate_design(study: Study, choice: dict[str, Any], row: dict[str, Any]) -
     return Work(answers=answers, sets=sets, cost=None if price is None else sets * Decimal(price))
 
 
-def _items_per_input(config: ProtocolConfig, choice: dict[str, Any]) -> int:
+def _items_per_input(config: Protocol, choice: dict[str, Any]) -> int:
     """How many items show the outputs of all systems for one input."""
     systems = int(choice["systems"])
     if choice["scale"] == "pairs":

@@ -16,10 +16,10 @@ from evalsite.exchange.bundle.layout import (
     STUDY,
     Contents,
 )
-from evalsite.exchange.bundle.scales import UnknownScale, read_criteria
 from evalsite.exchange.exports.codebook import HEADER, PANDAS, Chapter, list_chapters
 from evalsite.exchange.exports.exporting import guard_cell, write_rows
-from evalsite.protocol import Criterion, ProtocolConfig
+from evalsite.protocol import Criterion, Protocol
+from evalsite.protocol.version_0_1 import read_criteria
 from evalsite.quality.models import PLAN_MOMENTS
 from evalsite.studies.summaries import count_of
 
@@ -56,9 +56,9 @@ def write_scales(content: Mapping[str, Any]) -> str:
     """Write the criteria of a version with their questions and scales, as Markdown."""
     try:
         criteria = read_criteria(content["instrument"])
-    except UnknownScale as error:
+    except LookupError:
         # the rest of the bundle can still be read
-        return f"{error}\n"
+        return "A kind of question that was asked is no longer installed on this site.\n"
     parts = [part for criterion in criteria for part in _describe_criterion(criterion)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -73,7 +73,7 @@ def _describe_criterion(criterion: Criterion) -> Iterator[str]:
 # --- codebook -----------------------------------------------------------------------------
 
 
-def list_all_chapters(config: ProtocolConfig) -> list[Chapter]:
+def list_all_chapters(config: Protocol) -> list[Chapter]:
     """Every table of the bundle with its columns."""
     own = [Chapter(name.rpartition("/")[2], columns) for name, columns in OWN_FILES.items()]
     return [*list_chapters(config), *own]

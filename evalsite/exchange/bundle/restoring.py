@@ -21,17 +21,18 @@ from evalsite.exchange.bundle.layout import (
     STUDY_FIELDS,
     VERSION_FIELDS,
     Contents,
-    dump,
     name_version,
 )
 from evalsite.exchange.bundle.metric_rows import store_scores
 from evalsite.exchange.bundle.opening import BadBundle, Bundle, open_bundle
 from evalsite.exchange.bundle.packing import list_differing
 from evalsite.exchange.bundle.people_rows import PeopleRows
+from evalsite.exchange.bundle.scales import insist_on_instrument
 from evalsite.exchange.bundle.shapes import read_fields
 from evalsite.exchange.bundle.verifying import Report, verify_bundle
 from evalsite.lib.clock import now
-from evalsite.protocol import ProtocolConfig, get_protocol
+from evalsite.protocol import Protocol, get_protocol
+from evalsite.protocol.version_0_1 import read_stored
 from evalsite.studies.models import Batch, Membership, Study, StudyVersion
 from evalsite.studies.versions import protocol_instructions
 
@@ -68,6 +69,7 @@ def restore_bundle(
     study_id = uuid4() if is_new else UUID(about["study"]["id"])
     _insist_on_room(study_id)
     try:
+        insist_on_instrument(about["instrument"], config.key)
         with open_bundle(file) as bundle, transaction.atomic():
             study = _Restoration(bundle, about, study_id, has_data=has_data, is_copy=is_new).run()
             plan = open_plan(bundle, about)
@@ -86,7 +88,7 @@ def restore_bundle(
     return Restored(study=study, has_data=has_data, report=report, remarks=remarks)
 
 
-def _find_protocol(plain: Plain) -> ProtocolConfig:
+def _find_protocol(plain: Plain) -> Protocol:
     """The installed protocol, which takes the options of this study."""
     try:
         config = get_protocol(plain["protocol"])
@@ -133,10 +135,10 @@ def _record(study: Study, about: Plain, *, owner: Any, by: Any, has_data: bool) 
         AuditEntry.objects.record(TOP_UP_ACTION, by=by, study_id=study.pk, slots=added)
 
 
-def _list_remarks(about: Plain, config: ProtocolConfig) -> Iterator[str]:
-    if dump(about["instrument"]) != dump(config.describe()):
+def _list_remarks(about: Plain, config: Protocol) -> Iterator[str]:
+    if read_stored(about["instrument"], config.key) != config:
         yield (
-            f"The protocol “{config.label}” is not the same here as where the bundle was made "
+            f"The protocol “{config.key}” is not the same here as where the bundle was made "
             f"(Evalsite {about['software']}). The frozen versions keep what people were shown."
         )
 
@@ -226,6 +228,8 @@ class _Restoration:
         for plain in self.plain["versions"]:
             values = read_fields(StudyVersion, VERSION_FIELDS, plain)
             content = self.bundle.read_json(name_version(plain["number"]))
+            # people may be asked by it here
+            insist_on_instrument(content["instrument"], self.plain["protocol"])
             version = StudyVersion.objects.create(study=self.study, content=content, **values)
             StudyVersion.objects.filter(pk=version.pk).update(created_at=values["created_at"])
             self.versions[plain["number"]] = version.pk

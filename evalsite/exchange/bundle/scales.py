@@ -1,20 +1,20 @@
-"""The criteria of an instrument that a bundle holds, as the site's own classes."""
+"""The instruments that a bundle holds, read with distrust: they must be what this site can ask."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from evalsite.exchange.bundle.opening import BadBundle
 from evalsite.protocol import Criterion, Scale, get_scale
+from evalsite.protocol.checking import check_instrument
+from evalsite.protocol.data import FORMAT
+from evalsite.protocol.faults import Fault
+from evalsite.protocol.version_0_1 import read_criteria, read_stored
 
 Scales = dict[str, Scale]
-_TEXTS = [field.name for field in fields(Criterion) if field.name != "scale"]
-
-_LONGEST_KIND = 60
-
-
-class UnknownScale(BadBundle):
-    """A kind of question that isn't installed on this site."""
+# what plain data of another shape raise when they are read
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
+_MOST_FAULTS = 3
+_LONGEST = 60
 
 
 def find_scales(
@@ -25,37 +25,62 @@ def find_scales(
         number: content["instrument"] for number, content in contents.items()
     }
     return {
-        number: {criterion.key: criterion.scale for criterion in read_criteria(instrument)}
+        number: {criterion.key: criterion.scale for criterion in check_criteria(instrument)}
         for number, instrument in instruments.items()
     }
 
 
-def read_criteria(instrument: Mapping[str, Any]) -> list[Criterion]:
+def check_criteria(instrument: Mapping[str, Any]) -> tuple[Criterion, ...]:
     """Read the criteria of an instrument; BadBundle says why they can't be read here."""
     try:
-        return [_read_criterion(data) for data in instrument["criteria"]]
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        raise BadBundle(
-            "The criteria of an instrument in this bundle can't be read: something is missing, "
-            "or of another kind."
-        ) from None
+        kinds = [criterion["scale"]["kind"] for criterion in instrument["criteria"]]
+        for kind in kinds:
+            _insist_on_kind(kind)
+        # its protocol need not be installed where a bundle is only checked
+        _insist_on_format(instrument, "hooks_not_allowed")
+        criteria = read_criteria(instrument)
+    except _UNREADABLE:
+        raise _unreadable() from None
+    texts = [text for one in criteria for name, text in vars(one).items() if name != "scale"]
+    if not all(isinstance(text, str) for text in texts):
+        raise _unreadable()
+    return criteria
 
 
-def _read_criterion(data: Mapping[str, Any]) -> Criterion:
-    texts = {name: data[name] for name in _TEXTS if name in data}
-    if not all(isinstance(text, str) for text in texts.values()):
-        raise TypeError("A criterion has something other than text.")
-    return Criterion(scale=_read_scale(data["scale"]), **texts)
-
-
-def _read_scale(data: Mapping[str, Any]) -> Scale:
-    given = dict(data)
-    kind = given.pop("kind")
+def insist_on_instrument(data: Mapping[str, Any], protocol: str) -> None:
+    """Refuse an instrument that a study of this installed protocol can't have (BadBundle)."""
     try:
-        scale = get_scale(kind)
+        _insist_on_format(data)
+        read_stored(data, protocol)
+    except _UNREADABLE:
+        raise _unreadable() from None
+
+
+def _insist_on_kind(kind: Any) -> None:
+    try:
+        get_scale(kind)
     except LookupError:
-        raise UnknownScale(
-            f"This bundle asks with the kind of question “{str(kind)[:_LONGEST_KIND]}”, which "
-            "isn't installed on this site. Install it, then try again."
+        raise BadBundle(
+            f"This bundle asks with the kind of question “{str(kind)[:_LONGEST]}”, which isn't "
+            "installed on this site. Install it, then try again."
         ) from None
-    return scale.from_fields(given)
+
+
+def _insist_on_format(instrument: Mapping[str, Any], *allowed: str) -> None:
+    """Refuse an instrument with faults of other codes than these; version 0.1 had no format."""
+    if instrument.get("format") != FORMAT:
+        return
+    faults = [fault for fault in check_instrument(instrument) if fault.code not in allowed]
+    if faults:
+        raise BadBundle(f"An instrument in this bundle is not right: {_list_faults(faults)}.")
+
+
+def _list_faults(faults: list[Fault]) -> str:
+    return "; ".join(str(fault) for fault in faults[:_MOST_FAULTS])
+
+
+def _unreadable() -> BadBundle:
+    return BadBundle(
+        "The criteria of an instrument in this bundle can't be read: something is missing, or of "
+        "another kind."
+    )
