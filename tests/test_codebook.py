@@ -64,7 +64,7 @@ def test_every_exported_column_is_documented(make_study: Callable[..., Any], fil
     assert documented == written.split(",")
 
 
-@pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.label)
+@pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.key)
 def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
     config: Protocol,
 ) -> None:
@@ -76,7 +76,7 @@ def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
                 assert column.allowed, column
 
 
-@pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.label)
+@pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.key)
 def test_no_column_stands_twice(config: Protocol) -> None:
     for columns in list_files(config).values():
         names = [column.name for column in columns]

@@ -54,7 +54,8 @@ def _ratings_of(annotations: Collection[int]) -> dict[int, Given]:
     for pk, criterion, output, value in ratings.values_list(
         "annotation_id", "criterion", "output_id", "value"
     ):
-        found[pk][criterion, output] = value
+        if value is not None:
+            found[pk][criterion, output] = value
     return defaultdict(dict, found)
 
 

@@ -133,7 +133,11 @@ def _tell_scores(config: Protocol, ratings: Sequence[Rating]) -> list[Line]:
             lines.setdefault(label, []).append(f"{system} preferred" if one.output_id else "tie")
             continue
         value = f"{label} {one.value}" if len(known) > 1 else str(one.value)
-        if criterion is not None and isinstance(criterion.scale, Decision):
+        if (
+            criterion is not None
+            and isinstance(criterion.scale, Decision)
+            and one.value is not None
+        ):
             value = f"{label}: {criterion.scale.label_of(one.value)}"
         lines.setdefault(system, []).append(value)
     return [(name, ", ".join(said)) for name, said in lines.items()]

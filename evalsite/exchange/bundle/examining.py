@@ -261,8 +261,10 @@ class Examination:
             read_fields(Rating, RATING_FIELDS, {"criterion": criterion, **given})
             _insist(criterion in scales, f"there is no criterion {criterion}")
             _check_position(position, size)
-            is_value = scales[criterion].is_row(value, has_output=position is not None)
-            _insist(is_value, f"{value} is no value of {criterion}")
+            is_row = value is not None and scales[criterion].is_row(
+                value, has_output=position is not None
+            )
+            _insist(is_row, f"{value} is no value of {criterion}")
         # whichever output is preferred, it is one answer
         is_one = {key for key, scale in scales.items() if scale.compares}
         _check_once(
