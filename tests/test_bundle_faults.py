@@ -318,6 +318,42 @@ def test_plan_that_the_seed_does_not_give_is_told(name, edit, fault):
     assert re.search(fault, " ".join(report.faults)), report.faults
 
 
+def first_criterion(about: dict[str, Any]) -> dict[str, Any]:
+    return about["instrument"]["criteria"][0]
+
+
+def test_kind_of_question_that_is_not_installed_is_named(bundle):
+    edit = lambda about: first_criterion(about)["scale"].update(kind="slider")  # noqa: E731
+
+    (fault,) = check(change(bundle, "study.json", edit)).faults
+
+    assert "the kind of question “slider”, which isn't installed" in fault
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda about: about["instrument"].clear(),
+        lambda about: about["instrument"].update(criteria=5),
+        lambda about: about["instrument"].update(criteria=["x"]),
+        lambda about: first_criterion(about).pop("scale"),
+        lambda about: first_criterion(about).update(key=["a list"]),
+        lambda about: first_criterion(about).update(scale="magnitude"),
+        lambda about: first_criterion(about)["scale"].pop("kind"),
+        lambda about: first_criterion(about)["scale"].update(kind=["a list"]),
+        lambda about: first_criterion(about)["scale"].update(steps=5),
+        lambda about: first_criterion(about).update(scale={"kind": "likert", "points": [{}]}),
+    ],
+)
+def test_criteria_that_cannot_be_read_are_told(bundle, edit):
+    def change_in_place(about: dict[str, Any]) -> None:
+        edit(about)
+
+    (fault,) = check(change(bundle, "study.json", change_in_place)).faults
+
+    assert re.match("(The criteria of an|An) instrument in this bundle (can't be|is not)", fault)
+
+
 def move_place(plan: str) -> str:
     """The first place of the queue comes last."""
     header, one, *others = plan.split("\r\n")

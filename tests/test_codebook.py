@@ -12,7 +12,7 @@ from django.urls import reverse
 from evalsite.exchange.exports.codebook import list_chapters, write_codebook
 from evalsite.exchange.exports.columns import NAMES, ONE_OF, YES_NO, list_files
 from evalsite.exchange.exports.exporting import Choice, stream_file
-from evalsite.protocol import Protocol, installed_protocols
+from evalsite.protocol import Protocol, installed_protocols, installed_scales
 from tests.batches import import_rows, make_rows
 from tests.exports import export, read
 from tests.imported import load, rows_for
@@ -64,7 +64,7 @@ def test_every_exported_column_is_documented(make_study: Callable[..., Any], fil
     assert documented == written.split(",")
 
 
-@pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.label)
+@pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.key)
 def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
     config: Protocol,
 ) -> None:
@@ -76,7 +76,7 @@ def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
                 assert column.allowed, column
 
 
-@pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.label)
+@pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.key)
 def test_no_column_stands_twice(config: Protocol) -> None:
     for columns in list_files(config).values():
         names = [column.name for column in columns]
@@ -91,6 +91,16 @@ def test_codebook_names_the_criteria_and_values_of_the_protocol(config: Protocol
         assert criterion.key in allowed["criterion"]
         assert f"{criterion.key}: " in allowed["value"]
         assert criterion.scale.kind in allowed["scale"]
+
+
+def test_codebook_says_what_the_numbers_of_each_installed_scale_stand_for(
+    config: Protocol,
+) -> None:
+    allowed = {column.name: column.allowed for column in list_files(config)["ratings"]}
+
+    assert allowed["scale"].split(", ") == list(installed_scales())
+    for scale in installed_scales().values():
+        assert scale.note_on_values in allowed["value"]
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "magnitude"])

@@ -124,6 +124,25 @@ def test_running_numbers_count_what_the_file_leaves_out(
     ]  # fmt: skip
 
 
+def test_ratings_of_a_criterion_that_the_protocol_dropped_are_still_exported(
+    study: Study, make_participant: Callable[..., Any]
+) -> None:
+    annotate(study, make_participant(study), main_items(study)[0])
+    Rating.objects.filter(study=study).update(criterion="dropped")
+
+    rows = read(export(study))
+    wide = read(export(study, "ratings_wide"))
+
+    keys = ("output_id", "criterion", "scale", "scale_min", "value", "label", "value_typed")
+    assert [tuple(row[key] for key in keys) for row in rows] == [
+        (f"item-001#{number}", "dropped", "", "", str(49 + number), "", f" {49 + number}")
+        for number in (1, 2, 3)
+    ]
+    assert [(row["output_id"], row["informativeness"]) for row in wide] == [
+        ("item-001#1", ""), ("item-001#2", ""), ("item-001#3", ""),
+    ]  # fmt: skip
+
+
 def test_preferences_speak_of_systems_and_never_of_sides(
     study: Study, make_participant: Callable[..., Any]
 ) -> None:

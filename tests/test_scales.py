@@ -1,10 +1,17 @@
-"""What may be typed and chosen on the scales, and what is said of everything else."""
+"""What may be typed and chosen on the scales, and what pages and files say of them."""
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
+from django import forms
 from django.core.exceptions import ValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalsite.exchange.ratings.rows import RatingRow
+from evalsite.exchange.ratings.values import ValueReader
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.protocol import Criterion, Scale
 from evalsite.scales.decision import Decision
@@ -174,3 +181,103 @@ def test_nothing_is_preselected():
     field = make_criterion(make_likert(5)).make_field("Response")
 
     assert "checked" not in field.widget.render("fluency", None)
+
+
+# --- what files and bundles say ---------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Percent(Scale):
+    """A scale that declares no more than it must."""
+
+    kind: ClassVar[str] = "percent"
+    family: ClassVar[str] = "points"
+    minimum: ClassVar[int] = 0
+    maximum: ClassVar[int] = 100
+
+    def make_field(
+        self, criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
+    ) -> forms.IntegerField:
+        return forms.IntegerField(min_value=self.minimum, max_value=self.maximum)
+
+
+POINTS = Likert(
+    points=(
+        Point(value=1, label="bad", notes=("no sentence", "no words")),
+        Point(value=2, label="good", reserved=True),
+    ),
+    reserved_note="2 is for odd cases.",
+)
+SHOWN = "- 1: bad\n  - no sentence\n  - no words\n- 2: good (reserved)\n\n2 is for odd cases."
+PREFERRED = "- A\n- Tie\n- B\n\nStored as the output that is preferred, whatever its place."
+
+
+@pytest.mark.parametrize(
+    ("scale", "values", "wide", "shown"),
+    [
+        (POINTS, "1 = bad, 2 = good", ("the rating", True, "1 to 2"), SHOWN),
+        (
+            Magnitude(),
+            "1 to 999999",
+            ("the rating", True, "1 to 999999"),
+            "A whole number from 1 to 999999.",
+        ),
+        (
+            Decision(yes="Accept", no="Reject"),
+            "1 = Accept, 0 = Reject",
+            ("the rating", True, "0 to 1"),
+            "- Accept (1)\n- Reject (0)",
+        ),
+        (
+            Preference(first="A", tie="Tie", second="B"),
+            "1 = preferred, 0 = tie",
+            ("the system preferred", False, "a system's name, or tie"),
+            PREFERRED,
+        ),
+        (Percent(), "0 to 100", ("the rating", True, "0 to 100"), "A whole number from 0 to 100."),
+    ],
+)
+def test_scale_is_described_in_codebooks_and_bundles(scale, values, wide, shown):
+    assert scale.describe_values() == values
+    assert scale.describe_wide() == wide
+    assert scale.write_markdown() == shown
+
+
+def read_cell(scale: Scale, value: str, **cells: str) -> tuple[int, str]:
+    """Read one cell of a file of ratings."""
+    row = RatingRow(
+        line=2, record=1, participant="w1", item="i1", criterion=make_criterion(scale),
+        system="s1", value=value, preferred="", place=None, order_shown="", shown_first="",
+        label=cells.get("label", ""), typed=cells.get("typed", ""), is_tie=False, time="", note="",
+    )  # fmt: skip
+    return ValueReader().read(row)
+
+
+@pytest.mark.parametrize(
+    ("scale", "cells", "read"),
+    [
+        (Percent(), {"value": " 50 ", "label": "half"}, (50, "")),
+        (POINTS, {"value": "2", "label": "Good"}, (2, "")),
+        (Decision(yes="Accept", no="Reject"), {"value": "ACCEPT", "label": "accept"}, (1, "")),
+        (Magnitude(), {"value": "70", "typed": " 70"}, (70, " 70")),
+        (Magnitude(), {"value": " 70"}, (70, " 70")),
+    ],
+)
+def test_cell_of_a_file_is_read_by_its_scale(scale, cells, read):
+    assert read_cell(scale, **cells) == read
+
+
+@pytest.mark.parametrize(
+    ("scale", "cells", "words"),
+    [
+        (Percent(), {"value": "101"}, "Use a whole number from 0 to 100."),
+        (POINTS, {"value": "3"}, "Use 1 or 2."),
+        (POINTS, {"value": "2", "label": "bad"}, "is the label of 1"),
+        (Decision(yes="Yes", no="No"), {"value": "?"}, "Use Yes, No, 1 or 0."),
+        (Decision(yes="Yes", no="No"), {"value": "1", "label": "No"}, "is the label of 0"),
+        (Magnitude(), {"value": "70", "typed": "71"}, "is not what was typed"),
+    ],
+)
+def test_cell_that_its_scale_does_not_take_is_refused(scale, cells, words):
+    with pytest.raises(ValidationError, match=re.escape(words)):
+        read_cell(scale, **cells)

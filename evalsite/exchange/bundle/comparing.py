@@ -21,6 +21,7 @@ from evalsite.exchange.bundle.layout import (
 from evalsite.exchange.bundle.opening import BadBundle, Bundle
 from evalsite.exchange.exports.cells import name_output
 from evalsite.exchange.exports.metric_rows import write_score
+from evalsite.protocol import installed_scales
 
 Cells = dict[str, str]
 # what a rating is of, and its value
@@ -37,6 +38,7 @@ class Comparison:
         self.faults: list[str] = []
         self.rows: Counter[str] = Counter()
         self._columns = _read_columns(bundle)
+        self._comparing = {kind for kind, scale in installed_scales().items() if scale.compares}
 
     def compare(self) -> None:
         compare: dict[str, Callable[[Iterator[Cells]], None]] = {
@@ -116,15 +118,17 @@ class Comparison:
                 self._add(f"{name_data('ratings')}: annotation {record['key']} is not as recorded.")
 
     def _tell(self, cells: Cells) -> Value:
-        about = cells["preferred"] if cells["scale"] == "preference" else cells["output_id"]
+        about = cells["preferred"] if cells["scale"] in self._comparing else cells["output_id"]
         return cells["criterion"], about, cells["value"]
 
     def _expect(self, record: Mapping[str, Any]) -> Iterator[Value]:
         scales = self.examined.scales[record["version"]]
         systems = self.examined.items[record["item"]]["systems"]
         for criterion, position, value, *_ in record["ratings"]:
-            if scales[criterion]["kind"] == "preference":
-                about = "" if position is None else systems[position] or ""
+            if position is None:
+                about = ""
+            elif scales[criterion].compares:
+                about = systems[position] or ""
             else:
                 about = name_output(record["item"], position)
             yield criterion, about, str(value)

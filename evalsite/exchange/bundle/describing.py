@@ -1,7 +1,6 @@
 """What of a bundle is for reading: README, instructions and scales as shown, codebook."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +18,7 @@ from evalsite.exchange.bundle.layout import (
 )
 from evalsite.exchange.exports.codebook import HEADER, PANDAS, Chapter, list_chapters
 from evalsite.exchange.exports.exporting import guard_cell, write_rows
-from evalsite.protocol import Protocol
+from evalsite.protocol import Criterion, Protocol
 from evalsite.protocol.version_0_1 import read_criteria
 from evalsite.quality.models import PLAN_MOMENTS
 from evalsite.studies.summaries import count_of
@@ -54,45 +53,21 @@ def write_texts(content: Mapping[str, Any]) -> str:
 
 
 def write_scales(content: Mapping[str, Any]) -> str:
-    """The criteria of a version with their questions and scales, as Markdown."""
-    return "\n\n".join(
-        part
-        for one in read_criteria(content["instrument"])
-        for part in _tell_criterion(
-            asdict(one) | {"scale": {"kind": one.scale.kind} | asdict(one.scale)}
-        )
-        if part
-    ) + ("\n")
+    """Write the criteria of a version with their questions and scales, as Markdown."""
+    try:
+        criteria = read_criteria(content["instrument"])
+    except LookupError:
+        # the rest of the bundle can still be read
+        return "A kind of question that was asked is no longer installed on this site.\n"
+    parts = [part for criterion in criteria for part in _describe_criterion(criterion)]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _tell_criterion(criterion: Mapping[str, Any]) -> Iterator[str]:
-    yield f"# {criterion['label']}"
-    yield f"Column `criterion`: `{criterion['key']}`"
-    for name in ("summary", "definition", "question", "range_note"):
-        yield criterion[name]
-    yield from _tell_scale(criterion["scale"])
-
-
-def _tell_scale(scale: Mapping[str, Any]) -> Iterator[str]:
-    match scale["kind"]:
-        case "likert":
-            yield "\n".join(line for point in scale["points"] for line in _tell_point(point))
-            yield scale["reserved_note"]
-        case "magnitude":
-            yield f"A whole number from {scale['minimum']} to {scale['maximum']}."
-        case "decision":
-            yield f"- {scale['yes']} (1)\n- {scale['no']} (0)"
-        case "preference":
-            yield (
-                f"- {scale['first']}\n- {scale['tie']}\n- {scale['second']}\n\n"
-                "Stored as the output that is preferred, whatever its place."
-            )
-
-
-def _tell_point(point: Mapping[str, Any]) -> Iterator[str]:
-    reserved = " (reserved)" if point["reserved"] else ""
-    yield f"- {point['value']}: {point['label']}{reserved}"
-    yield from (f"  - {note}" for note in point["notes"])
+def _describe_criterion(criterion: Criterion) -> Iterator[str]:
+    yield f"# {criterion.label}"
+    yield f"Column `criterion`: `{criterion.key}`"
+    yield from (criterion.summary, criterion.definition, criterion.question, criterion.range_note)
+    yield criterion.scale.write_markdown()
 
 
 # --- codebook -----------------------------------------------------------------------------

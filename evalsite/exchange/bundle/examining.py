@@ -37,7 +37,7 @@ from evalsite.exchange.bundle.layout import (
 )
 from evalsite.exchange.bundle.opening import BadBundle, Bundle
 from evalsite.exchange.bundle.replaying import Place, Replay
-from evalsite.exchange.bundle.scales import find_scales, is_on_scale
+from evalsite.exchange.bundle.scales import find_scales
 from evalsite.exchange.bundle.shapes import Misshapen, read_fields, read_text, read_whole
 from evalsite.exchange.models import MetricScore
 from evalsite.lib.seeds import arrange
@@ -261,9 +261,12 @@ class Examination:
             read_fields(Rating, RATING_FIELDS, {"criterion": criterion, **given})
             _insist(criterion in scales, f"there is no criterion {criterion}")
             _check_position(position, size)
-            is_value = is_on_scale(scales[criterion], position, value)
-            _insist(is_value, f"{value} is no value of {criterion}")
-        is_one = {key for key, scale in scales.items() if scale["kind"] == "preference"}
+            is_row = value is not None and scales[criterion].is_row(
+                value, has_output=position is not None
+            )
+            _insist(is_row, f"{value} is no value of {criterion}")
+        # whichever output is preferred, it is one answer
+        is_one = {key for key, scale in scales.items() if scale.compares}
         _check_once(
             "rating",
             ((key, None if key in is_one else place) for key, place, *_ in row["ratings"]),

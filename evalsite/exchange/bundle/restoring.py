@@ -27,6 +27,7 @@ from evalsite.exchange.bundle.metric_rows import store_scores
 from evalsite.exchange.bundle.opening import BadBundle, Bundle, open_bundle
 from evalsite.exchange.bundle.packing import list_differing
 from evalsite.exchange.bundle.people_rows import PeopleRows
+from evalsite.exchange.bundle.scales import insist_on_instrument
 from evalsite.exchange.bundle.shapes import read_fields
 from evalsite.exchange.bundle.verifying import Report, verify_bundle
 from evalsite.lib.clock import now
@@ -68,6 +69,7 @@ def restore_bundle(
     study_id = uuid4() if is_new else UUID(about["study"]["id"])
     _insist_on_room(study_id)
     try:
+        insist_on_instrument(about["instrument"], config.key)
         with open_bundle(file) as bundle, transaction.atomic():
             study = _Restoration(bundle, about, study_id, has_data=has_data, is_copy=is_new).run()
             plan = open_plan(bundle, about)
@@ -226,6 +228,8 @@ class _Restoration:
         for plain in self.plain["versions"]:
             values = read_fields(StudyVersion, VERSION_FIELDS, plain)
             content = self.bundle.read_json(name_version(plain["number"]))
+            # people may be asked by it here
+            insist_on_instrument(content["instrument"], self.plain["protocol"])
             version = StudyVersion.objects.create(study=self.study, content=content, **values)
             StudyVersion.objects.filter(pk=version.pk).update(created_at=values["created_at"])
             self.versions[plain["number"]] = version.pk

@@ -1,12 +1,10 @@
 """The codebook: what each column of each file means, made from the columns' own declaration."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from evalsite.exchange.exports.columns import Column, list_files
 from evalsite.exchange.exports.exporting import guard_cell, write_rows
-from evalsite.protocol import Criterion, Protocol
-from evalsite.scales.likert import Likert
+from evalsite.protocol import Protocol
 
 HEADER = ("file", "column", "meaning", "type", "allowed", "empty means", "derived")
 
@@ -52,20 +50,6 @@ def _fit(column: Column, config: Protocol, file: str) -> Column:
         kinds = dict.fromkeys(criterion.scale.kind for criterion in config.criteria)
         return replace(column, allowed=", ".join(kinds))
     if column.name == "value":
-        values = "; ".join(_list_values(config))
+        values = "; ".join(f"{one.key}: {one.scale.describe_values()}" for one in config.criteria)
         return replace(column, allowed=f"{values}. {column.allowed}")
     return column
-
-
-def _list_values(config: Protocol) -> Iterator[str]:
-    for criterion in config.criteria:
-        yield f"{criterion.key}: {_name_values(criterion)}"
-
-
-def _name_values(criterion: Criterion) -> str:
-    scale = criterion.scale
-    if isinstance(scale, Likert):
-        return ", ".join(f"{point.value} = {point.label}" for point in scale.points)
-    if scale.maximum - scale.minimum == 1:
-        return ", ".join(f"{value} = {scale.label_of(value)}" for value in (1, 0))
-    return f"{scale.minimum} to {scale.maximum}"

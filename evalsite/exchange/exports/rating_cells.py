@@ -11,8 +11,6 @@ from typing import Any
 from evalsite.exchange.exports.cells import Form, Join, Part
 from evalsite.exchange.exports.queries import Answers, Ratings
 from evalsite.protocol import Protocol
-from evalsite.scales.magnitude import Magnitude
-from evalsite.scales.preference import Preference
 
 # the columns of each part of a rating
 OF_RATING = (
@@ -25,7 +23,7 @@ OF_RATING = (
     ("place",),
     ("file_row",),
 )  # fmt: skip
-_NO_PREFERENCE = ("", "", "", "", "")
+_NOT_COMPARED = ("", "", "", "", "")
 _KEPT = 4_096  # of what is made again and again; more would take memory for nothing
 
 Standards = Sequence[int | None]
@@ -38,8 +36,8 @@ class RatingCells:
         self._systems = systems
         self._criteria = config.criterion_by_key
         scales = {key: one.scale for key, one in self._criteria.items()}
-        self._preferences = {key for key, scale in scales.items() if isinstance(scale, Preference)}
-        self._magnitudes = {key for key, scale in scales.items() if isinstance(scale, Magnitude)}
+        self._compared = {key for key, scale in scales.items() if scale.compares}
+        self._with_standard = {key for key, scale in scales.items() if scale.has_standard}
         self._order = [criterion.key for criterion in config.criteria]
         join_system, self._join_outputs, self._join_values, join_place, self._join_records = (
             form.join(names) for names in OF_RATING
@@ -59,7 +57,7 @@ class RatingCells:
 
     @property
     def needs_outputs(self) -> bool:
-        return bool(self._preferences)
+        return bool(self._compared)
 
     # long
 
@@ -70,13 +68,13 @@ class RatingCells:
         numbers, systems = ratings.number, ratings.system_id
         standard = [standards[one] for one in which]
         given = (ratings.criterion, ratings.value, ratings.typed, standard)
-        if self._preferences.isdisjoint(ratings.criterion):
+        if self._compared.isdisjoint(ratings.criterion):
             described = [*map(self._describe, *given)]
         else:
             compared = self._compare_all(answers, ratings, which)
             described = [*map(self._describe_value, *given, compared)]
-            # a preference speaks of no output of its own
-            speaks = [one not in self._preferences for one in ratings.criterion]
+            # which of two is preferred is said of neither output
+            speaks = [one not in self._compared for one in ratings.criterion]
             numbers = [number * one for number, one in zip(numbers, speaks, strict=True)]
             systems = [system if one else None for system, one in zip(systems, speaks, strict=True)]
         items, places = answers.item, [*map(self._find_place_parts, answers.order_shown)]
@@ -99,7 +97,7 @@ class RatingCells:
         value: int,
         typed: str,
         standard: int | None,
-        compared: Sequence[str] = _NO_PREFERENCE,
+        compared: Sequence[str] = _NOT_COMPARED,
     ) -> Part:
         """Criterion, scale, its ends, value, label, what was typed; and how it compares."""
         known = self._criteria.get(criterion)
@@ -107,7 +105,7 @@ class RatingCells:
         if known is not None:
             ends = str(known.scale.minimum), str(known.scale.maximum)
             scale = (known.scale.kind, *ends, str(value), known.scale.label_of(value))
-        if standard is not None and criterion in self._magnitudes:
+        if standard is not None and criterion in self._with_standard:
             ratio = str(standard), str(log(value / standard))
         return _join_one(self._join_values, criterion, *scale, typed, *ratio, *compared)
 
@@ -116,13 +114,13 @@ class RatingCells:
     ) -> list[tuple[str, ...]]:
         return [
             self._compare(answers.outputs[one], answers.order_shown[one], number)
-            if criterion in self._preferences
-            else _NO_PREFERENCE
+            if criterion in self._compared
+            else _NOT_COMPARED
             for criterion, one, number in zip(ratings.criterion, which, ratings.number, strict=True)
         ]
 
     def _compare_systems(self, outputs: str, order_shown: str, preferred: int) -> tuple[str, ...]:
-        """A preference in terms of systems, never of sides."""
+        """Say which is preferred in terms of systems, never of sides."""
         shown = {number: self._systems[system] for number, (system, _) in
                  read_outputs(outputs).items()}  # fmt: skip
         names = sorted(shown.values()) or [""]
@@ -145,7 +143,7 @@ class RatingCells:
             found: dict[int, dict[str, tuple[Any, ...]]] = {}
             for _, rating in some:
                 _, _, criterion, number, *_ = rating
-                key = 0 if criterion in self._preferences else number
+                key = 0 if criterion in self._compared else number
                 found.setdefault(key, {})[criterion] = rating
             shown = self._find_place_parts(answers.order_shown[one])
             for number in sorted(found):
@@ -163,12 +161,12 @@ class RatingCells:
         standard: int | None,
     ) -> tuple[str, ...]:
         values: list[str] = []
-        compared: tuple[str, ...] = _NO_PREFERENCE
+        compared: tuple[str, ...] = _NOT_COMPARED
         for criterion in self._order:
             rating = given.get(criterion)
             if rating is None:
                 values.append("")
-            elif criterion in self._preferences:
+            elif criterion in self._compared:
                 compared = self._compare(answers.outputs[one], answers.order_shown[one], rating[3])
                 values.append(compared[2] or compared[3])
             else:
@@ -177,8 +175,8 @@ class RatingCells:
         if number:
             system = self._systems[next(iter(given.values()))[7]]
             output = f"{answers.item[one]}#{number}"
-        has_magnitude = standard is not None and not self._magnitudes.isdisjoint(given)
-        scores = str(standard) if has_magnitude else ""
+        has_standard = standard is not None and not self._with_standard.isdisjoint(given)
+        scores = str(standard) if has_standard else ""
         first, second, _, _, shown_first = compared
         return system, output, *values, scores, first, second, shown_first
 

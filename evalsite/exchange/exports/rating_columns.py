@@ -1,5 +1,7 @@
 """The columns of ratings.csv, in the order of the file."""
 
+from dataclasses import replace
+
 from evalsite.exchange.exports.shared_columns import (
     ANNOTATION,
     CIRCUMSTANCES,
@@ -20,6 +22,7 @@ from evalsite.exchange.exports.shared_columns import (
     WHOLE,
     Column,
 )
+from evalsite.protocol import installed_scales
 
 RATINGS = (
     STUDY,
@@ -43,7 +46,6 @@ RATINGS = (
         name="scale",
         meaning="The kind of scale.",
         type=ONE_OF,
-        allowed="likert, magnitude, decision, preference",
         missing="the protocol has no such criterion any more",
     ),
     Column(
@@ -56,8 +58,7 @@ RATINGS = (
         name="value",
         meaning="The rating.",
         type=WHOLE,
-        allowed="scale_min to scale_max. Decision: 1 for yes, 0 for no. Preference: 1 if one "
-        "output is preferred, 0 for a tie",
+        allowed="scale_min to scale_max",
     ),
     Column(
         name="label",
@@ -140,3 +141,13 @@ RATINGS = (
         missing="the rating was given here",
     ),
 )
+
+
+def list_rating_columns() -> tuple[Column, ...]:
+    """List the columns, with the kinds of installed scales and what the numbers of each mean."""
+    kinds = installed_scales()
+    notes = [scale.note_on_values for scale in kinds.values() if scale.note_on_values]
+    allowed = {"scale": ", ".join(kinds), "value": ". ".join(["scale_min to scale_max", *notes])}
+    return tuple(
+        replace(column, allowed=allowed.get(column.name, column.allowed)) for column in RATINGS
+    )

@@ -3,19 +3,18 @@
 from evalsite.exchange.exports.rating_columns import RATINGS
 from evalsite.exchange.exports.shared_columns import TEXT, WHOLE, Column
 from evalsite.protocol import Criterion, Protocol
-from evalsite.scales.preference import Preference
 
 _LONG = {column.name: column for column in RATINGS}
-_OF_PREFERENCES = ("system_1", "system_2", "shown_first")
+_OF_COMPARISONS = ("system_1", "system_2", "shown_first")
 
 
 def list_wide(config: Protocol) -> tuple[Column, ...]:
     """One column for each criterion, in the place where ratings.csv has what is rated."""
-    has_preference = any(not criterion.per_output for criterion in config.criteria)
     has_output = any(criterion.per_output for criterion in config.criteria)
-    has_standard = any(criterion.scale.kind == "magnitude" for criterion in config.criteria)
+    compares = any(criterion.scale.compares for criterion in config.criteria)
+    has_standard = any(criterion.scale.has_standard for criterion in config.criteria)
     wanted = {"system": has_output, "output_id": has_output, "place": has_output}
-    wanted |= dict.fromkeys(_OF_PREFERENCES, has_preference) | {"standard": has_standard}
+    wanted |= dict.fromkeys(_OF_COMPARISONS, compares) | {"standard": has_standard}
     return tuple(
         column
         for place in _ORDER
@@ -39,19 +38,11 @@ def _list_criteria(config: Protocol) -> list[Column]:
 
 
 def _describe(criterion: Criterion) -> Column:
-    missing = "not rated: the criterion does not apply to this row, or was left out"
-    if isinstance(criterion.scale, Preference):
-        return Column(
-            name=criterion.key,
-            meaning=f"{criterion.label or criterion.key}: the system preferred.",
-            type=TEXT,
-            allowed="a system's name, or tie",
-            missing=missing,
-        )
+    cell, is_number, allowed = criterion.scale.describe_wide()
     return Column(
         name=criterion.key,
-        meaning=f"{criterion.label or criterion.key}: the rating.",
-        type=WHOLE,
-        allowed=f"{criterion.scale.minimum} to {criterion.scale.maximum}",
-        missing=missing,
+        meaning=f"{criterion.label or criterion.key}: {cell}.",
+        type=WHOLE if is_number else TEXT,
+        allowed=allowed,
+        missing="not rated: the criterion does not apply to this row, or was left out",
     )

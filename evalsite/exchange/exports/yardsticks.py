@@ -1,4 +1,4 @@
-"""What answers are held against: the gold of their items, and the standard of magnitudes."""
+"""What answers are held against: the gold of their items, and standards."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,6 @@ from typing import Any
 
 from evalsite.exchange.exports.cells import PAGE, say
 from evalsite.exchange.exports.queries import Answers
-from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.agreement import agrees_with_gold
 from evalsite.studies.models import Item, Study, StudyVersion
 
@@ -43,8 +42,8 @@ class Yardsticks:
         return "" if agrees is None else say(agrees)
 
     @cached_property
-    def _has_magnitudes(self) -> bool:
-        return any(isinstance(one.scale, Magnitude) for one in self.config.criteria)
+    def _has_standards(self) -> bool:
+        return any(one.scale.has_standard for one in self.config.criteria)
 
     @cached_property
     def _gold(self) -> dict[int, dict[str, str]]:
@@ -53,8 +52,8 @@ class Yardsticks:
         return dict(asked.values_list("id", "gold"))
 
     def find_standards(self, answers: Answers) -> list[int | None]:
-        """What the magnitudes of each annotation relate to, if anything."""
-        if not self._has_magnitudes:
+        """Return the standard that values of each annotation relate to, if any."""
+        if not self._has_standards:
             return [None] * len(answers.id)
         return [
             self._standards[version][1].get(item, self._standards[version][0])

@@ -21,9 +21,12 @@ from evalsite.exchange.ratings.values import (
     read_order,
     read_preferred,
 )
-from evalsite.protocol import Protocol
+from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summaries import count_of
+
+# its name in a form, its criterion, and the number of its output (0: of all)
+Question = tuple[str, Criterion, int]
 
 
 class AnswerBuilder:
@@ -89,21 +92,20 @@ class AnswerBuilder:
 
     def _read(self, row: RatingRow, item: FoundItem) -> tuple[int | None, CheckedRating]:
         """The rating, and the number of the output that it is of; None: of all of them."""
-        criterion = row.criterion.key
-        if row.criterion.per_output:
-            number = find_output(row, item)
-            value, typed = self._values.read(row)
-            return number, CheckedRating(
-                criterion, item.outputs[number][0], value, typed, row.record
-            )
-        chosen = read_preferred(row, item)
-        if chosen is None:
-            return None, CheckedRating(criterion, None, 0, "", row.record)
-        return None, CheckedRating(criterion, item.outputs[chosen][0], 1, "", row.record)
+        criterion = row.criterion
+        if criterion.scale.compares:
+            chosen = read_preferred(row, item)
+            preferred = None if chosen is None else item.outputs[chosen][0]
+            value = 0 if chosen is None else 1
+            return None, CheckedRating(criterion.key, preferred, value, "", row.record)
+        number = find_output(row, item) if criterion.per_output else None
+        output = None if number is None else item.outputs[number][0]
+        value, typed = self._values.read(row)
+        return number, CheckedRating(criterion.key, output, value, typed, row.record)
 
     def _check_value(self, row: RatingRow) -> None:
         """A faulty value is told of, also where nobody knows what it is a value of."""
-        if not row.criterion.per_output:
+        if row.criterion.scale.compares:
             return
         try:
             self._values.read(row)
@@ -198,7 +200,7 @@ class AnswerBuilder:
         try:
             answer.order_shown = order_by_place(answer)
             if not missing:
-                self.config.clean(_name_values(answer, questions))
+                self.config.clean(self._name_values(answer, questions))
         except ValidationError as error:
             self._blame_answer(answer, " ".join(error.messages), "")
         is_cut = answer.is_faulty or self._is_cut(answer)
@@ -210,6 +212,17 @@ class AnswerBuilder:
             self.remarks.add("Not everything was rated", answer.line, answer.record)
         elif missing and not is_cut:
             self._blame_answer(answer, _say_missing(answer, missing, self.config), "")
+
+    def _name_values(self, answer: CheckedAnswer, questions: Iterable[Question]) -> dict[str, Any]:
+        """Return the answers by the names of their questions, as a form would clean them."""
+        found: dict[str, Any] = {}
+        ids = [pk for pk, _ in answer.item.outputs]
+        for name, criterion, number in questions:
+            rating = answer.ratings[criterion.key, number - 1 if number else None]
+            values = criterion.scale.read_values({rating.output_id: rating.value}, ids)
+            entry = criterion.scale.write_entries(values, range(len(ids)))[number]
+            found[name] = self._values.clean(criterion, entry)
+        return found
 
     def _is_cut(self, answer: CheckedAnswer) -> bool:
         """Whether a row of it was faulty by itself, and so is told of already."""
@@ -257,20 +270,6 @@ def _check_item(study: Study, item: FoundItem | None, row: RatingRow, finder: It
 def _is_taken(answer: CheckedAnswer, number: int, place: int) -> bool:
     """Whether the output stood elsewhere, or another one stood there."""
     return any((one == number) != (there == place) for one, there in answer.places.items())
-
-
-def _name_values(answer: CheckedAnswer, questions: Iterable[Any]) -> dict[str, Any]:
-    """The answers by the names of their questions, as a form would clean them."""
-    found: dict[str, Any] = {}
-    ids = [pk for pk, _ in answer.item.outputs]
-    for name, criterion, number in questions:
-        rating = answer.ratings[criterion.key, number - 1 if number else None]
-        if number:
-            found[name] = rating.value
-        else:
-            sides = {None: "tie", ids[0]: "first", ids[-1]: "second"}
-            found[name] = sides[rating.output_id]
-    return found
 
 
 def _say_missing(

@@ -65,7 +65,7 @@ _OF_EXPORTS = ("outcome", "time_given", "kind", "status", "origin", "person", "e
 
 # what only some protocols have a use for
 _OF_VALUES = ("value", "label", "value_typed", "place")
-_OF_PREFERENCES = ("preferred", "outcome", "shown_first")
+_OF_COMPARISONS = ("preferred", "outcome", "shown_first")
 
 
 # what a row of the long form tells of its one rating
@@ -74,9 +74,9 @@ _LONG = ("criterion", "system", "value", "preferred")
 
 def name_fields(config: Protocol, mapping: Mapping[str, str]) -> list[str]:
     """Every field that a column may be mapped to, in the order in which a page offers them."""
-    useless = set() if _has_values(config) else set(_OF_VALUES)
-    if not _has_preferences(config):
-        useless |= set(_OF_PREFERENCES)
+    useless = set() if has_values(config) else set(_OF_VALUES)
+    if not has_comparisons(config):
+        useless |= set(_OF_COMPARISONS)
     there = set(mapping.values())
     return [
         field
@@ -88,9 +88,9 @@ def name_fields(config: Protocol, mapping: Mapping[str, str]) -> list[str]:
 def guess_mapping(header: Sequence[str], config: Protocol) -> dict[str, str]:
     """A field for each column that has a known name; each field is given once."""
     best = _rank_columns(header)
-    if not _has_preferences(config):
-        best = _without(best, _OF_PREFERENCES)
-    if not _has_values(config):
+    if not has_comparisons(config):
+        best = _without(best, _OF_COMPARISONS)
+    if not has_values(config):
         if "value" in best:
             best.setdefault("preferred", best["value"])
         # an export says 1 and 0 beside the system preferred
@@ -180,11 +180,11 @@ def _list_needed(config: Protocol) -> Iterable[str]:
     yield from ("participant", "item")
     if len(config.criteria) > 1:
         yield "criterion"
-    if _has_values(config):
-        if config.outputs[1] > 1:
-            yield "system"
+    if needs_system(config):
+        yield "system"
+    if has_values(config):
         yield "value"
-    if _has_preferences(config):
+    if has_comparisons(config):
         yield "preferred"
 
 
@@ -206,12 +206,19 @@ def _describe_missing(field: str, mapping: Mapping[str, str], line: int | None) 
     return Fault(message, column=field, line=line)
 
 
-def _has_values(config: Protocol) -> bool:
-    return any(criterion.per_output for criterion in config.criteria)
+def has_values(config: Protocol) -> bool:
+    """Tell whether some ratings are a value in a cell."""
+    return not all(criterion.scale.compares for criterion in config.criteria)
 
 
-def _has_preferences(config: Protocol) -> bool:
-    return not all(criterion.per_output for criterion in config.criteria)
+def has_comparisons(config: Protocol) -> bool:
+    """Tell whether some ratings name the system preferred."""
+    return any(criterion.scale.compares for criterion in config.criteria)
+
+
+def needs_system(config: Protocol) -> bool:
+    """Tell whether some ratings are of one of several outputs."""
+    return config.outputs[1] > 1 and any(criterion.per_output for criterion in config.criteria)
 
 
 def _fold(name: str) -> str:

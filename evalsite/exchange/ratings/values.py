@@ -1,4 +1,4 @@
-"""What one cell of a file of ratings says, read by the protocol's own scale."""
+"""What one cell of a file of ratings says, read by the criterion's own scale."""
 
 import re
 from collections.abc import Sequence
@@ -10,9 +10,6 @@ from django.core.exceptions import ValidationError
 
 from evalsite.exchange.ratings.rows import RatingRow, shorten
 from evalsite.protocol import Criterion
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert
-from evalsite.scales.magnitude import Magnitude
 
 _TIE = "tie"
 _PARTS = re.compile(r"\s*[,|]\s*")
@@ -20,7 +17,7 @@ _PARTS = re.compile(r"\s*[,|]\s*")
 
 @dataclass(frozen=True, slots=True)
 class CheckedRating:
-    """One rating as a checked file gives it: `output_id` None is a tie."""
+    """One rating as a checked file gives it. `output_id` None: a tie, or about all outputs."""
 
     criterion: str
     output_id: int | None
@@ -73,70 +70,61 @@ class ValueReader:
 
     def __init__(self) -> None:
         self._fields: dict[str, forms.Field] = {}
+        self._words: dict[str, dict[str, int]] = {}
+        self._labels: dict[str, dict[str, int]] = {}
 
     def read(self, row: RatingRow) -> tuple[int, str]:
-        """The value, and the text that was typed where the protocol keeps it."""
-        scale = row.criterion.scale
-        match scale:
-            case Magnitude():
-                return self._read_magnitude(row)
-            case Decision():
-                value = self._read_point(row, {scale.yes.casefold(): 1, scale.no.casefold(): 0})
-            case _:
-                value = self._read_point(row, {})
-        if isinstance(scale, (Likert, Decision)):
-            _check_label(row, value)
+        """Return the value, and the text that was typed where the scale keeps it."""
+        if row.criterion.scale.keeps_typed:
+            return self._read_typed(row)
+        value = self._read_value(row)
+        self._check_label(row, value)
         return value, ""
 
-    def _read_magnitude(self, row: RatingRow) -> tuple[int, str]:
-        value = self._clean(row.criterion, row.value)
-        if row.typed and self._clean(row.criterion, row.typed) != value:
+    def _read_typed(self, row: RatingRow) -> tuple[int, str]:
+        value = self.clean(row.criterion, row.value)
+        if row.typed and self.clean(row.criterion, row.typed) != value:
             raise ValidationError(
                 f"The value {value} is not what was typed: “{shorten(row.typed)}”. Correct one."
             )
         return value, row.typed or row.value
 
-    def _read_point(self, row: RatingRow, words: dict[str, int]) -> int:
-        text = row.value.strip()
-        if text.casefold() in words:
-            return words[text.casefold()]
+    def _read_value(self, row: RatingRow) -> int:
+        criterion, text = row.criterion, row.value.strip()
+        if criterion.key not in self._words:
+            self._words[criterion.key] = criterion.scale.file_words()
+        known = self._words[criterion.key].get(text.casefold())
+        if known is not None:
+            return known
         try:
-            return self._clean(row.criterion, text)
+            value: int = self.clean(criterion, text)
         except ValidationError:
             said = f"“{shorten(text)}” is" if text else "An empty cell is"
-            raise ValidationError(
-                f"{said} no answer on {row.criterion.key}. Use {_list_answers(row.criterion)}."
-            ) from None
-
-    def _clean(self, criterion: Criterion, text: str) -> int:
-        if criterion.key not in self._fields:
-            self._fields[criterion.key] = criterion.make_field("this output")
-        value: int = self._fields[criterion.key].clean(text)
+            choices = criterion.scale.describe_choices()
+            raise ValidationError(f"{said} no answer on {criterion.key}. Use {choices}.") from None
         return value
 
+    def clean(self, criterion: Criterion, entry: str) -> Any:
+        """Return the answer that the page's own form would make of an entry."""
+        if criterion.key not in self._fields:
+            self._fields[criterion.key] = criterion.make_field("this output")
+        return self._fields[criterion.key].clean(entry)
 
-def _list_answers(criterion: Criterion) -> str:
-    scale = criterion.scale
-    if isinstance(scale, Likert):
-        words = [str(point.value) for point in scale.points]
-    elif isinstance(scale, Decision):
-        words = [scale.yes, scale.no, "1", "0"]
-    else:
-        words = []
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def _check_label(row: RatingRow, value: int) -> None:
-    """Words that are of another point say that the scale was turned round, or a column wrong."""
-    scale, said = row.criterion.scale, row.label.strip().casefold()
-    points = range(scale.minimum, scale.maximum + 1)
-    labels = {scale.label_of(point).casefold(): point for point in points}
-    meant = labels.get(said, value) if said else value
-    if meant != value:
-        raise ValidationError(
-            f"The value is {value}, but “{shorten(row.label)}” is the label of {meant}. "
-            "See whether the scale is the same."
-        )
+    def _check_label(self, row: RatingRow, value: int) -> None:
+        """Words of another answer say that the scale was turned round, or a column is wrong."""
+        said = row.label.strip().casefold()
+        if not said:
+            return
+        criterion = row.criterion
+        if criterion.key not in self._labels:
+            answers = criterion.scale.list_answers()
+            self._labels[criterion.key] = {label.casefold(): point for point, label in answers}
+        meant = self._labels[criterion.key].get(said, value)
+        if meant != value:
+            raise ValidationError(
+                f"The value is {value}, but “{shorten(row.label)}” is the label of {meant}. "
+                "See whether the scale is the same."
+            )
 
 
 def read_preferred(row: RatingRow, item: FoundItem) -> int | None:

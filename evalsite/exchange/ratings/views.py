@@ -34,6 +34,7 @@ from evalsite.exchange.ratings.files import (
 )
 from evalsite.exchange.ratings.forms import PersonsForm, RatingsMappingForm
 from evalsite.exchange.ratings.importing import find_same_ratings
+from evalsite.exchange.ratings.mapping import has_comparisons, has_values, needs_system
 from evalsite.exchange.sending import send_csv
 from evalsite.exchange.uploads import drop_upload, is_large, keep_upload, prune_uploads
 from evalsite.jobs.models import Job
@@ -79,9 +80,9 @@ def _show_files(
         "can_upload": may_edit,
         "has_items": study.items.main().exists(),
         "has_unopened": study.batches.filter(opened_at__isnull=True).exists(),
-        "has_values": any(one.per_output for one in study.config.criteria),
-        "has_preferences": not all(one.per_output for one in study.config.criteria),
-        "has_systems": study.config.outputs[1] > 1,
+        "has_values": has_values(study.config),
+        "has_comparisons": has_comparisons(study.config),
+        "needs_system": needs_system(study.config),
         "criteria": [one.key for one in study.config.criteria],
     }
     response = TemplateResponse(request, "exchange/ratings.html", context, status=status)

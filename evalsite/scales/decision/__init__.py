@@ -24,7 +24,7 @@ class Decision(Scale):
     kind: ClassVar[str] = "decision"
     family: ClassVar[str] = "decision"
     verb: ClassVar[str] = "chose"
-    note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no."
+    note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no"
     needed: ClassVar[frozenset[str]] = frozenset({"yes", "no"})
     unsupported: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
 
