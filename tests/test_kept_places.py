@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection  # noqa: F401 (the mark reads it)
 from django.urls import reverse
 
 from evalsite.annotation.dealing import claim_set
@@ -14,6 +15,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now, standing_at
 from evalsite.studies.models import Membership, Study
 from tests.factories import answer_item, make_annotator, make_user
+from tests.races import Held, only_postgresql
 from tests.tabs import make_live, open_tab, what_became
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +84,22 @@ def test_who_answered_after_the_page_was_shown_keeps_their_places(staff_client, 
         assert list_holders(study, before=before) == []
         assert take_back_places(study=study, before=before, by=None) == []
 
+    assert Slot.objects.leased().filter(participant=tab.me).count() == 2
+
+
+@only_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_who_answers_at_the_moment_of_taking_back_keeps_their_places(study):
+    tab = open_tab(study)
+    before = now()
+
+    race = Held(
+        lambda: what_became(tab.save()),
+        lambda: take_back_places(study=study, before=before, by=None),
+    )
+
+    assert race.run() == ("saved", [])
+    assert race.has_waited
     assert Slot.objects.leased().filter(participant=tab.me).count() == 2
 
 

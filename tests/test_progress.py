@@ -81,6 +81,21 @@ def test_more_answers_and_items_than_are_counted_are_said_to_be_more(
     assert ">0; more than 3 items<" in page
 
 
+def test_answers_of_a_study_with_more_than_are_counted_are_not_counted(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = make_live(items=1, k=2, set_size=1)
+    monkeypatch.setattr(progress, "COUNTED_TO", 3)
+
+    with CaptureQueriesContext(connection) as captured:
+        outline_progress([study, small])
+
+    counting = [query["sql"] for query in captured if "COUNT(" in query["sql"]]
+    answers, items, places = [sql.replace("-", "") for sql in counting]
+    assert (study.pk.hex in answers, small.pk.hex in answers) == (False, True)
+    assert all(study.pk.hex in sql and small.pk.hex in sql for sql in (items, places))
+
+
 def test_as_many_answers_as_are_counted_are_not_said_to_be_more(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:

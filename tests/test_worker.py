@@ -1,9 +1,11 @@
 """The job worker: outlives its database, takes over what others left, and is fair to studies."""
 
+import fcntl
 import os
 import signal
 import sqlite3
 import subprocess
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +22,7 @@ from evalsite.annotation.models import Slot
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs import services
 from evalsite.jobs.models import Job
-from evalsite.jobs.presence import be_present, name_worker
+from evalsite.jobs.presence import be_present, find_workers, name_worker
 from evalsite.jobs.services import (
     MAX_TAKEOVERS,
     JobTakenOver,
@@ -123,6 +125,40 @@ def test_job_of_a_worker_that_lives_here_is_left_to_it_whatever_its_heartbeat_sa
     assert not list((data_dir / "workers").iterdir())
 
 
+def test_a_dead_worker_is_known_to_all_who_look_at_the_same_moment(data_dir):
+    worker = name_worker()
+    make_dead(worker, data_dir)
+
+    with (data_dir / "workers" / worker).open() as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        alive, dead = find_workers()
+
+    assert (alive, dead) == (set(), {worker})
+
+
+def test_a_worker_that_starts_is_never_taken_for_dead(data_dir):
+    names = [name_worker() for _ in range(1000)]
+    looked, ended = threading.Event(), set()
+
+    def start_and_end() -> None:
+        for name in names:
+            with be_present(name):
+                looked.clear()
+                looked.wait(60)
+                ended.add(name)
+
+    starting = threading.Thread(target=start_and_end)
+    starting.start()
+    wrong = set()
+    while starting.is_alive():
+        dead = find_workers()[1]
+        wrong |= dead - ended
+        looked.set()
+    starting.join()
+
+    assert wrong == set()
+
+
 def make_dead(worker: str, data_dir: Path) -> None:
     """What a worker leaves that was killed: its file, without the lock."""
     (data_dir / "workers").mkdir(exist_ok=True)
@@ -139,12 +175,13 @@ def test_job_of_another_machine_is_taken_over_only_when_its_heartbeat_is_and_sta
     takeover = Takeover(name_worker())
 
     at_first = takeover.take_over_lost()
+    at_once = takeover.take_over_lost()
     Job.objects.filter(pk=back.pk).update(heartbeat_at=now())
     with time_machine.travel(now() + timedelta(seconds=20)):
         later = takeover.take_over_lost()
 
     states = {job.worker: job.state for job in Job.objects.filter(worker__startswith="elsewhere")}
-    assert (at_first, later) == (0, 1)
+    assert (at_first, at_once, later) == (0, 0, 1)
     assert states == {recent.worker: "running", back.worker: "running", gone.worker: "failed"}
 
 

@@ -140,10 +140,14 @@ class AnnotationQuerySet(models.QuerySet["Annotation"]):
     def counted(self) -> "AnnotationQuerySet":
         return self.filter(status=Annotation.Status.COUNTED)
 
+    def agreed(self) -> "AnnotationQuerySet":
+        """All but those that wait for their person's consent, which no file and no count holds."""
+        return self.filter(awaits_consent=False)
+
     def reports(self) -> "AnnotationQuerySet":
         """Problem reports that stand, of whatever kind of item; those of pilots never do."""
         standing = (Annotation.Status.SURPLUS, Annotation.Status.CONTROL)
-        return self.filter(outcome=Annotation.Outcome.REPORTED, status__in=standing)
+        return self.agreed().filter(outcome=Annotation.Outcome.REPORTED, status__in=standing)
 
 
 class Annotation(models.Model):
@@ -175,7 +179,8 @@ class Annotation(models.Model):
     key = models.UUIDField()
     outcome = models.CharField(max_length=10, choices=Outcome.choices, default=Outcome.RATED)
     status = models.CharField(max_length=10, choices=Status.choices)
-    # the consent text had changed: it counts on agreement, if its slot is still held
+    # the consent text had changed: nothing uses it before its person agrees; then it counts, if
+    # its slot is still held
     awaits_consent = models.BooleanField(default=False)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.OWN)
     # no version: a pilot before the first launch

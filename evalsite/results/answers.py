@@ -39,8 +39,8 @@ class Given:
 
 
 def answers_of(participant: Participant) -> QuerySet[Annotation]:
-    """All that this person submitted, in the order in which it was first saved."""
-    found = Annotation.objects.filter(study=participant.study_id, participant=participant)
+    """All that this person submitted and agreed to, in the order in which it was first saved."""
+    found = Annotation.objects.agreed().filter(study=participant.study_id, participant=participant)
     return with_items(found).order_by("pk")
 
 
