@@ -1,6 +1,8 @@
 """From a study to a bundle and back: the same study, on an installation that never saw it."""
 
 import io
+import json
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -49,6 +51,8 @@ from tests.bundles import (
     make_full_study,
     pack,
     read_files,
+    sum_up,
+    zip_files,
 )
 from tests.exports import export
 from tests.factories import add_batch, launch, make_study, make_user
@@ -260,6 +264,22 @@ def test_bundle_of_an_unknown_protocol_is_refused_with_its_name():
 
     with pytest.raises(ValidationError, match="“haiku”, which is not installed"):
         restore(bundle)
+
+    assert not Study.objects.exists()
+
+
+@pytest.mark.django_db
+def test_instrument_that_would_call_code_of_anything_but_a_protocol_is_refused():
+    files = read_files(bundle_of("fluency"))
+    content = json.loads(files["versions/1.json"])
+    content["instrument"]["hooks"] = {"standard_score": "os.system"}
+    about = json.loads(files["study.json"])
+    text = layout.dump(content).encode()
+    about["study"]["versions"][0]["sha256"] = sha256(text).hexdigest()
+    changed = {"versions/1.json": text, "study.json": json.dumps(about).encode()}
+
+    with pytest.raises(ValidationError, match="hooks_not_allowed"):
+        restore(zip_files(sum_up(files | changed)))
 
     assert not Study.objects.exists()
 
