@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.behaviour import describe_pace
+from evalsite.analysis.families import find_family
 from evalsite.analysis.flags import (
     RaterRow,
     check_gold,
@@ -17,7 +18,7 @@ from evalsite.analysis.flags import (
 from evalsite.analysis.intra import find_passes
 from evalsite.analysis.report.rater_parts import (
     Found,
-    add_magnitudes,
+    add_family_columns,
     add_preferences,
     add_problems,
     add_repeats,
@@ -62,15 +63,15 @@ def report_raters(
     )
     _add_pace(table, others.get("words"), found)
     _add_checks(others.get("annotations"), found)
-    rated = [one for one in instrument if one["kind"] in ("likert", "magnitude")]
+    rated = [one for one in instrument if find_family(one).is_scored]
     rows = {
         str(one["key"]): _add_criterion(table, one, found, is_only=len(rated) == 1) for one in rated
     }
-    likert = [one for one in rated if one["kind"] == "likert"]
-    if len(likert) > 1:
-        _add_sameness(table, [str(one["key"]) for one in likert], found)
-    add_reserved(table, likert, rows, found)
-    add_magnitudes(rated, rows, found)
+    on_points = [one for one in rated if find_family(one).has_points]
+    if len(on_points) > 1:
+        _add_sameness(table, [str(one["key"]) for one in on_points], found)
+    add_reserved(table, on_points, rows, found)
+    add_family_columns(rated, rows, found)
     add_preferences(table, found)
     if given is not None and (given.rows.kind == "repeat").any():
         add_repeats(find_passes(given), instrument, found)
@@ -135,7 +136,7 @@ def _add_criterion(
         table.of(str(described["key"])),
         scale=scale,
         reserved=[float(point) for point in described.get("reserved", ())],
-        is_magnitude=described["kind"] == "magnitude",
+        is_log=find_family(described).is_log,
         limits=found.limits,
     )
     for key in _LABELS if is_only else _OF_EACH:
