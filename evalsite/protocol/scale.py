@@ -41,6 +41,7 @@ class Scale:
     has_standard: ClassVar[bool] = False  # values relate to a standard of their item
     compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither
     asks_first: ClassVar[bool] = False  # its question stands before the definition, not after
+    is_told_in_words: ClassVar[bool] = False  # its label says more than the number
     pair_only: ClassVar[bool] = False  # an item must have exactly two outputs
     verb: ClassVar[str] = "gave"  # what a participant did: "You gave 4"
     note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers stand for

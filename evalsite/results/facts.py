@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.formats import date_format
 
 import evalsite
+from evalsite.protocol.scale import get_scale
 from evalsite.quality.excluding import count_reasons
 from evalsite.results.models import Report
 from evalsite.studies.models import Study, StudyVersion
@@ -115,38 +116,16 @@ def _find_version(study: Study, report: Report) -> StudyVersion | None:
 
 
 def _describe(criterion: Mapping[str, Any]) -> Asked:
+    fields = dict(criterion["scale"])
+    scale = get_scale(fields.pop("kind")).from_fields(fields)
     return Asked(
         key=criterion["key"],
         label=criterion["label"],
         definition=criterion["definition"],
         question=criterion["question"],
-        scale=_tell_scale(criterion["scale"]),
-        answers=_list_answers(criterion["scale"]),
+        scale=scale.words(),
+        answers=scale.name_choices(),
     )
-
-
-def _tell_scale(scale: Mapping[str, Any]) -> str:
-    match scale["kind"]:
-        case "likert":
-            return f"a rating scale of {len(scale['points'])} labelled points"
-        case "magnitude":
-            return "magnitude estimation: a whole number, as large as the quality"
-        case "decision":
-            return "a decision between two answers"
-        case _:
-            return "a preference between two outputs, ties allowed"
-
-
-def _list_answers(scale: Mapping[str, Any]) -> tuple[str, ...]:
-    match scale["kind"]:
-        case "likert":
-            return tuple(f"{one['value']}: {one['label']}" for one in scale["points"])
-        case "decision":
-            return scale["no"], scale["yes"]
-        case "preference":
-            return scale["first"], scale["tie"], scale["second"]
-        case _:
-            return ()
 
 
 def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
