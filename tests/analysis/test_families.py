@@ -112,7 +112,9 @@ def test_a_slider_is_set_beside_points_and_decisions(tmp_path):
 def test_two_studies_with_a_slider_are_compared(tmp_path):
     path = write(tmp_path, slide())
     annotations = tmp_path / "annotations.csv"
-    annotations.write_text("item,participant,kind,status,outcome,excluded,gold_agrees\n", encoding="utf-8")
+    annotations.write_text(
+        "item,participant,kind,status,outcome,excluded,gold_agrees\n", encoding="utf-8"
+    )
     paths = {"ratings": path, "annotations": annotations}
     report = make_reports(paths, instrument=[EFFORT], seed=3)["kept"]
 
