@@ -3,13 +3,19 @@
 import logging
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connections
 
 from evalsite.lib.database_state import WHAT_TO_DO_IF_DAMAGED, is_damaged, refuse_newer_database
-from evalsite.protocol import installed_protocols
+from evalsite.protocol import (
+    InvalidInstrument,
+    ProtocolConfig,
+    ScaleConfig,
+    installed_folders,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -17,14 +23,49 @@ logger = logging.getLogger(__name__)
 @register("protocols")
 def check_protocols(**kwargs: Any) -> list[CheckMessage]:
     """Every line of PROTOCOLS is a protocol that registered."""
-    found = {config.name for config in installed_protocols().values()}
-    return [
+    folders = {folder.name: folder for folder in installed_folders().values()}
+    problems: list[CheckMessage] = [
         Error(
             f"PROTOCOLS lists {name!r}, but no ProtocolConfig registered there.",
             hint="Its apps.py must hold exactly one subclass of evalsite.protocol.ProtocolConfig.",
             id="evalsite.E001",
         )
         for name in settings.PROTOCOLS
+        if name not in folders
+    ]
+    for folder in folders.values():
+        problems += _check_instrument(folder)
+    return problems
+
+
+def _check_instrument(folder: ProtocolConfig) -> list[CheckMessage]:
+    """The instrument in this folder is whole, and has the folder's name as its key."""
+    try:
+        key = folder.instrument.key
+    except InvalidInstrument as error:
+        faults = [str(fault) for fault in error.faults]
+    except (OSError, ValueError) as error:
+        faults = [str(error)]
+    else:
+        is_right = key == folder.label
+        faults = [] if is_right else [f"key must be {folder.label!r}, the name of its folder"]
+    return [
+        Error(f"The protocol {folder.name!r} has a fault: {fault}", id="evalsite.E004")
+        for fault in faults
+    ]
+
+
+@register("scales")
+def check_scales(**kwargs: Any) -> list[CheckMessage]:
+    """Every line of SCALES is a scale that registered."""
+    found = {config.name for config in apps.get_app_configs() if isinstance(config, ScaleConfig)}
+    return [
+        Error(
+            f"SCALES lists {name!r}, but no ScaleConfig registered there.",
+            hint="Its apps.py must hold exactly one subclass of evalsite.protocol.ScaleConfig.",
+            id="evalsite.E005",
+        )
+        for name in settings.SCALES
         if name not in found
     ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalsite.exchange.batches.checking import Checked, check_file
 from evalsite.exchange.batches.importing import import_batch
-from evalsite.protocol import InputColumn, ProtocolConfig
+from evalsite.protocol import InputColumn, Protocol
 from evalsite.studies.models import Batch, Study
 
 SYSTEMS = ("alpha", "beta", "gamma", "delta")
@@ -15,7 +15,7 @@ SYSTEMS = ("alpha", "beta", "gamma", "delta")
 Row = dict[str, str]
 
 
-def make_rows(config: ProtocolConfig, items: int = 2, outputs: int = 0) -> list[Row]:
+def make_rows(config: Protocol, items: int = 2, outputs: int = 0) -> list[Row]:
     """Rows without a fault: so many items, each with the fewest outputs that it may have."""
     return [
         {
@@ -41,7 +41,7 @@ def sample_of(column: InputColumn, number: int) -> str:
     return f"We liked place {number}."
 
 
-def text_columns(config: ProtocolConfig) -> list[str]:
+def text_columns(config: Protocol) -> list[str]:
     """The columns of a row that participants read."""
     inputs = [column.name for column in config.inputs if column.kind != "whole number"]
     return [*inputs, "output"]
@@ -62,7 +62,7 @@ def line_of(rows: Sequence[Mapping[str, str]], record: int) -> int:
     return before + 1
 
 
-def wide(config: ProtocolConfig, rows: Sequence[Mapping[str, str]]) -> list[Row]:
+def wide(config: Protocol, rows: Sequence[Mapping[str, str]]) -> list[Row]:
     """The same items with one row each, their outputs in numbered columns."""
     found: dict[str, Row] = {}
     for row in rows:

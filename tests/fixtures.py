@@ -13,7 +13,7 @@ from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from evalsite.studies import versions
+from evalsite.studies.frozen import forget_versions
 from evalsite.studies.models import Study
 from tests import factories
 from tests.gate import Gate
@@ -36,7 +36,7 @@ PATIENCE = 30_000
 @pytest.fixture(autouse=True)
 def _forget_versions() -> None:
     """No test sees a study version that an earlier one left in memory."""
-    versions._content_of.cache_clear()
+    forget_versions()
 
 
 @pytest.fixture(scope="session")

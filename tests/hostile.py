@@ -10,7 +10,7 @@ from django.urls import resolve
 
 from evalsite.annotation.simulation import Crowd, Visitor
 from evalsite.lib.clock import now
-from evalsite.protocol import InputColumn, ProtocolConfig
+from evalsite.protocol import InputColumn, Protocol
 from evalsite.studies.models import Study
 from tests.batches import Row, import_rows, make_rows, text_columns
 from tests.factories import launch, make_study
@@ -66,12 +66,12 @@ def cells_of(column: InputColumn | None, text: str) -> list[str]:
     return [text]
 
 
-def count_ways(config: ProtocolConfig) -> int:
+def count_ways(config: Protocol) -> int:
     return max(len(cells_of(column, "")) for column in config.inputs)
 
 
 def hostile_rows(
-    config: ProtocolConfig, *, key: str, text: str, way: int | None = None, **fields: str
+    config: Protocol, *, key: str, text: str, way: int | None = None, **fields: str
 ) -> list[Row]:
     """Rows of items that hold this text in every column that takes free text, in each way."""
     rows = []
@@ -88,7 +88,7 @@ def hostile_rows(
     return rows
 
 
-def rows_to_rate(config: ProtocolConfig, *, is_short: bool = False) -> list[Row]:
+def rows_to_rate(config: Protocol, *, is_short: bool = False) -> list[Row]:
     """Items with all texts together, and unless this is to be short one more for each text."""
     rows = hostile_rows(config, key="all", text=EVERYTHING)
     for number, text in enumerate([] if is_short else TEXTS.values()):
@@ -97,7 +97,7 @@ def rows_to_rate(config: ProtocolConfig, *, is_short: bool = False) -> list[Row]
     return rows
 
 
-def make_hostile(config: ProtocolConfig, *, is_short: bool = False, **fields: Any) -> Study:
+def make_hostile(config: Protocol, *, is_short: bool = False, **fields: Any) -> Study:
     """A live study with every text in every column, and all of them in one item and in practice.
 
     A short one has only these items.
@@ -113,7 +113,7 @@ def make_hostile(config: ProtocolConfig, *, is_short: bool = False, **fields: An
     )
     texts = {"title": TITLE, "headline": TITLE, "summary": TITLE, "organisation": TITLE}
     given = {"items": 0, "set_size": 100, "k": 1, "max_sets": None, **texts, **fields}
-    study = make_study(protocol=config.label, **given)
+    study = make_study(protocol=config.key, **given)
     import_rows(study, rows, file_name=TITLE)
     return launch(study)
 
@@ -167,7 +167,7 @@ def squeeze(text: str) -> str:
     return "".join(text.split())
 
 
-def texts_shown(row: Row, config: ProtocolConfig) -> list[str]:
+def texts_shown(row: Row, config: Protocol) -> list[str]:
     """What a participant is to read of this row, as it is to be read."""
     found = [row["output"]]
     for column in config.inputs:

@@ -10,7 +10,7 @@ from evalsite.protocol import get_protocol
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysing import analyse_study
 from evalsite.results.models import Report
-from evalsite.studies import versions
+from evalsite.studies.frozen import forget_versions
 from evalsite.studies.models import Study, StudyVersion, System
 from tests.factories import make_participant, make_user
 
@@ -57,7 +57,7 @@ def _name(study: Study) -> None:
     version = StudyVersion.objects.get(pk=study.version_id)
     version.content["texts"]["title"] = TITLE
     version.save()
-    versions._content_of.cache_clear()
+    forget_versions()
 
 
 def keep_report(study: Study) -> Report:

@@ -1,6 +1,7 @@
 """Bad answers to the questions of every protocol: rows 43 to 46 and 49 of the list."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -9,7 +10,7 @@ from evalsite.annotation.forms import RatingForm
 from evalsite.annotation.models import Annotation, Draft, Rating, Slot
 from evalsite.fields import LONGEST_NOTE
 from evalsite.participants.models import Answer
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, installed_protocols
 from tests.answering import Entered, RatingPage, make_live, right_answers, wrong_answers
 from tests.factories import make_annotator
 from tests.hostile import EVERYTHING, Seen
@@ -18,18 +19,18 @@ from tests.tabs import snapshot, what_became
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
 
 
-PROTOCOLS = sorted(installed_protocols().values(), key=lambda config: config.label)
-each_protocol = pytest.mark.parametrize("config", PROTOCOLS, ids=lambda config: config.label)
+PROTOCOLS = sorted(installed_protocols().values(), key=lambda config: config.key)
+each_protocol = pytest.mark.parametrize("config", PROTOCOLS, ids=lambda config: config.key)
 with_a_note = pytest.mark.parametrize(
-    "config", [one for one in PROTOCOLS if one.has_note], ids=lambda config: config.label
+    "config", [one for one in PROTOCOLS if one.has_note], ids=lambda config: config.key
 )
 without_a_note = pytest.mark.parametrize(
-    "config", [one for one in PROTOCOLS if not one.has_note], ids=lambda config: config.label
+    "config", [one for one in PROTOCOLS if not one.has_note], ids=lambda config: config.key
 )
 
 
 @pytest.fixture
-def page(config: ProtocolConfig) -> RatingPage:
+def page(config: Protocol) -> RatingPage:
     return RatingPage(make_live(config))
 
 
@@ -107,11 +108,7 @@ def test_bad_44_all_that_is_missing_is_named_at_once(config, page):
 
 @each_protocol
 def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(config, page):
-    class Strict(type(config)):
-        def clean(self, values):
-            raise ValidationError("These answers contradict one another: change one")
-
-    strict = Strict(config.name, config.module)
+    strict = replace(config, hooks={**config.hooks, "clean": f"{__name__}.refuse_all"})
     texts = page.response.context["item"].outputs
 
     form = RatingForm(page.answers, config=strict, outputs=len(texts))
@@ -135,6 +132,10 @@ def test_bad_45_an_answer_sent_twice_with_different_values_is_refused(config, pa
                 assert "sent twice with different values" in again.errors[question.name]
                 kept = {name: again.entered.get(name) for name in answers if name != question.name}
                 assert kept == {name: answers[name] for name in kept}
+
+
+def refuse_all(values):
+    raise ValidationError("These answers contradict one another: change one")
 
 
 def another_right(question, right: str) -> str:

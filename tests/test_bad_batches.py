@@ -8,7 +8,7 @@ from django.conf import settings
 from evalsite.annotation.models import Slot
 from evalsite.exchange.batches.names import check_system
 from evalsite.exchange.batches.values import name_group
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.models import Item, Output, Study
 from tests.batches import (
     check_rows,
@@ -26,13 +26,13 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> ProtocolConfig:
+def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 
 
 @pytest.fixture
-def study(config: ProtocolConfig) -> Study:
-    return make_study(protocol=config.label, items=0)
+def study(config: Protocol) -> Study:
+    return make_study(protocol=config.key, items=0)
 
 
 def places(checked) -> list[tuple[int | None, int | None, str]]:

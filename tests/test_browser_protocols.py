@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation
 from evalsite.exchange.demo import import_example
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, installed_protocols
 from evalsite.scales.likert import Likert
 from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.models import Study
@@ -28,18 +28,18 @@ SET_SIZE = 6
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> ProtocolConfig:
+def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 
 
 @pytest.fixture
-def study(transactional_db: None, config: ProtocolConfig) -> Study:
-    draft = make_study(protocol=config.label, items=0, set_size=SET_SIZE, k=1)
+def study(transactional_db: None, config: Protocol) -> Study:
+    draft = make_study(protocol=config.key, items=0, set_size=SET_SIZE, k=1)
     import_example(draft, by=make_user())
     return launch(draft)
 
 
-def keys_of(config: ProtocolConfig) -> list[str]:
+def keys_of(config: Protocol) -> list[str]:
     """What is pressed on a page of this protocol to answer all of it: one key a question."""
     keys = []
     for criterion in config.criteria:
@@ -56,7 +56,7 @@ def counted_in(study: Study) -> int:
     return Annotation.objects.filter(study=study).counted().count()
 
 
-def ratings_of(config: ProtocolConfig) -> int:
+def ratings_of(config: Protocol) -> int:
     """How many values an answered item holds."""
     return sum(config.outputs[1] if one.per_output else 1 for one in config.criteria)
 
@@ -137,7 +137,7 @@ def tap(page: Page, selector: str) -> None:
 
 
 def test_axe_finds_no_fault_on_any_page_of_any_protocol(page, live_server, config):
-    draft = make_study(protocol=config.label, items=0, set_size=3, k=1, is_aided=bool(config.aids))
+    draft = make_study(protocol=config.key, items=0, set_size=3, k=1, is_aided=bool(config.aids))
     import_example(draft, by=make_user())
     study = launch(draft)
     faults = {}

@@ -36,7 +36,7 @@ def test_study_without_a_version_comes_with_what_would_be_shown(has_data):
     files = read_files(bundle)
     assert files[CONTENT].decode() == dump(build_content(study))
     assert study.config.instructions.strip() in files["versions/draft/instructions.md"].decode()
-    labels = [one["label"] for one in study.config.describe()["criteria"]]
+    labels = [one["label"] for one in study.config.to_data()["criteria"]]
     assert all(label in files["versions/draft/scales.md"].decode() for label in labels)
     assert "`versions/draft/`" in files["README.md"].decode()
     assert check(bundle).faults == []

@@ -270,12 +270,12 @@ def use_unknown_protocol(about: dict[str, Any]) -> None:
 
 @pytest.mark.django_db
 def test_bundle_of_another_format_is_refused_with_what_made_it():
-    bundle = change(bundle_of("fluency"), "study.json", lambda about: about | {"format_version": 3})
+    bundle = change(bundle_of("fluency"), "study.json", lambda about: about | {"format_version": 4})
 
     with pytest.raises(ValidationError) as caught:
         restore(bundle)
 
-    assert "This Evalsite reads formats 1 to 2" in " ".join(caught.value.messages)
+    assert "This Evalsite reads formats 1 to 3" in " ".join(caught.value.messages)
 
 
 @pytest.mark.django_db

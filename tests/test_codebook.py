@@ -12,7 +12,7 @@ from django.urls import reverse
 from evalsite.exchange.exports.codebook import list_chapters, write_codebook
 from evalsite.exchange.exports.columns import NAMES, ONE_OF, YES_NO, list_files
 from evalsite.exchange.exports.exporting import Choice, stream_file
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, installed_protocols
 from tests.batches import import_rows, make_rows
 from tests.exports import export, read
 from tests.imported import load, rows_for
@@ -41,19 +41,19 @@ CAUSES: dict[str, Callable[[dict[str, str]], bool]] = {
 }
 
 
-def read_codebook(config: ProtocolConfig) -> list[dict[str, str]]:
+def read_codebook(config: Protocol) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(write_codebook(config), newline="")))
 
 
 @pytest.fixture
-def config() -> ProtocolConfig:
+def config() -> Protocol:
     return next(iter(installed_protocols().values()))
 
 
 @pytest.mark.parametrize("file", NAMES)
 def test_every_exported_column_is_documented(make_study: Callable[..., Any], file: str) -> None:
     protocols = installed_protocols().values()
-    protocol = next(config.label for config in protocols if file in list_files(config))
+    protocol = next(config.key for config in protocols if file in list_files(config))
     study = make_study(items=0, protocol=protocol)
 
     written = b"".join(stream_file(study, Choice(file=file), by=None)).decode().split("\r\n")[0]
@@ -66,7 +66,7 @@ def test_every_exported_column_is_documented(make_study: Callable[..., Any], fil
 
 @pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.label)
 def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
-    config: ProtocolConfig,
+    config: Protocol,
 ) -> None:
     for columns in list_files(config).values():
         for column in columns:
@@ -77,13 +77,13 @@ def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
 
 
 @pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.label)
-def test_no_column_stands_twice(config: ProtocolConfig) -> None:
+def test_no_column_stands_twice(config: Protocol) -> None:
     for columns in list_files(config).values():
         names = [column.name for column in columns]
         assert len(names) == len(set(names))
 
 
-def test_codebook_names_the_criteria_and_values_of_the_protocol(config: ProtocolConfig) -> None:
+def test_codebook_names_the_criteria_and_values_of_the_protocol(config: Protocol) -> None:
     ratings = list_chapters(config)[0]
     allowed = {column.name: column.allowed for column in ratings.columns}
 

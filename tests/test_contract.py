@@ -26,7 +26,13 @@ from evalsite.exchange.demo import import_example, make_demo_study
 from evalsite.exchange.exports.exporting import Choice, stream_file
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
-from evalsite.protocol import Criterion, ProtocolConfig, installed_protocols
+from evalsite.protocol import (
+    Criterion,
+    Protocol,
+    check_instrument,
+    find_folder,
+    installed_protocols,
+)
 from evalsite.scales.decision import Decision
 from evalsite.scales.likert import Likert
 from evalsite.scales.preference import Preference
@@ -41,13 +47,13 @@ MOST_QUERIES = 14
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> ProtocolConfig:
+def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 
 
-def make_live(config: ProtocolConfig, **fields: Any) -> Study:
+def make_live(config: Protocol, **fields: Any) -> Study:
     """A live demo study of this protocol with its own example batch."""
-    study = make_study(protocol=config.label, items=0, is_demo=True, **fields)
+    study = make_study(protocol=config.key, items=0, is_demo=True, **fields)
     import_example(study, by=make_user())
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
@@ -79,18 +85,16 @@ def open_rating_page(study: Study) -> str:
 
 
 def test_instrument_is_declared_whole(config):
-    for name in ("title", "summary", "origin", "instructions_title", "criteria", "inputs"):
-        assert getattr(config, name, None), f"Give {type(config).__name__} a {name}, in apps.py."
-    assert config.instructions.strip(), "instructions.md is empty. Write what people read first."
-    fewest, most = config.outputs
-    assert 1 <= fewest <= most, (
-        f"outputs is {config.outputs}. Give the fewest and the most outputs of an item: (1, 1)."
-    )
-    assert not config.has_highlight or (config.highlight_hint and config.output_kind == "text"), (
-        'has_highlight needs a highlight_hint, and output_kind "text": what is marked in the text '
+    data = json.loads(json.dumps(config.to_data()))  # stored with each study, as JSON
+    faults = "\n".join(map(str, check_instrument(data)))
+    assert not faults, f"Correct apps.py, instructions.md or practice.json:\n{faults}"
+    assert Protocol.from_data(data) == config
+    for name in ("instructions_title", "criteria", "inputs"):
+        assert getattr(config, name), f"Give the protocol a {name}, in apps.py."
+    assert not config.has_highlight or (config.highlight and config.output_kind == "text"), (
+        'highlight needs words, and output_kind "text": what is marked in the text '
         "shown must be a passage of the text stored."
     )
-    json.dumps(config.describe())  # what is declared is stored with each study, as JSON
 
 
 def test_criteria_are_declared_whole(config):
@@ -101,13 +105,13 @@ def test_criteria_are_declared_whole(config):
         where = f"Criterion {criterion.key!r}"
         assert criterion.label, f"{where} has no label."
         assert criterion.definition, f"{where} has no definition: it is always in view."
-        if isinstance(criterion.scale, Likert):
-            points = [point.value for point in criterion.scale.points]
-            assert points == list(range(points[0], points[0] + len(points))), (
-                f"{where}: its points are {points}. Number them one by one, from low to high."
-            )
-            unnamed = [point.value for point in criterion.scale.points if not point.label]
-            assert not unnamed, f"{where}: give these points a label: {unnamed}"
+        answers = criterion.scale.list_answers()
+        values = [value for value, _ in answers]
+        assert values == list(range(values[0], values[0] + len(values))) if values else True, (
+            f"{where}: its answers are {values}. Number them one by one, from low to high."
+        )
+        unnamed = [value for value, label in answers if not label]
+        assert not unnamed, f"{where}: give these answers a label: {unnamed}"
 
 
 def test_examples_and_practice_fit_the_instrument(config):
@@ -116,7 +120,7 @@ def test_examples_and_practice_fit_the_instrument(config):
     fewest, most = config.outputs
 
     assert config.practice, 'List one practice item or more under "practice" in practice.json.'
-    for example in (*config.worked_examples, *config.practice):
+    for example in (*config.examples, *config.practice):
         where = f"practice.json, the example with the outputs {list(example.outputs)}:"
         assert required <= set(example.inputs) <= columns, (
             f"{where} its inputs are {sorted(example.inputs)}, those of the protocol "
@@ -146,9 +150,9 @@ def test_defaults_pass_the_protocols_own_form(config):
 
 
 def test_example_batch_is_ready_to_import(config):
-    study = make_study(protocol=config.label, items=0)
+    study = make_study(protocol=config.key, items=0)
 
-    with config.example_batch.open("rb") as source:
+    with find_folder(config.key).example_batch.open("rb") as source:
         checked = check_file(source, study=study)
 
     faults = "\n".join(map(str, checked.faults))
@@ -212,8 +216,8 @@ def test_demo_study_is_launched_and_greets_with_its_own_words(config):
 class Learner:
     """Somebody who has read the instructions and comes to practice next, without scripts."""
 
-    def __init__(self, config: ProtocolConfig) -> None:
-        self.study = make_study(protocol=config.label, items=0)
+    def __init__(self, config: Protocol) -> None:
+        self.study = make_study(protocol=config.key, items=0)
         self.items = list(self.study.items.practice())
         self.me = make_annotator(launch(self.study), practised_at=None)
         self.home = mint_link(self.me)
@@ -434,5 +438,5 @@ def test_version_freezes_the_instrument(config):
 
     content = study.version.content
 
-    assert content["instrument"] == json.loads(json.dumps(config.describe()))
+    assert content["instrument"] == json.loads(json.dumps(config.to_data()))
     assert content["texts"]["instructions"] == config.instructions

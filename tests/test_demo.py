@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from evalsite.annotation.models import Annotation
 from evalsite.exchange.demo import make_demo_studies
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, ProtocolConfig, find_folder
 from evalsite.studies.models import Batch, Item, Study
 from tests.factories import make_study, make_user
 
@@ -27,32 +27,32 @@ def small(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def fluency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProtocolConfig:
     """The protocol, reading from a copy of its folder that a test may spoil."""
-    config = installed_protocols()["fluency"]
-    shutil.copytree(config.path, tmp_path / "fluency")
-    monkeypatch.setattr(config, "path", str(tmp_path / "fluency"))
-    monkeypatch.setitem(config.__dict__, "_practice", None)
-    del config.__dict__["_practice"]  # read again, also when the test is over
-    return config
+    folder = find_folder("fluency")
+    shutil.copytree(folder.path, tmp_path / "fluency")
+    monkeypatch.setattr(folder, "path", str(tmp_path / "fluency"))
+    monkeypatch.setitem(folder.__dict__, "instrument", None)
+    del folder.__dict__["instrument"]  # read again, also when the test is over
+    return folder
 
 
-def spoil_batch(config: ProtocolConfig) -> None:
-    config.example_batch.write_text("item,dialogue,system,output\nu1,A: Hi,one,\n")
+def spoil_batch(folder: ProtocolConfig) -> None:
+    folder.example_batch.write_text("item,dialogue,system,output\nu1,A: Hi,one,\n")
 
 
-def spoil_practice(config: ProtocolConfig) -> None:
-    Path(config.path, "practice.json").write_text('{"examples": [], "practice": [{}]}')
+def spoil_practice(folder: ProtocolConfig) -> None:
+    Path(folder.path, "practice.json").write_text('{"examples": [], "practice": [{}]}')
 
 
-def spoil_json(config: ProtocolConfig) -> None:
-    Path(config.path, "practice.json").write_text("{'examples': []}")
+def spoil_json(folder: ProtocolConfig) -> None:
+    Path(folder.path, "practice.json").write_text("{'examples': []}")
 
 
-def remove_batch(config: ProtocolConfig) -> None:
-    config.example_batch.unlink()
+def remove_batch(folder: ProtocolConfig) -> None:
+    folder.example_batch.unlink()
 
 
-def leave_placeholder(config: ProtocolConfig) -> None:
-    config.demo_texts = {"summary": "[REPLACE: what people do]"}
+def leave_placeholder(folder: ProtocolConfig) -> None:
+    folder.demo_texts = {"summary": "[REPLACE: what people do]"}
 
 
 def run_demo(*arguments: str) -> tuple[str, str]:
@@ -72,7 +72,7 @@ def test_demo_is_live_with_the_protocols_own_words_where_it_has_no_texts_for_it(
     study = next(study for study in made if study.protocol == "fluency")
     assert failed == []
     assert study.state == Study.State.LIVE
-    assert (study.title, study.summary) == (fluency.title, fluency.summary)
+    assert (study.title, study.summary) == (fluency.protocol.title, fluency.protocol.summary)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_demo_is_live_with_the_protocols_own_words_where_it_has_no_texts_for_it(
     [
         (spoil_batch, "The output is empty"),
         (remove_batch, "example_batch.csv"),
-        (spoil_practice, "TypeError"),
+        (spoil_practice, "practice.0.outputs is required"),
         (spoil_json, "JSONDecodeError"),
         (leave_placeholder, "[REPLACE: …]"),
     ],
@@ -98,7 +98,7 @@ def test_demo_that_fails_leaves_nothing_behind_and_the_others_are_made(
     assert not Batch.objects.exclude(study=made).exists()
     assert not Item.objects.exclude(study=made).exists()
     assert made.title in out
-    assert fluency.title not in out
+    assert fluency.protocol.title not in out
     assert "fluency" in err
     assert reason in err
 
@@ -135,7 +135,12 @@ def test_half_made_demo_of_an_earlier_version_blocks_nothing():
 def test_crowd_that_fails_is_named_and_the_others_come(monkeypatch):
     make_demo_studies(by=make_user())
     hook = "item_context"  # called for each page
-    monkeypatch.setattr(installed_protocols()["fluency"], hook, lambda options, inputs: {}[hook])
+    show = Protocol.item_context
+
+    def fail_for_one(self, options, inputs):
+        return {}[hook] if self.key == "fluency" else show(self, options, inputs)
+
+    monkeypatch.setattr(Protocol, hook, fail_for_one)
 
     out, err = run_demo("--crowd")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalsite.annotation.display import InputView, view_item
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output, strip_markup
-from evalsite.protocol import InputColumn, ProtocolConfig, get_protocol
+from evalsite.protocol import InputColumn, get_protocol
 
 REAL = Path(__file__).resolve().parent.parent / "../shared/data"
 DATA = REAL / "rl4lms_daily_dialogue"
@@ -323,7 +323,6 @@ def test_kind_of_output_decides_whether_markup_is_dropped(kind, shown):
 
 
 def test_outputs_are_text_unless_a_protocol_says_otherwise():
-    assert ProtocolConfig.output_kind == "text"
     assert get_protocol("magnitude").output_kind == "text"
     assert InputView("mr", "MR", "text", "A: x", ()).turns == ()
 

@@ -11,7 +11,7 @@ from evalsite.exchange.exports import reading
 from evalsite.exchange.exports.columns import list_files
 from evalsite.exchange.exports.exporting import count_rows
 from evalsite.exchange.exports.selection import Selection
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, installed_protocols
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Study
 from tests.exports import export
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> ProtocolConfig:
+def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 
 
-def make_answered(config: ProtocolConfig) -> Study:
+def make_answered(config: Protocol) -> Study:
     """A study full of hostile texts that three people have answered, one of them as a pilot."""
     study = make_hostile(config, is_short=True, is_practice_on=False, k=2)
     for is_pilot in (True, False, False):
@@ -58,7 +58,7 @@ def read_as_documented(data: bytes) -> list[dict[str, str]]:
 
 
 def test_every_file_read_as_documented_equals_the_database(
-    config: ProtocolConfig, monkeypatch: pytest.MonkeyPatch
+    config: Protocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "STRETCH", 3)
     study = make_answered(config)

@@ -7,7 +7,7 @@ import pytest
 
 from evalsite.exchange.batches.checking import check_file
 from evalsite.exchange.batches.importing import import_batch
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, find_folder, installed_protocols
 from evalsite.studies.models import Item, Study
 from tests.batches import check_rows, import_rows, make_rows, told
 from tests.exports import export, read
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> ProtocolConfig:
+def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 
 
@@ -43,7 +43,7 @@ def import_again(study: Study) -> Study:
     return other
 
 
-def test_items_file_imported_into_a_new_study_gives_the_same_items(config: ProtocolConfig) -> None:
+def test_items_file_imported_into_a_new_study_gives_the_same_items(config: Protocol) -> None:
     study = make_hostile(config)
 
     other = import_again(study)
@@ -52,9 +52,9 @@ def test_items_file_imported_into_a_new_study_gives_the_same_items(config: Proto
     assert describe_items(other) == describe_items(study)
 
 
-def test_example_batch_comes_back_the_same(config: ProtocolConfig) -> None:
-    study = make_study(items=0, protocol=config.label)
-    with config.example_batch.open("rb") as source:
+def test_example_batch_comes_back_the_same(config: Protocol) -> None:
+    study = make_study(items=0, protocol=config.key)
+    with find_folder(config.key).example_batch.open("rb") as source:
         checked = check_file(source, study=study)
         import_batch(study=study, checked=checked, file_name="e.csv", sha256="1" * 64, by=None)
 
@@ -63,8 +63,8 @@ def test_example_batch_comes_back_the_same(config: ProtocolConfig) -> None:
     assert describe_items(other) == describe_items(study)
 
 
-def test_empty_outputs_groups_and_clusters_come_back_the_same(config: ProtocolConfig) -> None:
-    study = make_study(items=0, protocol=config.label)
+def test_empty_outputs_groups_and_clusters_come_back_the_same(config: Protocol) -> None:
+    study = make_study(items=0, protocol=config.key)
     rows = make_rows(config, items=3)
     for row in rows:
         row |= {"output_is_empty": "", "cluster": "c/1", "group": f"g.{row['item'][-1]}"}
@@ -80,14 +80,14 @@ def test_empty_outputs_groups_and_clusters_come_back_the_same(config: ProtocolCo
 
 
 def test_it_is_said_how_many_rows_of_the_protocols_practice_were_left_out(
-    config: ProtocolConfig,
+    config: Protocol,
 ) -> None:
-    study = make_study(items=0, protocol=config.label)
+    study = make_study(items=0, protocol=config.key)
     import_rows(study, make_rows(config))
     rows = read(export(study, "items"))
     ours = [row for row in rows if not row["batch"]]
 
-    checked = check_rows(make_study(items=0, protocol=config.label), rows)
+    checked = check_rows(make_study(items=0, protocol=config.key), rows)
 
     assert told(checked) == []
     assert len(ours) >= len(config.practice)
@@ -95,8 +95,8 @@ def test_it_is_said_how_many_rows_of_the_protocols_practice_were_left_out(
     assert [one.count for one in remarks] == [len(ours)] * bool(ours)
 
 
-def test_rows_of_repeats_are_left_out(config: ProtocolConfig) -> None:
-    study = make_study(items=0, protocol=config.label)
+def test_rows_of_repeats_are_left_out(config: Protocol) -> None:
+    study = make_study(items=0, protocol=config.key)
     rows = [row | {"kind": "main", "repeat_of": ""} for row in make_rows(config, items=1)]
     again = [
         row | {"item": "item-1 (repeat 2-1)", "kind": "repeat", "repeat_of": "item-1"}
@@ -116,9 +116,9 @@ def test_rows_of_repeats_are_left_out(config: ProtocolConfig) -> None:
     ids=["it has a batch", "it is of kind main", "it is of kind gold", "no column batch"],
 )
 def test_other_rows_with_the_id_of_a_practice_item_are_refused(
-    config: ProtocolConfig, changes: dict[str, str | None]
+    config: Protocol, changes: dict[str, str | None]
 ) -> None:
-    study = make_study(items=0, protocol=config.label)
+    study = make_study(items=0, protocol=config.key)
     ours = {"item": "practice-1", "kind": "practice", "batch": "", **changes}
     rows = [
         {name: text for name, text in (row | ours).items() if text is not None}
@@ -130,9 +130,9 @@ def test_other_rows_with_the_id_of_a_practice_item_are_refused(
     assert "kept for practice items" in " ".join(told(checked))
 
 
-def test_file_of_nothing_but_the_protocols_practice_is_refused(config: ProtocolConfig) -> None:
+def test_file_of_nothing_but_the_protocols_practice_is_refused(config: Protocol) -> None:
     ours = {"item": "practice-1", "kind": "practice", "batch": ""}
-    study = make_study(items=0, protocol=config.label)
+    study = make_study(items=0, protocol=config.key)
 
     checked = check_rows(study, [row | ours for row in make_rows(config, items=1)])
 

@@ -13,7 +13,7 @@ from evalsite.exchange.demo import make_demo_study
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.models import Batch, Study
 from tests.breaking import (
     BREAKS,
@@ -65,13 +65,11 @@ def test_every_promise_is_broken_once_by_these_tests():
 
 # --- what is right -------------------------------------------------------------------------
 
-PROTOCOLS = sorted(installed_protocols().values(), key=lambda config: config.label)
+PROTOCOLS = sorted(installed_protocols().values(), key=lambda config: config.key)
 
 
-@pytest.mark.parametrize("config", PROTOCOLS, ids=lambda config: config.label)
-def test_study_that_was_rated_through_its_pages_breaks_no_promise(
-    researcher, config: ProtocolConfig
-):
+@pytest.mark.parametrize("config", PROTOCOLS, ids=lambda config: config.key)
+def test_study_that_was_rated_through_its_pages_breaks_no_promise(researcher, config: Protocol):
     study = make_demo_study(config, by=researcher)
     for _ in simulate_crowd(study, participants=1, seed="fsck"):
         pass

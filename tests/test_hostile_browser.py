@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from evalsite.exchange.uploads import keep_upload
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.models import Item
 from tests.batches import write_csv
 from tests.browsing import MAIN, Watch, follow
@@ -73,7 +73,7 @@ ANSWER = """() => {
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> ProtocolConfig:
+def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 
 
@@ -145,7 +145,7 @@ def test_bad_22_24_no_text_runs_or_turns_the_words_beside_it_before_the_import(
     config, page, live_server
 ):
     user = make_user()
-    study = make_study(protocol=config.label, items=0, by=user, title=TITLE)
+    study = make_study(protocol=config.key, items=0, by=user, title=TITLE)
     sent = write_csv(hostile_rows(config, key="all", text=EVERYTHING)).encode()
     upload = keep_upload(study=study, file_name=TITLE, chunks=[sent], by=user)
     sign_in(page, live_server.url, user)

@@ -16,7 +16,7 @@ from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.exchange.exports.columns import TEXT, list_files
 from evalsite.exchange.exports.exporting import Choice, guard_cell, stream_file
 from evalsite.exchange.uploads import keep_upload
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.models import Item, Study
 from tests.batches import write_csv
 from tests.factories import make_annotator, make_study, make_user
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
-def config(request: pytest.FixtureRequest) -> ProtocolConfig:
+def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 
 
@@ -128,7 +128,7 @@ def fetch_page(client: Client, name: str, study: Study) -> str:
 
 
 def test_bad_22_every_text_is_shown_literally_before_the_import(config, staff_client, researcher):
-    study = make_study(protocol=config.label, items=0, title=TITLE)
+    study = make_study(protocol=config.key, items=0, title=TITLE)
     rows = hostile_rows(config, key="all", text=EVERYTHING)
     sent = write_csv(rows).encode()
     upload = keep_upload(study=study, file_name=TITLE, chunks=[sent], by=researcher)
@@ -143,7 +143,7 @@ def test_bad_22_every_text_is_shown_literally_before_the_import(config, staff_cl
 
 
 def test_bad_22_every_text_is_shown_literally_where_it_is_a_fault(config, staff_client, researcher):
-    study = make_study(protocol=config.label, items=0)
+    study = make_study(protocol=config.key, items=0)
     rows = hostile_rows(config, key="all", text="text")
     for name in ("item", "group", "cluster", "kind"):
         for row in rows:

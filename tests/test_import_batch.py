@@ -26,6 +26,7 @@ from evalsite.exchange.batches.importing import (
 )
 from evalsite.exchange.uploads import keep_upload
 from evalsite.jobs.models import Job
+from evalsite.protocol import find_folder
 from evalsite.studies.models import Batch, Item
 from tests.factories import answer_item, make_annotator
 from tests.uploads import GOOD
@@ -332,7 +333,7 @@ def test_command_can_check_a_file_and_import_nothing(study: Any, tmp_path: Path)
 
 
 def test_protocols_example_batch_can_be_imported(study: Any, researcher: Any) -> None:
-    batch = import_file(study=study, path=study.config.example_batch, by=researcher)
+    batch = import_file(study=study, path=find_folder(study.protocol).example_batch, by=researcher)
 
     assert batch.items.count() >= 36  # type: ignore[attr-defined]
     assert batch.uploaded_by == researcher

@@ -15,7 +15,7 @@ from evalsite.results.datasheet import (
     write_markdown,
 )
 from evalsite.results.models import Report
-from evalsite.studies import versions
+from evalsite.studies.frozen import forget_versions
 from evalsite.studies.models import Study
 from tests.reported import HOSTILE, keep_report, make_reported_study
 from tests.reports import make_figure
@@ -95,7 +95,7 @@ def test_pay_that_nobody_stated_is_open_and_pay_that_is_stated_is_told(
     assert version is not None
     version.content["settings"] |= {"pay_per_set": "3.50", "minutes_per_set": 20}
     version.save()
-    versions._content_of.cache_clear()
+    forget_versions()
 
     assert find(fill_datasheet(study, report), "Payment") == "£3.50 for a set of 20 minutes"
 

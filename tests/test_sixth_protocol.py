@@ -16,47 +16,53 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # A folder of its own, with every scale that the magnitude protocol does not use.
 APPS = """
+from evalsite.protocol import (
+    Criterion, Design, InputColumn, Layout, Protocol, ProtocolConfig, Source,
+)
 from evalsite.scales.decision import Decision
 from evalsite.scales.likert import Likert, Point
 from evalsite.scales.preference import Preference
-from evalsite.protocol import Criterion, Design, InputColumn, ProtocolConfig
 
 
 class SixthConfig(ProtocolConfig):
     name = "sixth"
-    verbose_name = title = "Two summaries of a report"
-    summary = "Two summaries of one report, rated one by one and then compared."
-    origin = "made by a test"
-    instructions_title = "Rate two summaries"
-    criteria = (
-        Criterion(
-            key="clarity",
-            label="Clarity",
-            definition="Clear is what is understood at the **first** reading.",
-            scale=Likert(
-                points=tuple(
-                    Point(value=value, label=label)
-                    for value, label in enumerate(("unclear", "so-so", "clear"), start=1)
-                )
+    protocol = Protocol(
+        key="sixth",
+        title="Two summaries of a report",
+        summary="Two summaries of one report, rated one by one and then compared.",
+        source=Source(cite="made by a test", licence="none", exact="nothing", ours="all of it"),
+        instructions_title="Rate two summaries",
+        criteria=(
+            Criterion(
+                key="clarity",
+                label="Clarity",
+                definition="Clear is what is understood at the **first** reading.",
+                scale=Likert(
+                    points=tuple(
+                        Point(value=value, label=label)
+                        for value, label in enumerate(("unclear", "so-so", "clear"), start=1)
+                    )
+                ),
+            ),
+            Criterion(
+                key="usable",
+                label="Usable",
+                definition="Usable is what could be printed as it stands.",
+                scale=Decision(yes="Accept", no="Reject"),
+            ),
+            Criterion(
+                key="overall",
+                label="Overall",
+                definition="Better is the summary you would rather be given.",
+                scale=Preference(first="The first", tie="Neither", second="The second"),
             ),
         ),
-        Criterion(
-            key="usable",
-            label="Usable",
-            definition="Usable is what could be printed as it stands.",
-            scale=Decision(yes="Accept", no="Reject"),
-        ),
-        Criterion(
-            key="overall",
-            label="Overall",
-            definition="Better is the summary you would rather be given.",
-            scale=Preference(first="The first", tie="Neither", second="The second"),
-        ),
+        inputs=(InputColumn(name="report", label="Report"),),
+        outputs=(2, 2),
+        layout=Layout(outputs="pair"),
+        output_name="Summary",
+        design=Design(k=2, set_size=6),
     )
-    inputs = (InputColumn(name="report", label="Report"),)
-    outputs = (2, 2)
-    output_name = "Summary"
-    design = Design(k=2, set_size=6)
 """
 
 TEMPLATE = """{% extends frame %}
@@ -83,7 +89,7 @@ PRACTICE = {
         {
             "inputs": {"report": "The library opens on Sundays from May."},
             "outputs": ["From May the library opens on Sundays.", "Library Sundays."],
-            "gold": {"clarity": "3, 1..2", "usable": "accept, reject", "overall": "1"},
+            "gold": {"clarity": ["3", "1..2"], "usable": [1, 0], "overall": "-1"},
             "why": "The second leaves out when it begins.",
         }
     ],

@@ -9,6 +9,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from evalsite.protocol import find_folder
 from evalsite.studies.models import Item, Output, Study
 from tests.browsing import Watch, find_faults, follow, take_a_set
 from tests.factories import launch, make_study, make_user
@@ -120,7 +121,7 @@ def test_one_item_of_the_preview_needs_no_scrolling_at_1280_pixels(
     sign_in(page, live_server, user)
     study = make_study(items=0, by=user)
 
-    content = study.config.example_batch.read_text(encoding="utf-8")
+    content = find_folder(study.protocol).example_batch.read_text(encoding="utf-8")
     upload(page, live_server.url, study, tmp_path / "a.csv", content)
 
     frame = page.frame_locator("iframe[title='Item 1 as annotators will see it']")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalsite.exchange.batches.checking import check_file
-from evalsite.protocol import installed_protocols
+from evalsite.protocol import find_folder, installed_protocols
 from tests.batches import SYSTEMS, check_rows
 from tests.uploads import Check, check, study
 
@@ -246,7 +246,7 @@ def test_example_batches_raise_no_false_alarm(
     make_study: Callable[..., Any], protocol: str
 ) -> None:
     study = make_study(items=0, protocol=protocol)
-    with study.config.example_batch.open("rb") as source:
+    with find_folder(study.protocol).example_batch.open("rb") as source:
         found = [str(remark) for remark in check_file(source, study=study).remarks]
 
     # both are so: two systems may agree, and the template signs all of its letters alike

@@ -22,7 +22,7 @@ from evalsite.annotation.highlights import (
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.seeds import arrange
-from evalsite.protocol import Criterion, Example, InputColumn, ProtocolConfig
+from evalsite.protocol import Criterion, Example, InputColumn, Protocol
 from evalsite.studies.models import Item
 
 
@@ -95,7 +95,7 @@ class MarksView:
 class OutputView:
     """One output in the place where it is shown, from 1, with the questions about it.
 
-    `text` is what is shown; what is stored may hold more, see `ProtocolConfig.output_kind`.
+    `text` is what is shown; what is stored may hold more, see `Protocol.output_kind`.
     `marks` stand where passages of it can be marked on this page.
     """
 
@@ -170,7 +170,7 @@ class Progress:
 
 
 def question_names(
-    config: ProtocolConfig, outputs: int, criteria: Sequence[Criterion] | None = None
+    config: Protocol, outputs: int, criteria: Sequence[Criterion] | None = None
 ) -> list[tuple[str, Criterion, int]]:
     """Form name, criterion and number of the output (0: of all) for each question, in page order.
 
@@ -191,14 +191,14 @@ def question_names(
     return found
 
 
-def output_label(config: ProtocolConfig, number: int, outputs: int) -> str:
+def output_label(config: Protocol, number: int, outputs: int) -> str:
     """What a page calls the output in this place: "Response", "Utterance 2", "Response B".
 
     0 stands for no one of them.
     """
     if outputs == 1 or not number:
         return config.output_name
-    letters = config.output_letters
+    letters = config.layout.letters
     name = letters[number - 1] if number <= len(letters) else str(number)
     return f"{config.output_name} {name}"
 
@@ -209,7 +209,7 @@ def order_of(study_seed: str, item: Item, outputs: int, arrangement: int) -> lis
 
 
 def view_item(
-    config: ProtocolConfig,
+    config: Protocol,
     *,
     inputs: Mapping[str, Any],
     texts: Sequence[str],
@@ -253,7 +253,7 @@ def view_item(
     )
 
 
-def view_example(config: ProtocolConfig, example: Example, options: Mapping[str, Any]) -> ItemView:
+def view_example(config: Protocol, example: Example, options: Mapping[str, Any]) -> ItemView:
     """A worked example in the real layout, with the given scores filled in and disabled."""
     count = len(example.outputs)
     given = {
@@ -298,7 +298,7 @@ def _view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> Input
 
 
 def _view_outputs(
-    config: ProtocolConfig,
+    config: Protocol,
     texts: Sequence[str],
     inputs: Sequence[InputView],
     questions: Sequence[QuestionView],
@@ -319,7 +319,7 @@ def _view_outputs(
 
 def add_marks(
     view: ItemView,
-    config: ProtocolConfig,
+    config: Protocol,
     *,
     texts: Sequence[str],
     values: Mapping[str, str],

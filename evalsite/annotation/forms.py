@@ -13,7 +13,7 @@ from evalsite.annotation.display import output_label, question_names
 from evalsite.annotation.highlights import Reading, marks_fields, read_marks
 from evalsite.annotation.values import Passage, Value
 from evalsite.fields import NoteField, drop_unstorable, unify_breaks
-from evalsite.protocol import Criterion, ProtocolConfig
+from evalsite.protocol import Criterion, Protocol
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class RatingForm(forms.Form):
         self,
         data: Any = None,
         *,
-        config: ProtocolConfig,
+        config: Protocol,
         outputs: int,
         criteria: Sequence[Criterion] | None = None,
         texts: Sequence[str] = (),
@@ -129,7 +129,7 @@ def _refuse(value: str) -> None:
     raise forms.ValidationError(IGNORE_OR_SCORE)
 
 
-def read_entered(config: ProtocolConfig, outputs: int, data: Mapping[str, Any]) -> dict[str, str]:
+def read_entered(config: Protocol, outputs: int, data: Mapping[str, Any]) -> dict[str, str]:
     """The raw text of each question in posted data; other fields are ignored."""
     names = [name for name, _, _ in question_names(config, outputs)]
     entered = {name: str(data[name])[:5000] for name in names if name in data}
@@ -160,7 +160,7 @@ class ReportForm(forms.Form):
 class IgnoreForm(forms.Form):
     """Why an item is ignored. No scores travel with it."""
 
-    def __init__(self, data: Any = None, *, config: ProtocolConfig, outputs: int) -> None:
+    def __init__(self, data: Any = None, *, config: Protocol, outputs: int) -> None:
         super().__init__(data)
         self.scores = [name for name, _, _ in question_names(config, outputs)]
         why = "Choose why you ignore this example"
@@ -197,7 +197,7 @@ def _read_ms(value: Any) -> int | None:
 class ComprehensionForm(forms.Form):
     """The protocol's questions on its instructions, as radio buttons in the order declared."""
 
-    def __init__(self, data: Any = None, *, config: ProtocolConfig) -> None:
+    def __init__(self, data: Any = None, *, config: Protocol) -> None:
         super().__init__(data)
         self.config = config
         for number, question in enumerate(config.comprehension, start=1):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 
 MOST = 200
 MISFIT = "One highlight didn't fit the text and was not saved. Mark it again."
@@ -47,7 +47,7 @@ class Reading:
     error: str = ""
 
 
-def marks_fields(config: ProtocolConfig, outputs: int) -> list[MarksField]:
+def marks_fields(config: Protocol, outputs: int) -> list[MarksField]:
     """The names for each output, by its place on the page; none where nothing is marked."""
     if not config.has_highlight:
         return []

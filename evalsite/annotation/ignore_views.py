@@ -106,8 +106,7 @@ def _ask(
     config = me.study.config
     context = page_context(request, me) | {
         "frame": "annotation/ignore.html",
-        "layout": config.layout,
-        "protocol_style": config.style,
+        "layout": config.layout.style,
         "item": screen.view({}, is_disabled=True, group=group_place(me, item_set, shown.item_id)),
         "reasons": config.ignore_reasons,
         "chosen": form.data.get("ignore", ""),

@@ -21,13 +21,13 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Agreement
-from evalsite.protocol import IgnoreReason, ProtocolConfig
+from evalsite.protocol import IgnoreReason, Protocol
 from evalsite.studies.models import Item
 
 _IGNORED = Annotation.Outcome.IGNORED
 
 
-def reason_of(config: ProtocolConfig, key: str) -> IgnoreReason:
+def reason_of(config: Protocol, key: str) -> IgnoreReason:
     """The reason of this key, also of one that the protocol has dropped since."""
     found = (reason for reason in config.ignore_reasons if reason.key == key)
     return next(found, IgnoreReason(key=key, label=key))

@@ -48,7 +48,7 @@ def build_menu(
 
     What went to others is not offered. `answered` holds items.
     """
-    if not me.study.config.jump_menu:
+    if not me.study.config.layout.menu:
         return None
     return JumpMenu(
         headings=menu_headings(me.study),
@@ -62,11 +62,11 @@ def build_menu(
 def menu_headings(study: Study) -> list[MenuHeading]:
     """The headings that the protocol wants in its menus, as far as the study's text has them."""
     config = study.config
-    if not config.jump_menu:
+    if not config.layout.menu:
         return []
     anchors = list_anchors(shown_content(study)["texts"]["instructions"])
     anchors = {config.instructions_title: TITLE, **anchors}
-    return [MenuHeading(label, anchors[label]) for label in config.jump_menu if label in anchors]
+    return [MenuHeading(label, anchors[label]) for label in config.layout.menu if label in anchors]
 
 
 def asked_place(go: str | None, shown: Shown, *, has_menu: bool) -> int | None:
@@ -84,7 +84,7 @@ def place_after(me: Participant, shown: Shown) -> int | None:
     With a menu: the next in order, and from the last one the first that is missing, until
     nothing is. Without: the next in order.
     """
-    if not me.study.config.jump_menu:
+    if not me.study.config.layout.menu:
         return shown.place + 1 if shown.place < shown.total else None
     sets = ItemSet.objects.filter(participant=me, number=shown.set_number).order_by()
     # the set beside each of my answers: one query, on a path where each of them counts

@@ -61,14 +61,12 @@ def frame_of(request: HttpRequest, me: Participant, number: int, total: int) -> 
     """What stands around an item that is answered outside a set."""
     config = me.study.config
     return page_context(request, me) | {
-        "layout": config.layout,
+        "layout": config.layout.style,
         "number": number,
         "total": total,
         "place": number,
         "errors": [],
         "progress": Progress(number - 1, total),
-        "protocol_script": config.script,
-        "protocol_style": config.style,
         "aids_script": config.aids_script,
         # nothing to ignore, to mark or to report here
         "is_practice": True,

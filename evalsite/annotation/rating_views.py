@@ -160,7 +160,7 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
     return {
         **page_context(request, me),
         "frame": "annotation/annotate.html",
-        "layout": config.layout,
+        "layout": config.layout.style,
         "place": shown.place,
         "total": shown.total,
         "state": state,
@@ -168,13 +168,11 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "has_back": shown.place > 1,
         "has_note": config.has_note,
         "has_highlight": config.has_highlight,
-        "highlight_hint": config.highlight_hint,
-        "note_label": config.note_label,
+        "highlight_hint": config.highlight,
+        "note_label": config.note,
         "draft_url": address(request, "rating-draft"),
         "report_url": f"{report}?{asked}",
         "ignore_url": f"{ignore}?{asked}" if config.has_ignore else "",
-        "protocol_script": config.script,
-        "protocol_style": config.style,
         "aids_script": config.aids_script,
         "set_label": _set_label(me, shown.set_number),
         "bonus": say_bonus(me.study),
@@ -215,7 +213,7 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
         return unknown_link(request)
     config = me.study.config
     go = request.POST.get("go")
-    target = asked_place(go, shown, has_menu=bool(config.jump_menu))
+    target = asked_place(go, shown, has_menu=bool(config.layout.menu))
     texts = [output.text for output in screen.outputs]
     form = RatingForm(request.POST, config=config, outputs=len(texts), texts=texts)
     # a jump saves what is complete, so that the menu never shows it as missing

@@ -85,8 +85,7 @@ def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
         "html": render_markdown(content["texts"]["instructions"], with_anchors=True),
         "menu_headings": menu_headings(me.study),
         "examples": [
-            {"html": render_example(me, example), "why": example.why}
-            for example in config.worked_examples
+            {"html": render_example(me, example), "why": example.why} for example in config.examples
         ],
         "is_changed": bool(me.instructions_read) and not is_read,
         "next_label": "" if is_read else _after_instructions(me),
@@ -108,7 +107,7 @@ def render_example(me: Participant, example: Any) -> str:
     item = view_example(config, example, shown_content(me.study)["options"])
     return render_to_string(
         config.item_template,
-        {"frame": "annotation/example.html", "item": item, "layout": config.layout},
+        {"frame": "annotation/example.html", "item": item, "layout": config.layout.style},
     )
 
 

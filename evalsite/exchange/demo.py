@@ -16,7 +16,7 @@ from evalsite.exchange.batches.importing import import_file
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.participants.models import Origin, Participant
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, find_folder, installed_folders
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.services import create_study
 
@@ -67,13 +67,13 @@ def make_demo_studies(*, by: Any) -> tuple[list[Study], list[FailedDemo]]:
     """Make a live demo of each installed protocol that has none; return all demos and failures."""
     studies: list[Study] = []
     failures: list[FailedDemo] = []
-    for config in installed_protocols().values():
+    for folder in installed_folders().values():
         launched = Study.objects.filter(is_demo=True, launched_at__isnull=False)
-        if study := launched.filter(protocol=config.label).first():
+        if study := launched.filter(protocol=folder.label).first():
             studies.append(study)
             continue
-        with collect_failure(config.label, failures):
-            studies.append(make_demo_study(config, by=by))
+        with collect_failure(folder.label, failures):
+            studies.append(make_demo_study(folder.instrument, by=by))
     return studies, failures
 
 
@@ -89,16 +89,16 @@ def collect_failure(protocol: str, failures: list[FailedDemo]) -> Iterator[None]
 
 
 @transaction.atomic
-def make_demo_study(config: ProtocolConfig, *, by: Any) -> Study:
+def make_demo_study(config: Protocol, *, by: Any) -> Study:
     """Make and launch a study of the protocol's example batch, or leave nothing behind."""
     study = create_study(
-        protocol=config.label,
+        protocol=config.key,
         by=by,
         is_demo=True,
         **{
             "title": str(config.title),
             "summary": str(config.summary),
-            **config.demo_texts,
+            **find_folder(config.key).demo_texts,
             "organisation": "Evalsite demo",
             "contact_name": "whoever runs this copy of Evalsite",
             "contact_email": "demo@example.org",
@@ -115,7 +115,7 @@ def make_demo_study(config: ProtocolConfig, *, by: Any) -> Study:
 
 def import_example(study: Study, *, by: Any) -> Batch:
     """Import the example batch of the study's protocol."""
-    return import_file(study=study, path=study.config.example_batch, by=by)
+    return import_file(study=study, path=find_folder(study.protocol).example_batch, by=by)
 
 
 def add_demo_crowds() -> tuple[list[tuple[Study, int]], list[FailedDemo]]:

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from evalsite.fields import NoteField, refuse_halves
-from evalsite.protocol import Eligibility, ProtocolConfig
+from evalsite.protocol import Eligibility, Protocol
 
 LONGEST_ANSWER = 100
 
@@ -13,9 +13,7 @@ LONGEST_ANSWER = 100
 class EntryForm(forms.Form):
     """The protocol's entry questions: open ones as text boxes, others as radio buttons."""
 
-    def __init__(
-        self, data: Any = None, *, config: ProtocolConfig, eligibility: Eligibility
-    ) -> None:
+    def __init__(self, data: Any = None, *, config: Protocol, eligibility: Eligibility) -> None:
         super().__init__(data)
         self.config = config
         for question in eligibility.questions:

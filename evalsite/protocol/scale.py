@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from django.apps import AppConfig, apps
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db.models import Q
 
-from evalsite.protocol.faults import Faults, check_keys
+from evalsite.protocol.faults import Faults, check_keys, check_list, check_whole
 
 if TYPE_CHECKING:
     from django import forms
@@ -43,6 +44,8 @@ class Scale:
     asks_first: ClassVar[bool] = False  # its question stands before the definition, not after
     is_told_in_words: ClassVar[bool] = False  # its label says more than the number
     pair_only: ClassVar[bool] = False  # an item must have exactly two outputs
+    # what the format lets it be asked per, and no page can do yet
+    later_per: ClassVar[frozenset[str]] = frozenset({"item", "turn"})
     verb: ClassVar[str] = "gave"  # what a participant did: "You gave 4"
     note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers stand for
     # in data: the keys of its parameters, and of those that can be left out
@@ -73,6 +76,10 @@ class Scale:
 
     def reserved_values(self) -> tuple[int, ...]:
         """List the values that the document reserves for difficult cases."""
+        return ()
+
+    def name_standard_inputs(self) -> tuple[str, ...] | None:
+        """Name the inputs by which an item may have a standard of its own; None: any of them."""
         return ()
 
     def is_row(self, value: int, *, has_output: bool) -> bool:
@@ -208,6 +215,10 @@ class Scale:
         """Read the fields of the scale as version 0.1 stored them with a study."""
         return cls(**fields)
 
+    def complete(self, other: Self) -> Self:
+        """Return the scale with what version 0.1 didn't store, from this other one."""
+        return self
+
     @classmethod
     def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
         """Add a fault for everything that is wrong with these parameters."""
@@ -220,9 +231,17 @@ class Scale:
         """Write the ratings of a worked example: for each output one, or one of the item."""
         return list(ratings)
 
-    @classmethod
-    def rating_from_data(cls, data: Any) -> tuple[int, ...]:
+    def rating_from_data(self, data: Any) -> tuple[int, ...]:
         return tuple(data)
+
+    def check_rating(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
+        """Add a fault for each rating of a worked example that is no value of the scale."""
+        for number, value in enumerate(
+            check_list(data, place, faults, least=outputs, most=outputs)
+        ):
+            at = f"{place}.{number}"
+            if check_whole(value, at, faults) and not self.is_row(value, has_output=True):
+                faults.add("unknown_answer", at, "is no answer of this scale")
 
     def gold_to_data(self, text: str) -> Any:
         """Write the gold of a practice item: text of a gold column as one part for each output."""
@@ -230,6 +249,16 @@ class Scale:
 
     def gold_from_data(self, data: Any) -> str:
         return ", ".join("" if part is None else str(part) for part in data)
+
+    def check_gold(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
+        """Add a fault unless this says what is right of so many outputs."""
+        try:
+            text = self.gold_from_data(data)
+            self.parse_gold(text, [str(number) for number in range(1, outputs + 1)])
+        except ValidationError as error:
+            faults.add("bad_gold", place, str(error.message))
+        except (KeyError, TypeError):
+            faults.add("bad_gold", place, "is no gold of this scale")
 
 
 def join_choices(words: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 from evalsite.studies.models import Study
 
 # even use of 7 points puts 2 of them at 29 %; above this nobody uses them sparingly
@@ -39,7 +39,7 @@ class ReservedUse:
         return is_over and self.scores >= self.fewest
 
 
-def reserved_points(config: ProtocolConfig) -> dict[str, list[int]]:
+def reserved_points(config: Protocol) -> dict[str, list[int]]:
     """The reserved points of each criterion that has some."""
     found = {one.key: list(one.scale.reserved_values()) for one in config.criteria}
     return {key: values for key, values in found.items() if values}

@@ -10,7 +10,7 @@ from evalsite.annotation.holding import reason_in_words
 from evalsite.annotation.ignoring import reason_of
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.participants.models import Origin, Participant
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 from evalsite.quality.checks import judge_checks
 from evalsite.quality.excluding import excludable_answers
 from evalsite.quality.models import Exclusion
@@ -99,7 +99,7 @@ def _count_seconds(one: Annotation) -> float | None:
     return (one.submitted_at - one.started_at).total_seconds()
 
 
-def _tell_outcome(config: ProtocolConfig, one: Annotation) -> str:
+def _tell_outcome(config: Protocol, one: Annotation) -> str:
     if one.outcome == Annotation.Outcome.IGNORED:
         return f"Ignored: {reason_of(config, one.reason).label}"
     if one.outcome == Annotation.Outcome.REPORTED:
@@ -110,7 +110,7 @@ def _tell_outcome(config: ProtocolConfig, one: Annotation) -> str:
 # --- scores in words ----------------------------------------------------------------------
 
 
-def _tell_ratings(config: ProtocolConfig, annotations: Iterable[int]) -> dict[int, list[Line]]:
+def _tell_ratings(config: Protocol, annotations: Iterable[int]) -> dict[int, list[Line]]:
     """Of each annotation its scores: a line for each output, or for each comparison of them."""
     given: dict[int, list[Rating]] = defaultdict(list)
     ratings = Rating.objects.filter(annotation__in=list(annotations))
@@ -119,7 +119,7 @@ def _tell_ratings(config: ProtocolConfig, annotations: Iterable[int]) -> dict[in
     return defaultdict(list, {pk: _tell_scores(config, some) for pk, some in given.items()})
 
 
-def _tell_scores(config: ProtocolConfig, ratings: Sequence[Rating]) -> list[Line]:
+def _tell_scores(config: Protocol, ratings: Sequence[Rating]) -> list[Line]:
     known = config.criterion_by_key
     order = {key: number for number, key in enumerate(known)}
     lines: dict[str, list[str]] = {}

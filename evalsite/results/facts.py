@@ -9,9 +9,10 @@ from typing import Any
 from django.utils.formats import date_format
 
 import evalsite
-from evalsite.protocol.scale import get_scale
+from evalsite.protocol import Criterion
 from evalsite.quality.excluding import count_reasons
 from evalsite.results.models import Report
+from evalsite.studies.frozen import read_instrument
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.summaries import count_of, format_money, list_of
 from evalsite.studies.versions import shown_content
@@ -77,25 +78,25 @@ def collect_facts(study: Study, report: Report) -> Facts:
     """Collect what the report holds, and what its version of the study says."""
     version, found = _find_version(study, report), report.content["kept"]
     if version is None or version == study.version:
-        content = shown_content(study)
+        content, asked = shown_content(study), study.config
     else:
-        content = version.content
-    texts, instrument = content["texts"], content["instrument"]
+        content, asked = version.content, read_instrument(version.pk, study.protocol)
+    texts = content["texts"]
     wanted = {criterion["key"] for criterion in found["criteria"]}
     return Facts(
         title=texts["title"],
         organisation=texts["organisation"],
-        protocol=str(study.config.title),
-        origin=str(study.config.origin),
+        protocol=asked.title,
+        origin=asked.source.cite,
         language=texts["language"],
         version="" if version is None else str(version),
         criteria=tuple(
-            _describe(one) for one in instrument["criteria"] if one["key"] in wanted
+            _describe(one) for one in asked.criteria if one.key in wanted
         ),
         data=found["data"],
         settings=content["settings"],
         texts=texts,
-        has_practice=bool(study.config.practice) and content["settings"]["is_practice_on"],
+        has_practice=bool(asked.practice) and content["settings"]["is_practice_on"],
         exclusions=_list_reasons(study, report),
         plan=report.content.get("plan", {}),
         software=f"Evalsite {report.content.get('software', evalsite.__version__)}",
@@ -115,16 +116,14 @@ def _find_version(study: Study, report: Report) -> StudyVersion | None:
     return study.versions.filter(number=number).first()
 
 
-def _describe(criterion: Mapping[str, Any]) -> Asked:
-    fields = dict(criterion["scale"])
-    scale = get_scale(fields.pop("kind")).from_fields(fields)
+def _describe(criterion: Criterion) -> Asked:
     return Asked(
-        key=criterion["key"],
-        label=criterion["label"],
-        definition=criterion["definition"],
-        question=criterion["question"],
-        scale=scale.words(),
-        answers=scale.name_choices(),
+        key=criterion.key,
+        label=criterion.label,
+        definition=criterion.definition,
+        question=criterion.question,
+        scale=criterion.scale.words(),
+        answers=criterion.scale.name_choices(),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from evalsite.analysis.families import find_planned, list_planners
 from evalsite.analysis.families.family import Planner
 from evalsite.jobs.models import Job
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 from evalsite.results.planning import FEW_RATERS, TARGET, count_times_wider, find_source
 from evalsite.results.wording import hold_together
 from evalsite.studies.models import Study
@@ -122,7 +122,7 @@ def estimate_design(study: Study, choice: dict[str, Any], row: dict[str, Any]) -
     return Work(answers=answers, sets=sets, cost=None if price is None else sets * Decimal(price))
 
 
-def _items_per_input(config: ProtocolConfig, choice: dict[str, Any]) -> int:
+def _items_per_input(config: Protocol, choice: dict[str, Any]) -> int:
     """How many items show the outputs of all systems for one input."""
     systems = int(choice["systems"])
     if find_planned(choice["scale"]).compares:

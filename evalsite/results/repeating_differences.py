@@ -42,7 +42,7 @@ def _tell_texts(first: Study, second: Study) -> Iterator[tuple[str, str]]:
         yield "other_instructions", "The instructions of the two studies differ."
     if one["texts"]["language"] != two["texts"]["language"]:
         yield "other_language", "The two studies are in different languages."
-    if labels := _list_other_criteria(one["instrument"], two["instrument"]):
+    if labels := _list_other_criteria(first, second):
         yield (
             "other_wording",
             f"Questions, definitions or scales differ between the two: {', '.join(labels)}.",
@@ -54,9 +54,9 @@ def _tell_texts(first: Study, second: Study) -> Iterator[tuple[str, str]]:
         yield "other_settings", f"Set up differently: {'; '.join(settings)}."
 
 
-def _list_other_criteria(one: dict[str, Any], two: dict[str, Any]) -> list[str]:
-    known = [{criterion["key"]: criterion for criterion in of["criteria"]} for of in (one, two)]
-    labels = {key: one["label"] for of in known for key, one in of.items()}
+def _list_other_criteria(first: Study, second: Study) -> list[str]:
+    known = [study.config.criterion_by_key for study in (first, second)]
+    labels = {key: criterion.label for of in known for key, criterion in of.items()}
     return [labels[key] for key in _list_unlike(*known)]
 
 

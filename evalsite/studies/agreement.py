@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 from evalsite.studies.gold import feedback, find_gold
 
 # an output's id and the name of its system; no name: the system gave none, as in practice
@@ -12,7 +12,7 @@ Given = Mapping[tuple[str, int | None], int]
 
 
 def agrees_with_gold(
-    config: ProtocolConfig,
+    config: Protocol,
     gold: Mapping[str, str],
     outputs: Sequence[Named],
     given: Given,

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 
 from evalsite.lib.clock import now
-from evalsite.protocol import ProtocolConfig, installed_protocols
+from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.changes import DESIGN, name_new_version
 from evalsite.studies.controls import FEWEST
 from evalsite.studies.models import Study
@@ -69,7 +69,7 @@ class NewStudyForm(forms.Form):
         ]
 
 
-def _needed_columns(config: ProtocolConfig) -> str:
+def _needed_columns(config: Protocol) -> str:
     """The columns a batch must have, in the words of its file."""
     names = ["system", "output"]
     # where an item has one output, each row is an item, named or not
@@ -263,7 +263,7 @@ class SettingsForm(forms.ModelForm):
                 others = [one for one in field.validators if not isinstance(one, MinValueValidator)]
                 field.validators = [MinValueValidator(least), *others]
 
-    def _fit_to(self, config: ProtocolConfig) -> None:
+    def _fit_to(self, config: Protocol) -> None:
         """Only what this protocol knows stands in the form, in its words."""
         if config.eligibility is None:
             del self.fields["is_eligibility_on"]

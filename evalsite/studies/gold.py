@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
 
-from evalsite.protocol import Criterion, ProtocolConfig
+from evalsite.protocol import Criterion, Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +20,12 @@ class Feedback:
     sentence: str
 
 
-def find_gold(config: ProtocolConfig, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
+def find_gold(config: Protocol, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
     """The criteria of which this item's gold says something, in the protocol's order."""
     return tuple(one for one in config.criteria if gold.get(one.key, "").strip())
 
 
-def asked_criteria(config: ProtocolConfig, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
+def asked_criteria(config: Protocol, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
     """What practice asks of an item: what has gold, or everything where nothing has."""
     return find_gold(config, gold) or config.criteria
 

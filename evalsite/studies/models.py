@@ -1,6 +1,5 @@
 """What is evaluated: studies, their versions and members, batches, items and outputs."""
 
-from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +10,8 @@ from django.db.models import Q
 from django.utils.crypto import get_random_string
 
 from evalsite.lib.clock import now
-from evalsite.protocol import ProtocolConfig, get_protocol
+from evalsite.protocol import Protocol, get_protocol
+from evalsite.studies.frozen import read_instrument
 from evalsite.studies.team_models import Invitation as Invitation
 from evalsite.studies.team_models import Membership as Membership
 from evalsite.studies.team_models import TeamRole as TeamRole
@@ -154,9 +154,12 @@ class Study(models.Model):
     def __str__(self) -> str:
         return self.title
 
-    @cached_property
-    def config(self) -> ProtocolConfig:
-        return get_protocol(self.protocol)
+    @property
+    def config(self) -> Protocol:
+        """What is asked: frozen since the launch; until then the protocol as it is installed."""
+        if self.version_id is None:
+            return get_protocol(self.protocol)
+        return read_instrument(self.version_id, self.protocol)
 
     @property
     def is_launched(self) -> bool:

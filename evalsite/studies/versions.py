@@ -2,7 +2,6 @@
 
 import json
 from decimal import Decimal
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ from django.db.models import Max
 import evalsite
 from evalsite.protocol import Design
 from evalsite.studies.controls import items_per_set
+from evalsite.studies.frozen import read_content
 from evalsite.studies.models import Study, StudyVersion
 
 _TEXTS = (
@@ -49,7 +49,11 @@ def build_content(study: Study) -> dict[str, Any]:
             "bonus": _write_amount(study.bonus),
         },
         "options": study.config.default_options | study.options,
-        "instrument": study.config.describe(),
+        "instrument": (
+            study.config.to_data()
+            if study.version_id is None
+            else read_content(study.version_id)["instrument"]
+        ),
         "software": evalsite.__version__,
     }
 
@@ -95,10 +99,4 @@ def shown_content(study: Study) -> dict[str, Any]:
     """What participants see: the frozen version, or before launch the study as it stands."""
     if study.version_id is None:
         return build_content(study)
-    return _content_of(study.version_id)
-
-
-@lru_cache(maxsize=256)
-def _content_of(version_id: int) -> dict[str, Any]:
-    # safe to keep for the life of the process: a version is never changed
-    return StudyVersion.objects.values_list("content", flat=True).get(pk=version_id)
+    return read_content(study.version_id)

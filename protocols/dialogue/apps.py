@@ -1,6 +1,14 @@
 """The next line of a conversation, rated on three criteria with five worded points each."""
 
-from evalsite.protocol import Criterion, Design, InputColumn, ProtocolConfig
+from evalsite.protocol import (
+    Criterion,
+    Design,
+    InputColumn,
+    Layout,
+    Protocol,
+    ProtocolConfig,
+    Source,
+)
 from evalsite.scales.likert import Likert, Point
 
 # All words of the points are the document's own, its slips included.
@@ -105,83 +113,73 @@ HUMAN_LIKENESS = (
 )
 
 
-# what the instructions tell of the document's sets; a study may have others
-SET_SIZE = "A set has 11 questions"
-CAP = (
-    "- **You can complete at most 5 sets. If you complete all 5, you get a bonus**, so we encourage"
-    " you\n  to do all 5.\n"
-)
-
-
-def tell_cap(design: Design) -> str:
-    """The line on how many sets a person may complete, and what that earns; none without a cap."""
-    most = design.max_sets
-    if most is None:
-        return ""
-    line = f"You can complete at most {most} {'set' if most == 1 else 'sets'}."
-    if not design.has_bonus:
-        return f"- **{line}**\n"
-    what = "it" if most == 1 else f"all {most}"
-    return (
-        f"- **{line} If you complete {what}, you get a bonus**, so we encourage you\n"
-        f"  to do {what}.\n"
-    )
-
-
 class DialogueConfig(ProtocolConfig):
     name = "protocols.dialogue"
-    verbose_name = title = "Dialogue response: three criteria"
-    summary = (
-        "One response to a conversation of two people, rated from 1 to 5 for appropriateness, "
-        "information content and human-likeness."
-    )
-    origin = (
-        "A crowd task of 11 responses to conversations of A and B; the document names no authors "
-        "and no licence"
-    )
-    instructions_title = "Instructions"
-    criteria = (
-        Criterion(
-            key="appropriateness",
-            label="Appropriateness",
-            definition=(
-                "The degree to which the output is appropriate in the given context/situation."
+    protocol = Protocol(
+        key="dialogue",
+        title="Dialogue response: three criteria",
+        summary=(
+            "One response to a conversation of two people, rated from 1 to 5 for appropriateness, "
+            "information content and human-likeness."
+        ),
+        source=Source(
+            cite=(
+                "A crowd task of 11 responses to conversations of A and B; the document names no "
+                "authors "
+                "and no licence"
             ),
-            scale=Likert(points=APPROPRIATENESS, stacked=True),
+            licence="not known",
+            exact="criteria, definitions, points with their notes and examples",
+            ours="the rest of the instructions, practice and the questions on it",
         ),
-        Criterion(
-            key="information_content",
-            label="Information content of outputs",
-            definition="The amount of information conveyed by an output.",
-            scale=Likert(points=INFORMATION_CONTENT, stacked=True),
-        ),
-        Criterion(
-            key="human_likeness",
-            label="Human-likeness",
-            definition="The degree to which an output could have been produced by a human.",
-            scale=Likert(points=HUMAN_LIKENESS, stacked=True),
-        ),
-    )
-    inputs = (
-        InputColumn(
-            name="dialogue",
-            label="Prompt",
-            kind="dialogue",
-            aliases=(
-                "prompt", "context", "conversation", "dialog", "history",
-                "dialogue_history", "dialog_history",
+        instructions_title="Instructions",
+        criteria=(
+            Criterion(
+                key="appropriateness",
+                label="Appropriateness",
+                definition=(
+                    "The degree to which the output is appropriate in the given context/situation."
+                ),
+                scale=Likert(points=APPROPRIATENESS, stacked=True),
+            ),
+            Criterion(
+                key="information_content",
+                label="Information content of outputs",
+                definition="The amount of information conveyed by an output.",
+                scale=Likert(points=INFORMATION_CONTENT, stacked=True),
+            ),
+            Criterion(
+                key="human_likeness",
+                label="Human-likeness",
+                definition="The degree to which an output could have been produced by a human.",
+                scale=Likert(points=HUMAN_LIKENESS, stacked=True),
             ),
         ),
-    )  # fmt: skip
-    outputs = (1, 1)
-    output_kind = "dialogue"
-    output_aliases = ("response",)
-    item_name = "Question"
-    item_names = "Questions"
-    jump_menu = ("Instructions", "Specific Definitions")
-    layout = "rate"
-    design = Design(k=3, set_size=11, max_sets=5, has_bonus=True, groups="once")
-    minutes_per_item = 0.9
+        inputs=(
+            InputColumn(
+                name="dialogue",
+                label="Prompt",
+                kind="dialogue",
+                aliases=(
+                    "prompt",
+                    "context",
+                    "conversation",
+                    "dialog",
+                    "history",
+                    "dialogue_history",
+                    "dialog_history",
+                ),
+            ),
+        ),
+        layout=Layout(menu=("Instructions", "Specific Definitions")),
+        output_kind="dialogue",
+        output_aliases=("response",),
+        item_name="Question",
+        item_names="Questions",
+        design=Design(k=3, set_size=11, max_sets=5, has_bonus=True, groups="once"),
+        minutes_per_item=0.9,
+        hooks={"instructions": "protocols.dialogue.hooks.fit_instructions"},
+    )
     demo_texts = {
         "title": "Next line of a conversation",
         "headline": "What would you think if someone said this next?",
@@ -191,9 +189,3 @@ class DialogueConfig(ProtocolConfig):
             "could have said it."
         ),
     }
-
-    def instructions_for(self, design: Design) -> str:
-        questions = "1 question" if design.set_size == 1 else f"{design.set_size} questions"
-        return self.instructions.replace(SET_SIZE, f"A set has {questions}").replace(
-            CAP, tell_cap(design)
-        )

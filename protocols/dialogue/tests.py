@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from evalsite.annotation.display import view_item
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.markdown import render_markdown
-from evalsite.protocol import get_protocol, installed_protocols
+from evalsite.protocol import find_folder, get_protocol, installed_protocols
 from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
 
@@ -119,7 +119,7 @@ def instructions(config) -> str:
 
 
 def read_batch(config) -> list[dict[str, str]]:
-    with config.example_batch.open(encoding="utf-8", newline="") as file:
+    with find_folder(config.key).example_batch.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -136,7 +136,7 @@ def render_item(config, inputs, text) -> str:
         config.item_template,
         {
             "frame": "annotation/example.html",
-            "layout": config.layout,
+            "layout": config.layout.style,
             "item": view_item(config, inputs=inputs, texts=[text], options={}),
         },
     )
@@ -177,7 +177,7 @@ def test_title_and_jump_menu_are_the_documents(config, source):
     menu = re.findall(r'<a class="dropdown-item" href="#[\w-]+">(.*?)</a>', source)
     places = range(1, config.design.set_size + 1)
 
-    assert menu == [*config.jump_menu, *(f"{config.item_name} {number}" for number in places)]
+    assert menu == [*config.layout.menu, *(f"{config.item_name} {number}" for number in places)]
     assert f">{config.instructions_title}</h4>" in source
 
 
@@ -248,7 +248,7 @@ def test_sets_have_11_questions_and_all_of_5_sets_earn_a_bonus(config):
 def test_the_document_has_no_ignoring_no_highlights_no_note_and_no_condition(config):
     assert [config.has_ignore, config.has_highlight, config.has_note] == [False] * 3
     assert config.eligibility is None
-    assert config.worked_examples == ()
+    assert config.examples == ()
     assert config.outputs == (1, 1)
     assert config.output_name == "Response"
 
@@ -281,7 +281,7 @@ def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
 
 
 def test_jump_menu_leads_to_headings_that_the_instructions_have(config):
-    title, *headings = config.jump_menu
+    title, *headings = config.layout.menu
 
     assert title == config.instructions_title
     for heading in headings:

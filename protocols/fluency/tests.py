@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 
 from evalsite.annotation.display import view_item
 from evalsite.exchange.batches.checking import check_file
-from evalsite.protocol import get_protocol, installed_protocols
+from evalsite.protocol import find_folder, get_protocol, installed_protocols
 from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold
 from tests.factories import make_study
@@ -57,7 +57,7 @@ def instructions(config) -> str:
 
 
 def read_batch(config) -> list[dict[str, str]]:
-    with config.example_batch.open(encoding="utf-8", newline="") as file:
+    with find_folder(config.key).example_batch.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -132,7 +132,7 @@ def test_headings_of_the_page_are_the_documents(config, document):
 
 def test_question_of_the_note_is_the_documents(config, document):
     assert config.has_note
-    assert document.endswith(config.note_label)
+    assert document.endswith(config.note)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_participant_meets_a_dialogue_once_and_rates_one_line_at_a_time(config):
 
 
 def test_practice_asks_both_questions_with_golds_and_says_why(config):
-    assert config.worked_examples == ()
+    assert config.examples == ()
     assert len(config.practice) == 4
     for item in config.practice:
         assert set(item.gold) == {"fluency", "coherence"}

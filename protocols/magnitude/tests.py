@@ -11,7 +11,7 @@ import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.display import view_example
-from evalsite.protocol import get_protocol
+from evalsite.protocol import find_folder, get_protocol
 from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.gold import check_gold, count_met, feedback
 
@@ -52,7 +52,7 @@ def instructions(config) -> str:
 
 
 def read_batch(config) -> list[dict[str, str]]:
-    with config.example_batch.open(encoding="utf-8", newline="") as file:
+    with find_folder(config.key).example_batch.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -89,7 +89,7 @@ def test_standard_is_the_documents(config, document):
 
 
 def test_worked_example_stands_beside_the_documents_own_standard(config):
-    (example,) = config.worked_examples
+    (example,) = config.examples
 
     for part in ("standard_mr", "standard_utterance", "standard_score"):
         assert str(example.inputs[part]) == str(config.default_options[part])
@@ -113,7 +113,7 @@ def test_the_document_has_no_ignoring_no_highlights_and_no_note(config):
 
 
 def test_worked_example_is_the_documents(config, document):
-    (example,) = config.worked_examples
+    (example,) = config.examples
     scores = example.ratings["informativeness"]
     start = document.index("Here is the TASK for you: Meaning representation:")
 
@@ -127,7 +127,7 @@ def test_worked_example_is_the_documents(config, document):
 
 
 def test_explanation_is_the_documents(config, document):
-    (example,) = config.worked_examples
+    (example,) = config.examples
 
     assert f"Explanation: {example.why}" in document
 
@@ -135,7 +135,7 @@ def test_explanation_is_the_documents(config, document):
 def test_part_marked_in_the_example_is_the_one_that_stands_out_in_the_document(config, document):
     (found,) = SEEDS.glob("000_*.txt")
     coloured = re.findall(r'<span style="color:[^"]*">(.*?)</span>', found.read_text("utf-8"))
-    (example,) = config.worked_examples
+    (example,) = config.examples
 
     assert example.marked == {"mr": coloured}
 
@@ -203,17 +203,19 @@ def test_the_only_criterion_is_informativeness_on_a_whole_number(config):
     (criterion,) = config.criteria
 
     assert criterion.key == "informativeness"
-    assert criterion.scale == Magnitude(minimum=1, maximum=999_999)
+    assert criterion.scale == Magnitude(
+        minimum=1, maximum=999_999, standard_inputs=("standard_score",)
+    )
 
 
 # --- the worked example and the standard ----------------------------------------
 
 
 def test_worked_example_explains_one_score_and_keeps_its_own_standard(config):
-    (example,) = config.worked_examples
+    (example,) = config.examples
     other = {"standard_mr": "name[X]", "standard_utterance": "X.", "standard_score": 500}
 
-    assert example.ratings == {"informativeness": [70, 100, 90]}
+    assert example.ratings == {"informativeness": (70, 100, 90)}
     assert example.why.startswith("The first utterance misses some important information")
     assert config.standard_score(other, example.inputs) == 100
     assert config.item_context(other, example.inputs)["standard"]["mr"].startswith("name[Aromi]")
@@ -229,14 +231,14 @@ def test_standard_is_the_studys_unless_the_item_brings_its_own(config):
 
 
 def test_worked_example_is_shown_in_the_real_layout_with_its_scores(config):
-    (example,) = config.worked_examples
+    (example,) = config.examples
     other = config.default_options | {"standard_score": 500}
 
     page = render_to_string(
         config.item_template,
         {
             "frame": "annotation/example.html",
-            "layout": config.layout,
+            "layout": config.layout.style,
             "item": view_example(config, example, other),
         },
     )
@@ -288,7 +290,7 @@ def test_practice_explains_without_numbers_of_utterances(config):
 
 
 def test_practice_never_asks_for_the_example_just_shown(config):
-    shown = {example.inputs["mr"] for example in config.worked_examples}
+    shown = {example.inputs["mr"] for example in config.examples}
 
     assert len(config.practice) == 3
     assert not shown & {item.inputs["mr"] for item in config.practice}

@@ -1,6 +1,15 @@
 """Two responses of a dialogue system compared, after the MarCo evaluation specification."""
 
-from evalsite.protocol import Aid, Criterion, Design, InputColumn, ProtocolConfig
+from evalsite.protocol import (
+    Aid,
+    Criterion,
+    Design,
+    InputColumn,
+    Layout,
+    Protocol,
+    ProtocolConfig,
+    Source,
+)
 from evalsite.scales.preference import Preference
 
 SIDES = Preference(first="A is better", tie="Tie", second="B is better")
@@ -8,64 +17,85 @@ SIDES = Preference(first="A is better", tie="Tie", second="B is better")
 
 class PairwiseConfig(ProtocolConfig):
     name = "protocols.pairwise"
-    verbose_name = title = "Two responses compared: completion and readability"
-    summary = (
-        "Two responses of task systems to the same dialogue: which one is better on completion, "
-        "and which on readability, or a tie."
-    )
-    origin = (
-        "Human evaluation specification of MarCo (Wang, Tian, Wang, Quan and Yu, ACL 2020), MIT"
-    )
-    instructions_title = "Compare two responses in a dialogue"
-    criteria = (
-        Criterion(
-            key="completion",
-            label="completion",
-            summary="the response correctly answers the user query.",
-            question="Which response correctly answers the user’s query?",
-            definition=(
-                "- the response correctly answers the **user query**.\n"
-                "- under the above condition, if the response provides **wrong information**, "
-                "the system loses. Also if the response provides extra **useful information**, "
-                "the system wins extra points."
+    protocol = Protocol(
+        key="pairwise",
+        title="Two responses compared: completion and readability",
+        summary=(
+            "Two responses of task systems to the same dialogue: which one is better on "
+            "completion, "
+            "and which on readability, or a tie."
+        ),
+        source=Source(
+            cite=(
+                "Human evaluation specification of MarCo (Wang, Tian, Wang, Quan and Yu, ACL "
+                "2020), MIT"
             ),
-            scale=SIDES,
-        ),
-        Criterion(
-            key="readability",
-            label="readability",
-            summary="the response is fluent, natural and consistent.",
-            question="Which response is more fluent, natural and consistent with the dialogue?",
-            definition=(
-                "- the response is fluent, natural and consistent.\n"
-                "- fluent: there are no repetitions in one sentence.\n"
-                "- consistent: there are no repeated or conflicted information between response "
-                "and dialog history."
+            licence="MIT",
+            notice=(
+                "MIT License, Copyright (c) 2019 wenhu chen; the text is in "
+                "LICENSE-MarCo-Dialog.txt"
             ),
-            scale=SIDES,
+            url="https://github.com/InitialBug/MarCo-Dialog",
+            exact="criteria, definitions and the twelve worked examples with verdicts and reasons",
+            ours="the rest of the instructions and the questions on it",
         ),
-    )
-    inputs = (
-        InputColumn(
-            name="dialogue",
-            label="Dialogue so far",
-            kind="dialogue",
-            aliases=("dialog", "dialogue so far", "history", "dialog_history", "context", "user"),
+        instructions_title="Compare two responses in a dialogue",
+        criteria=(
+            Criterion(
+                key="completion",
+                label="completion",
+                summary="the response correctly answers the user query.",
+                question="Which response correctly answers the user’s query?",
+                definition=(
+                    "- the response correctly answers the **user query**.\n"
+                    "- under the above condition, if the response provides **wrong information**, "
+                    "the system loses. Also if the response provides extra **useful information**, "
+                    "the system wins extra points."
+                ),
+                scale=SIDES,
+            ),
+            Criterion(
+                key="readability",
+                label="readability",
+                summary="the response is fluent, natural and consistent.",
+                question="Which response is more fluent, natural and consistent with the dialogue?",
+                definition=(
+                    "- the response is fluent, natural and consistent.\n"
+                    "- fluent: there are no repetitions in one sentence.\n"
+                    "- consistent: there are no repeated or conflicted information between "
+                    "response "
+                    "and dialog history."
+                ),
+                scale=SIDES,
+            ),
         ),
+        inputs=(
+            InputColumn(
+                name="dialogue",
+                label="Dialogue so far",
+                kind="dialogue",
+                aliases=(
+                    "dialog",
+                    "dialogue so far",
+                    "history",
+                    "dialog_history",
+                    "context",
+                    "user",
+                ),
+            ),
+        ),
+        outputs=(2, 2),
+        layout=Layout(outputs="pair", questions="below", letters=("A", "B")),
+        output_name="Response",
+        output_aliases=("response", "text"),
+        design=Design(k=3, set_size=20, groups="once"),
+        aids=(
+            Aid(key="chips", label="slots such as [restaurant_name] as chips"),
+            Aid(key="differences", label="words that stand in one response only, underlined"),
+            Aid(key="identical", label="a note where both responses are identical"),
+        ),
+        minutes_per_item=0.6,
     )
-    outputs = (2, 2)
-    output_name = "Response"
-    output_letters = ("A", "B")
-    output_aliases = ("response", "text")
-    layout = "mid"
-    design = Design(k=3, set_size=20, groups="once")
-    aids = (
-        Aid(key="chips", label="slots such as [restaurant_name] as chips"),
-        Aid(key="differences", label="words that stand in one response only, underlined"),
-        Aid(key="identical", label="a note where both responses are identical"),
-    )
-    aids_script = "pairwise/aids.js"
-    minutes_per_item = 0.6
     demo_texts = {
         "title": "Two replies compared",
         "headline": "Which of two replies serves the user better?",

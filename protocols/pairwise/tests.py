@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 
 from evalsite.annotation.display import view_item
 from evalsite.exchange.batches.checking import check_file
-from evalsite.protocol import get_protocol, installed_protocols
+from evalsite.protocol import find_folder, get_protocol, installed_protocols
 from evalsite.scales.preference import Preference
 from evalsite.studies.gold import check_gold, feedback
 from tests.factories import make_study
@@ -77,7 +77,7 @@ def instructions(config) -> str:
 
 
 def read_batch(config) -> list[dict[str, str]]:
-    with config.example_batch.open(encoding="utf-8", newline="") as file:
+    with find_folder(config.key).example_batch.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -85,7 +85,7 @@ def render_item(config, inputs, texts, *, is_aided=False) -> str:
     item = view_item(config, inputs=inputs, texts=texts, options={}, is_aided=is_aided)
     return render_to_string(
         config.item_template,
-        {"frame": "annotation/preview.html", "layout": config.layout, "item": item},
+        {"frame": "annotation/preview.html", "layout": config.layout.style, "item": item},
     )
 
 
@@ -222,7 +222,7 @@ def test_each_question_asks_what_its_line_in_the_document_says(config):
 def test_answers_are_named_by_letter_on_the_page_and_in_the_instructions(config, instructions):
     sides = config.criteria[0].scale
 
-    assert config.output_letters == ("A", "B")
+    assert config.layout.letters == ("A", "B")
     assert (sides.first, sides.tie, sides.second) == ("A is better", "Tie", "B is better")
     assert all(criterion.scale == sides for criterion in config.criteria)
     assert f"Choose {sides.first}, {sides.second} or {sides.tie}." in instructions
@@ -257,7 +257,7 @@ def test_practice_says_which_response_a_verdict_means(config):
 
 
 def test_examples_are_met_in_practice_without_their_answers_before(config):
-    assert config.worked_examples == ()
+    assert config.examples == ()
     assert not any(item.ratings for item in config.practice)
 
 
@@ -360,7 +360,7 @@ def test_example_batch_does_not_give_systems_away(config):
 def test_the_real_batch_of_this_evaluation_loads_whole(config):
     if not REAL.exists():
         pytest.skip(f"no {REAL}: the real batch was not read")
-    study = make_study(protocol=config.label, items=0)
+    study = make_study(protocol=config.key, items=0)
 
     with REAL.open("rb") as source:
         checked = check_file(source, study=study)

@@ -1,6 +1,15 @@
 """Responses to reviews: four scales, accept or reject, after the RRGen task document."""
 
-from evalsite.protocol import Criterion, Design, IgnoreReason, InputColumn, ProtocolConfig
+from evalsite.protocol import (
+    Criterion,
+    Design,
+    Ignore,
+    IgnoreReason,
+    InputColumn,
+    Protocol,
+    ProtocolConfig,
+    Source,
+)
 from evalsite.scales.decision import Decision
 from evalsite.scales.likert import Likert, Point
 
@@ -23,92 +32,105 @@ _DEGREE = Likert(
 
 class RrgenConfig(ProtocolConfig):
     name = "protocols.rrgen"
-    verbose_name = title = "Responses to reviews: four scales, accept or reject"
-    summary = (
-        "One response to a review a screen, scored from 1 to 7 on four criteria, then accepted or "
-        "rejected. The responses to a review follow one another."
-    )
-    origin = "RRGen human evaluation instructions; the document names no author and no licence"
-    instructions_title = "RRGen Human Evaluation"
-    criteria = (
-        Criterion(
-            key="relevance",
-            label="SEMANTIC RELEVANCE",
-            definition=(
-                "indicates the degree to which semantic content of the REVIEW is "
-                "reflected/addressed in the RESPONSE (*)"
+    protocol = Protocol(
+        key="rrgen",
+        title="Responses to reviews: four scales, accept or reject",
+        summary=(
+            "One response to a review a screen, scored from 1 to 7 on four criteria, then accepted "
+            "or "
+            "rejected. The responses to a review follow one another."
+        ),
+        source=Source(
+            cite=(
+                "RRGen human evaluation instructions; the document names no author and no licence"
             ),
-            scale=_DEGREE,
+            licence="not known",
+            exact="names and definitions of the criteria, the notes on 3 and 5 and on ignoring",
+            ours="the rest of the instructions, practice and the questions on it",
         ),
-        Criterion(
-            key="fluency",
-            label="FLUENCY",
-            definition=("indicates the degree to which the RESPONSE text is grammatically fluent"),
-            scale=_DEGREE,
-        ),
-        Criterion(
-            key="sentiment",
-            label="SENTIMENT APPROPRIATENESS",
-            definition=(
-                "indicates the degree to which the RESPONSE text accurately reflects the "
-                "sentiment conveyed in the REVIEW (e.g. positive vs. negative sentiment)"
+        instructions_title="RRGen Human Evaluation",
+        criteria=(
+            Criterion(
+                key="relevance",
+                label="SEMANTIC RELEVANCE",
+                definition=(
+                    "indicates the degree to which semantic content of the REVIEW is "
+                    "reflected/addressed in the RESPONSE (*)"
+                ),
+                scale=_DEGREE,
             ),
-            scale=_DEGREE,
-        ),
-        Criterion(
-            key="domain",
-            label="DOMAIN ACCURACY",
-            definition=(
-                "indicates the degree to which the RESPONSE text accurately reflects the domain "
-                "of the REVIEW (e.g. Hotel vs. Restaurant)"
+            Criterion(
+                key="fluency",
+                label="FLUENCY",
+                definition=(
+                    "indicates the degree to which the RESPONSE text is grammatically fluent"
+                ),
+                scale=_DEGREE,
             ),
-            scale=_DEGREE,
+            Criterion(
+                key="sentiment",
+                label="SENTIMENT APPROPRIATENESS",
+                definition=(
+                    "indicates the degree to which the RESPONSE text accurately reflects the "
+                    "sentiment conveyed in the REVIEW (e.g. positive vs. negative sentiment)"
+                ),
+                scale=_DEGREE,
+            ),
+            Criterion(
+                key="domain",
+                label="DOMAIN ACCURACY",
+                definition=(
+                    "indicates the degree to which the RESPONSE text accurately reflects the "
+                    "domain "
+                    "of the REVIEW (e.g. Hotel vs. Restaurant)"
+                ),
+                scale=_DEGREE,
+            ),
+            Criterion(
+                key="decision",
+                label="ACCEPT / REJECT",
+                definition="tells us whether or not the RESPONSE text is suitable",
+                question="Is the RESPONSE suitable?",
+                scale=Decision(yes="ACCEPT", no="REJECT"),
+            ),
         ),
-        Criterion(
-            key="decision",
-            label="ACCEPT / REJECT",
-            definition="tells us whether or not the RESPONSE text is suitable",
-            question="Is the RESPONSE suitable?",
-            scale=Decision(yes="ACCEPT", no="REJECT"),
+        inputs=(
+            InputColumn(
+                name="review",
+                label="REVIEW",
+                kind="review",
+                aliases=("review_text", "review text", "review_body", "source", "src"),
+            ),
+        ),
+        output_name="RESPONSE",
+        output_aliases=("response", "response_text", "review_response", "reply"),
+        design=Design(k=3, set_size=12, groups="together"),
+        ignore=Ignore(
+            reasons=(
+                IgnoreReason(
+                    key="review",
+                    label="no semantically important information in the review",
+                    note="covers all its responses",
+                    covers="group",
+                ),
+                IgnoreReason(
+                    key="response",
+                    label="unsuitable given the review",
+                    note="covers the response on the screen",
+                ),
+            ),
+            note=(
+                "**\\* NOTE**: if the REVIEW text does not contain any semantically important "
+                "information "
+                "or is deemed unsuitable given the REVIEW text, the example should be ignored "
+                "completely."
+            ),
+        ),
+        highlight=(
+            "Passages that are particularly relevant or address explicitly semantic content of the "
+            "REVIEW text. Any number, or none."
         ),
     )
-    inputs = (
-        InputColumn(
-            name="review",
-            label="REVIEW",
-            kind="review",
-            aliases=("review_text", "review text", "review_body", "source", "src"),
-        ),
-    )
-    outputs = (1, 1)
-    output_name = "RESPONSE"
-    output_aliases = ("response", "response_text", "review_response", "reply")
-    layout = "rate"
-    design = Design(k=3, set_size=12, groups="together")
-    has_ignore = True
-    ignore_reasons = (
-        IgnoreReason(
-            key="review",
-            label="no semantically important information in the review",
-            note="covers all its responses",
-            covers="group",
-        ),
-        IgnoreReason(
-            key="response",
-            label="unsuitable given the review",
-            note="covers the response on the screen",
-        ),
-    )
-    ignore_note = (
-        "**\\* NOTE**: if the REVIEW text does not contain any semantically important information "
-        "or is deemed unsuitable given the REVIEW text, the example should be ignored completely."
-    )
-    has_highlight = True
-    highlight_hint = (
-        "Passages that are particularly relevant or address explicitly semantic content of the "
-        "REVIEW text. Any number, or none."
-    )
-    minutes_per_item = 1.0
     demo_texts = {
         "title": "Replies to hotel and restaurant reviews",
         "headline": "How well do these replies answer the reviews?",

@@ -16,7 +16,7 @@ from evalsite.annotation.display import view_example, view_item
 from evalsite.exchange.batches.checking import check_file
 from evalsite.exchange.demo import import_example
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import get_protocol, installed_protocols
+from evalsite.protocol import find_folder, get_protocol, installed_protocols
 from evalsite.scales.decision import Decision
 from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
@@ -90,7 +90,7 @@ def likert_criteria(config):
 
 
 def read_batch(config) -> list[dict[str, str]]:
-    with config.example_batch.open(encoding="utf-8", newline="") as file:
+    with find_folder(config.key).example_batch.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -114,7 +114,12 @@ def show(config, **context) -> str:
     item = view_example(config, config.practice[0], {})
     return render_to_string(
         config.item_template,
-        {"frame": "annotation/example.html", "layout": config.layout, "item": item, **context},
+        {
+            "frame": "annotation/example.html",
+            "layout": config.layout.style,
+            "item": item,
+            **context,
+        },
     )
 
 
@@ -166,7 +171,7 @@ def test_starred_note_is_the_documents(config, document):
 
 
 def test_what_to_highlight_is_said_in_the_documents_words(config, document):
-    what, _, more = config.highlight_hint.partition(". ")
+    what, _, more = config.highlight.partition(". ")
 
     assert what.removeprefix("Passages ") in document
     assert more == "Any number, or none."
@@ -247,14 +252,14 @@ def test_ignoring_has_two_reasons_and_says_what_each_covers(config):
 
 
 def test_version_freezes_what_is_said_about_ignoring_and_highlighting(config):
-    instrument = config.describe()
+    instrument = config.to_data()
 
     assert instrument["ignore"]["note"] == config.ignore_note
     assert [one["label"] for one in instrument["ignore"]["reasons"]] == [
         reason.label for reason in config.ignore_reasons
     ]
     assert config.has_highlight
-    assert instrument["highlight_hint"] == config.highlight_hint
+    assert instrument["x_highlight"] == config.highlight
 
 
 def test_message_for_what_is_missing_names_it(config):
@@ -361,7 +366,7 @@ def test_document_asks_for_no_note_and_promises_no_bonus(config):
 
 
 def test_document_has_no_worked_example_so_none_is_shown(config):
-    assert config.worked_examples == ()
+    assert config.examples == ()
 
 
 def test_practice_is_one_review_with_three_responses_in_succession(config):

@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from evalsite.annotation.dealing import claim_set
 from evalsite.participants.models import ParticipantLink
-from evalsite.protocol import get_protocol
+from evalsite.protocol import find_folder
 from evalsite.studies.models import Item, Output, Study, System
 from evalsite.studies.services import item_keys
 from tests.bench.load import Connection, Work, rate_set
@@ -48,7 +48,7 @@ def make_live_study(items: int) -> Study:
 def _example_texts() -> list[tuple[str, list[str]]]:
     """The meaning representations of the example batch, each with its three utterances."""
     rows: dict[str, tuple[str, list[str]]] = {}
-    with get_protocol("magnitude").example_batch.open(encoding="utf-8", newline="") as file:
+    with find_folder("magnitude").example_batch.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             rows.setdefault(row["item"], (row["mr"], []))[1].append(row["output"])
     return list(rows.values())

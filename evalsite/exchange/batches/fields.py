@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from evalsite.exchange.batches.persons import LEAVE_OUT
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 
 EMPTY_FLAG = "output_is_empty"
 PAIR = "pair"
@@ -20,7 +20,7 @@ _NUMBERED_FIELD = re.compile(rf"({'|'.join(PER_OUTPUT)})([1-9][0-9]?)")
 _MOST_OFFERED = 3
 
 
-def name_fields(config: ProtocolConfig, mapping: Mapping[str, str]) -> list[str]:
+def name_fields(config: Protocol, mapping: Mapping[str, str]) -> list[str]:
     """Every field that a column may be mapped to, in the order in which a page offers them."""
     most = max(_MOST_OFFERED, config.outputs[1], *find_numbers(mapping.values()))
     per_output = ["system", "output", EMPTY_FLAG, *([PAIR] if makes_pairs(config) else [])]
@@ -34,22 +34,22 @@ def name_fields(config: ProtocolConfig, mapping: Mapping[str, str]) -> list[str]
     ]  # fmt: skip
 
 
-def name_inputs(config: ProtocolConfig) -> list[str]:
+def name_inputs(config: Protocol) -> list[str]:
     return [column.name for column in config.inputs]
 
 
-def makes_pairs(config: ProtocolConfig) -> bool:
+def makes_pairs(config: Protocol) -> bool:
     """Whether items of more than two outputs stand for all pairs of them."""
     return config.outputs == (2, 2)
 
 
-def names_items(config: ProtocolConfig, fields: Iterable[str]) -> bool:
+def names_items(config: Protocol, fields: Iterable[str]) -> bool:
     """Whether a group stands for an item of all its outputs, since nothing else names items."""
     there = set(fields)
     return makes_pairs(config) and "group" in there and not rows_are_items(config, there)
 
 
-def rows_are_items(config: ProtocolConfig, fields: Iterable[str]) -> bool:
+def rows_are_items(config: Protocol, fields: Iterable[str]) -> bool:
     """Whether each row stands for an item of its own, so that items need no name."""
     return config.outputs[1] == 1 or any(
         is_numbered(field) or field == OF_SYSTEM for field in fields

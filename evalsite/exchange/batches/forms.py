@@ -10,7 +10,7 @@ from django.core.files.base import ContentFile
 
 from evalsite.exchange.batches.fields import name_fields
 from evalsite.exchange.batches.persons import LEAVE_OUT
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 
 KEEP_AS_METADATA = "metadata (not shown to participants)"
 
@@ -52,7 +52,7 @@ class MappingForm(forms.Form):
     """What each column holds, one choice a column; fields are numbered, as columns may be odd."""
 
     def __init__(
-        self, data: Any, *, header: Sequence[str], mapping: dict[str, str], config: ProtocolConfig
+        self, data: Any, *, header: Sequence[str], mapping: dict[str, str], config: Protocol
     ) -> None:
         super().__init__(data, auto_id="id_%s")
         self.header = header

@@ -15,7 +15,7 @@ from evalsite.exchange.batches.fields import (
     name_inputs,
 )
 from evalsite.exchange.batches.persons import is_personal
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 
 # Other names that real files use. The protocol's own names come first.
 _ALIASES: dict[str, tuple[str, ...]] = {
@@ -50,7 +50,7 @@ _LETTERED = re.compile(r"(.+?)(?:[\s_.-]+([A-Ha-h])|(?<=[a-z])([A-H]))((?:[\s_.-
 _SYSTEM_OF = re.compile(r"(.*?)_?([1-9][0-9]?)_(?:id|system|model|team|algorithm|method|name)")
 
 
-def guess_mapping(header: Sequence[str], config: ProtocolConfig) -> dict[str, str]:
+def guess_mapping(header: Sequence[str], config: Protocol) -> dict[str, str]:
     """A field for each column that has a known name; each field is given once."""
     wanted = _rank_names(config)
     best: dict[str, tuple[int, int]] = {}
@@ -71,7 +71,7 @@ def guess_mapping(header: Sequence[str], config: ProtocolConfig) -> dict[str, st
     return mapping | dict.fromkeys(_guess_systems(mapping, config), OF_SYSTEM)
 
 
-def _guess_systems(mapping: Mapping[str, str], config: ProtocolConfig) -> list[str]:
+def _guess_systems(mapping: Mapping[str, str], config: Protocol) -> list[str]:
     """The columns that can't be but outputs, named after their systems; none if it is doubtful."""
     there, least = set(mapping.values()), config.outputs[0]
     if any(map(is_per_output, there)):
@@ -85,7 +85,7 @@ def _guess_systems(mapping: Mapping[str, str], config: ProtocolConfig) -> list[s
     return left if fits else []
 
 
-def find_near(field: str, mapping: Mapping[str, str], config: ProtocolConfig) -> list[str]:
+def find_near(field: str, mapping: Mapping[str, str], config: Protocol) -> list[str]:
     """The columns without a field whose names come near to one that this field may have."""
     names = [name for name, fields in _rank_names(config).items() if field in dict(fields)]
     folded = {fold(column): column for column, mapped in mapping.items() if not mapped}
@@ -109,7 +109,7 @@ def fold(name: str) -> str:
     return re.sub(r"[\s_.-]+", "_", name.strip().casefold())
 
 
-def _rank_names(config: ProtocolConfig) -> dict[str, list[tuple[str, int]]]:
+def _rank_names(config: Protocol) -> dict[str, list[tuple[str, int]]]:
     """For each folded name the fields it may mean; rank 0 is the field's own name."""
     wanted: dict[str, list[tuple[str, int]]] = {}
 
@@ -130,7 +130,7 @@ def _rank_names(config: ProtocolConfig) -> dict[str, list[tuple[str, int]]]:
 
 
 def _find_fields(
-    column: str, wanted: Mapping[str, list[tuple[str, int]]], config: ProtocolConfig
+    column: str, wanted: Mapping[str, list[tuple[str, int]]], config: Protocol
 ) -> list[tuple[str, int]]:
     """The fields that a column's name may mean, each with how far it is from the field's own."""
     # a crowd platform puts this before the columns of a batch

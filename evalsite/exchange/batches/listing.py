@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Prefetch, QuerySet
 
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 from evalsite.studies.models import Batch, Item, Output, Study
 
 COUNTED = ("Rows", "Items", "Outputs", "Systems")
@@ -52,6 +52,6 @@ def list_items(study: Study) -> QuerySet[Item]:
     )
 
 
-def list_inputs(item: Item, config: ProtocolConfig) -> list[str]:
+def list_inputs(item: Item, config: Protocol) -> list[str]:
     """The texts of its inputs in the order of the protocol, which JSON loses in PostgreSQL."""
     return [item.inputs[one.name] for one in config.inputs if one.name in item.inputs]

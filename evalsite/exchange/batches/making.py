@@ -16,7 +16,7 @@ from evalsite.exchange.batches.values import (
     write_texts,
 )
 from evalsite.exchange.formats.faults import Fault
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item
 
@@ -33,7 +33,7 @@ class ItemMaker:
 
     def __init__(
         self,
-        config: ProtocolConfig,
+        config: Protocol,
         *,
         taken: Collection[str],
         drafts: Container[str],

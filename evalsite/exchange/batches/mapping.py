@@ -26,7 +26,7 @@ from evalsite.exchange.batches.guessing import find_near, fold
 from evalsite.exchange.batches.persons import LEAVE_OUT
 from evalsite.exchange.formats.faults import Fault
 from evalsite.exchange.formats.signs import find_control, show
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 
 # together they tell that a file holds ratings
 _OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
@@ -101,7 +101,7 @@ def _find_name_problem(number: int, column: str) -> str:
 
 
 def check_mapping(
-    mapping: Mapping[str, str], config: ProtocolConfig, line: int | None, *, sheet: str = ""
+    mapping: Mapping[str, str], config: Protocol, line: int | None, *, sheet: str = ""
 ) -> list[Fault]:
     """Each field has one column, and what the protocol needs is there."""
     faults = []
@@ -143,7 +143,7 @@ def _find_two_forms(fields: Iterable[str]) -> str:
     return ""
 
 
-def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: ProtocolConfig) -> Plan:
+def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protocol) -> Plan:
     """Columns by field, once header and mapping are known to be right."""
     fields = [mapping.get(name.strip(), "") or f"={name.strip()}" for name in header]
     columns = {field: number for number, field in enumerate(fields) if field not in SEVERAL}
@@ -178,7 +178,7 @@ def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protoco
 # --- what is missing ------------------------------------------------------------
 
 
-def _find_missing(fields: Iterable[str], config: ProtocolConfig) -> list[str]:
+def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
     there = set(fields)
     needed = [column.name for column in config.inputs if column.is_required]
     numbers = find_numbers(there)
@@ -193,7 +193,7 @@ def _find_missing(fields: Iterable[str], config: ProtocolConfig) -> list[str]:
     return [field for field in needed if field not in there]
 
 
-def _find_other_kind(mapping: Mapping[str, str], config: ProtocolConfig, sheet: str) -> str:
+def _find_other_kind(mapping: Mapping[str, str], config: Protocol, sheet: str) -> str:
     """What a file without the columns of a batch seems to be instead, as a sentence; or ""."""
     header = list(mapping)
     if len(header) == 1 and sheet:
@@ -223,7 +223,7 @@ def _find_other_kind(mapping: Mapping[str, str], config: ProtocolConfig, sheet: 
 
 
 def _describe_missing(
-    field: str, mapping: Mapping[str, str], config: ProtocolConfig, line: int | None
+    field: str, mapping: Mapping[str, str], config: Protocol, line: int | None
 ) -> Fault:
     message = f"Column “{field}” is missing. Found: {', '.join(mapping) or 'none'}."
     if field == "item":

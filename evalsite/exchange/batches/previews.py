@@ -45,7 +45,6 @@ def _render(study: Study, item: CheckedItem) -> str:
         {
             "frame": "annotation/preview.html",
             "item": view,
-            "layout": config.layout,
-            "protocol_style": config.style,
+            "layout": config.layout.style,
         },
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evalsite.exchange.exports.exporting import write_rows
-from evalsite.protocol import Example, ProtocolConfig
+from evalsite.protocol import Example, Protocol
 
 _TEXT_FORMAT = "@"
 _ROWS_FORMATTED = 1_000
@@ -19,10 +19,10 @@ class Template:
     label: str
     ending: str
     content_type: str
-    write: Callable[[ProtocolConfig], bytes]
+    write: Callable[[Protocol], bytes]
 
 
-def _write_long(config: ProtocolConfig) -> list[list[str]]:
+def _write_long(config: Protocol) -> list[list[str]]:
     """One row for each output of the example."""
     example, inputs = _find_example(config)
     return [
@@ -34,7 +34,7 @@ def _write_long(config: ProtocolConfig) -> list[list[str]]:
     ]
 
 
-def _write_wide(config: ProtocolConfig) -> list[list[str]]:
+def _write_wide(config: Protocol) -> list[list[str]]:
     """One row for the example, with columns for two outputs at least: some may stay empty."""
     example, inputs = _find_example(config)
     count = max(2, len(example.outputs))
@@ -48,8 +48,8 @@ def _write_wide(config: ProtocolConfig) -> list[list[str]]:
     return [["item", *inputs, *names], ["example-1", *inputs.values(), *cells]]
 
 
-def _find_example(config: ProtocolConfig) -> tuple[Example, dict[str, str]]:
-    example = (*config.worked_examples, *config.practice)[0]
+def _find_example(config: Protocol) -> tuple[Example, dict[str, str]]:
+    example = (*config.examples, *config.practice)[0]
     inputs = {
         column.name: str(example.inputs.get(column.name, ""))
         for column in config.inputs

@@ -46,7 +46,7 @@ from evalsite.exchange.sending import send_csv
 from evalsite.exchange.uploads import drop_upload, is_large, keep_upload, prune_uploads
 from evalsite.jobs.models import Job
 from evalsite.jobs.watching import keep_watching
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 from evalsite.studies.models import Batch, Membership, Study
 from evalsite.studies.pages import has_role
 from evalsite.studies.summaries import count_of
@@ -129,7 +129,7 @@ def _show_items(
     return TemplateResponse(request, "exchange/items.html", context, status=status)
 
 
-def _name_optional_columns(config: ProtocolConfig) -> list[str]:
+def _name_optional_columns(config: Protocol) -> list[str]:
     return [
         *("group", "cluster", "kind"),
         *(["pair"] if makes_pairs(config) else []),

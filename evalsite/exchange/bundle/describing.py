@@ -1,6 +1,7 @@
 """What of a bundle is for reading: README, instructions and scales as shown, codebook."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +19,8 @@ from evalsite.exchange.bundle.layout import (
 )
 from evalsite.exchange.exports.codebook import HEADER, PANDAS, Chapter, list_chapters
 from evalsite.exchange.exports.exporting import guard_cell, write_rows
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
+from evalsite.protocol.version_0_1 import read_criteria
 from evalsite.quality.models import PLAN_MOMENTS
 from evalsite.studies.summaries import count_of
 
@@ -54,7 +56,12 @@ def write_texts(content: Mapping[str, Any]) -> str:
 def write_scales(content: Mapping[str, Any]) -> str:
     """The criteria of a version with their questions and scales, as Markdown."""
     return "\n\n".join(
-        part for one in content["instrument"]["criteria"] for part in _tell_criterion(one) if part
+        part
+        for one in read_criteria(content["instrument"])
+        for part in _tell_criterion(
+            asdict(one) | {"scale": {"kind": one.scale.kind} | asdict(one.scale)}
+        )
+        if part
     ) + ("\n")
 
 
@@ -91,7 +98,7 @@ def _tell_point(point: Mapping[str, Any]) -> Iterator[str]:
 # --- codebook -----------------------------------------------------------------------------
 
 
-def list_all_chapters(config: ProtocolConfig) -> list[Chapter]:
+def list_all_chapters(config: Protocol) -> list[Chapter]:
     """Every table of the bundle with its columns."""
     own = [Chapter(name.rpartition("/")[2], columns) for name, columns in OWN_FILES.items()]
     return [*list_chapters(config), *own]

@@ -24,7 +24,8 @@ from evalsite.exchange.exports.shared_columns import (
 __all__ = ["ID", "NUMBER", "ONE_OF", "TEXT", "TIME", "WHOLE", "YES_NO", "Column"]
 
 FORMAT = "evalsite-bundle"
-FORMAT_VERSION = 2
+# 3: the instrument is in the single shape `evalsite.instrument/1`; before, its questions alone
+FORMAT_VERSION = 3
 # what has been in every bundle since which format; those of format 1 may have scores, or not
 PLAN_SINCE = SCORES_SINCE = 2
 

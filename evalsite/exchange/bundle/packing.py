@@ -72,7 +72,7 @@ from evalsite.exchange.exports.exporting import Choice, write_file
 from evalsite.exchange.exports.writing import LINE_END
 from evalsite.exchange.scripts import read_scripts
 from evalsite.studies.models import Study
-from evalsite.studies.versions import build_content
+from evalsite.studies.versions import build_content, shown_content
 
 # archives know no earlier day, and none of theirs tells when this one was made
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -280,8 +280,8 @@ def _describe(
         "has_data": contents.has_data,
         "has_free_text": contents.has_free_text,
         "study": plain,
-        # of the protocol as it is installed: what a draft shows, which has no version
-        "instrument": study.config.describe(),
+        # what participants are asked now; a draft has no version that would say it
+        "instrument": shown_content(study)["instrument"],
         "counts": counts,
     }
     if contents.has_data and not contents.has_entry_answers:

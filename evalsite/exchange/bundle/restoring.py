@@ -21,7 +21,6 @@ from evalsite.exchange.bundle.layout import (
     STUDY_FIELDS,
     VERSION_FIELDS,
     Contents,
-    dump,
     name_version,
 )
 from evalsite.exchange.bundle.metric_rows import store_scores
@@ -31,7 +30,8 @@ from evalsite.exchange.bundle.people_rows import PeopleRows
 from evalsite.exchange.bundle.shapes import read_fields
 from evalsite.exchange.bundle.verifying import Report, verify_bundle
 from evalsite.lib.clock import now
-from evalsite.protocol import ProtocolConfig, get_protocol
+from evalsite.protocol import Protocol, get_protocol
+from evalsite.protocol.version_0_1 import read_stored
 from evalsite.studies.models import Batch, Membership, Study, StudyVersion
 from evalsite.studies.versions import protocol_instructions
 
@@ -86,7 +86,7 @@ def restore_bundle(
     return Restored(study=study, has_data=has_data, report=report, remarks=remarks)
 
 
-def _find_protocol(plain: Plain) -> ProtocolConfig:
+def _find_protocol(plain: Plain) -> Protocol:
     """The installed protocol, which takes the options of this study."""
     try:
         config = get_protocol(plain["protocol"])
@@ -133,10 +133,10 @@ def _record(study: Study, about: Plain, *, owner: Any, by: Any, has_data: bool) 
         AuditEntry.objects.record(TOP_UP_ACTION, by=by, study_id=study.pk, slots=added)
 
 
-def _list_remarks(about: Plain, config: ProtocolConfig) -> Iterator[str]:
-    if dump(about["instrument"]) != dump(config.describe()):
+def _list_remarks(about: Plain, config: Protocol) -> Iterator[str]:
+    if read_stored(about["instrument"], config.key) != config:
         yield (
-            f"The protocol “{config.label}” is not the same here as where the bundle was made "
+            f"The protocol “{config.key}” is not the same here as where the bundle was made "
             f"(Evalsite {about['software']}). The frozen versions keep what people were shown."
         )
 

@@ -1,7 +1,10 @@
 """The scales of a bundle's own instrument, as plain data: which values they allow."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
+
+from evalsite.protocol.version_0_1 import read_criteria
 
 Scale = Mapping[str, Any]
 Scales = dict[str, Scale]
@@ -18,7 +21,9 @@ def find_scales(
 
 
 def _list_scales(instrument: Mapping[str, Any]) -> Scales:
-    return {criterion["key"]: criterion["scale"] for criterion in instrument["criteria"]}
+    return {
+        one.key: {"kind": one.scale.kind} | asdict(one.scale) for one in read_criteria(instrument)
+    }
 
 
 def is_on_scale(scale: Scale, position: int | None, value: int) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from evalsite.exchange.exports.columns import Column, list_files
 from evalsite.exchange.exports.exporting import guard_cell, write_rows
-from evalsite.protocol import Criterion, ProtocolConfig
+from evalsite.protocol import Criterion, Protocol
 from evalsite.scales.likert import Likert
 
 HEADER = ("file", "column", "meaning", "type", "allowed", "empty means", "derived")
@@ -21,7 +21,7 @@ class Chapter:
     columns: tuple[Column, ...]
 
 
-def list_chapters(config: ProtocolConfig) -> list[Chapter]:
+def list_chapters(config: Protocol) -> list[Chapter]:
     """Every file that a study of this protocol exports."""
     return [
         Chapter(f"{name}.csv", tuple(_fit(column, config, name) for column in columns))
@@ -29,7 +29,7 @@ def list_chapters(config: ProtocolConfig) -> list[Chapter]:
     ]
 
 
-def write_codebook(config: ProtocolConfig) -> str:
+def write_codebook(config: Protocol) -> str:
     """The codebook as CSV: one row for each column of each file."""
     rows = [
         (
@@ -42,7 +42,7 @@ def write_codebook(config: ProtocolConfig) -> str:
     return write_rows([HEADER, *([guard_cell(cell) for cell in row] for row in rows)])
 
 
-def _fit(column: Column, config: ProtocolConfig, file: str) -> Column:
+def _fit(column: Column, config: Protocol, file: str) -> Column:
     """The column with the criteria and values of this protocol, where people rated by them."""
     if file == "metrics":
         return column
@@ -57,7 +57,7 @@ def _fit(column: Column, config: ProtocolConfig, file: str) -> Column:
     return column
 
 
-def _list_values(config: ProtocolConfig) -> Iterator[str]:
+def _list_values(config: Protocol) -> Iterator[str]:
     for criterion in config.criteria:
         yield f"{criterion.key}: {_name_values(criterion)}"
 

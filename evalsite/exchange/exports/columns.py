@@ -8,7 +8,7 @@ from evalsite.exchange.exports.people_columns import PARTICIPANTS
 from evalsite.exchange.exports.rating_columns import RATINGS
 from evalsite.exchange.exports.shared_columns import ONE_OF, TEXT, YES_NO, Column
 from evalsite.exchange.exports.wide_columns import list_wide
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 
 __all__ = ["FILES", "HIGHLIGHTS", "NAMES", "ONE_OF", "TEXT", "YES_NO", "Column", "list_files"]
 
@@ -26,7 +26,7 @@ FILES: dict[str, tuple[Column, ...]] = {
 }
 
 
-def list_files(config: ProtocolConfig) -> dict[str, tuple[Column, ...]]:
+def list_files(config: Protocol) -> dict[str, tuple[Column, ...]]:
     """The files that a study of this protocol has."""
     files = FILES | {"ratings_wide": list_wide(config), "items": list_item_columns(config)}
     is_there = {"highlights": config.has_highlight}

@@ -12,7 +12,7 @@ from evalsite.exchange.exports.shared_columns import (
     YES_NO,
     Column,
 )
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 
 _BATCH, *_NAMES = ITEM
 _BEFORE = (
@@ -70,7 +70,7 @@ _AFTER = (
 )
 
 
-def list_item_columns(config: ProtocolConfig) -> tuple[Column, ...]:
+def list_item_columns(config: Protocol) -> tuple[Column, ...]:
     """The columns of items.csv in a study of this protocol."""
     inputs = [
         Column(

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalsite.exchange.exports.cells import Form, Join, Part
 from evalsite.exchange.exports.queries import Answers, Ratings
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 from evalsite.scales.magnitude import Magnitude
 from evalsite.scales.preference import Preference
 
@@ -34,9 +34,7 @@ Standards = Sequence[int | None]
 class RatingCells:
     """Puts the ratings of annotations into parts. What many of them share is made once."""
 
-    def __init__(
-        self, config: ProtocolConfig, systems: Mapping[int | None, str], form: Form
-    ) -> None:
+    def __init__(self, config: Protocol, systems: Mapping[int | None, str], form: Form) -> None:
         self._systems = systems
         self._criteria = config.criterion_by_key
         scales = {key: one.scale for key, one in self._criteria.items()}
@@ -185,12 +183,12 @@ class RatingCells:
         return system, output, *values, scores, first, second, shown_first
 
 
-def name_wide(config: ProtocolConfig) -> tuple[tuple[str, ...], ...]:
+def name_wide(config: Protocol) -> tuple[tuple[str, ...], ...]:
     """The columns of each part of `RatingCells.spread`."""
     return _list_wide(config), ("place",)
 
 
-def _list_wide(config: ProtocolConfig) -> tuple[str, ...]:
+def _list_wide(config: Protocol) -> tuple[str, ...]:
     criteria = [criterion.key for criterion in config.criteria]
     return ("system", "output_id", *criteria, "standard", "system_1", "system_2", "shown_first")
 

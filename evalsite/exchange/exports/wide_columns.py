@@ -2,14 +2,14 @@
 
 from evalsite.exchange.exports.rating_columns import RATINGS
 from evalsite.exchange.exports.shared_columns import TEXT, WHOLE, Column
-from evalsite.protocol import Criterion, ProtocolConfig
+from evalsite.protocol import Criterion, Protocol
 from evalsite.scales.preference import Preference
 
 _LONG = {column.name: column for column in RATINGS}
 _OF_PREFERENCES = ("system_1", "system_2", "shown_first")
 
 
-def list_wide(config: ProtocolConfig) -> tuple[Column, ...]:
+def list_wide(config: Protocol) -> tuple[Column, ...]:
     """One column for each criterion, in the place where ratings.csv has what is rated."""
     has_preference = any(not criterion.per_output for criterion in config.criteria)
     has_output = any(criterion.per_output for criterion in config.criteria)
@@ -34,7 +34,7 @@ def _list_order() -> list[str]:
 _ORDER = _list_order()
 
 
-def _list_criteria(config: ProtocolConfig) -> list[Column]:
+def _list_criteria(config: Protocol) -> list[Column]:
     return [_describe(criterion) for criterion in config.criteria]
 
 

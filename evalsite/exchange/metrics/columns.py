@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evalsite.exchange.formats.faults import Fault
 from evalsite.exchange.ratings.mapping import FIELDS
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 
 _ITEM = ("item", *FIELDS["item"], "output_id")
 _SYSTEM = ("system", *FIELDS["system"])
@@ -33,7 +33,7 @@ class Plan:
 
 
 def plan_columns(
-    header: Sequence[str], config: ProtocolConfig, line: int
+    header: Sequence[str], config: Protocol, line: int
 ) -> tuple[Plan | None, list[Fault]]:
     """The plan of a header, or what keeps one from being made."""
     item, system = _find(header, _ITEM), _find(header, _SYSTEM)
@@ -60,7 +60,7 @@ def plan_columns(
 
 
 def _plan_wide(
-    header: Sequence[str], config: ProtocolConfig, line: int, item: int, system: int | None
+    header: Sequence[str], config: Protocol, line: int, item: int, system: int | None
 ) -> tuple[Plan | None, list[Fault]]:
     """Every column that says nothing else of the output is named after a metric."""
     known = _OTHERS | {fold_name(one.name) for one in config.inputs}

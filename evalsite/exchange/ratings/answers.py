@@ -21,7 +21,7 @@ from evalsite.exchange.ratings.values import (
     read_order,
     read_preferred,
 )
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summaries import count_of
 
@@ -31,7 +31,7 @@ class AnswerBuilder:
 
     def __init__(self, study: Study, reader: RowReader, *, keeps_incomplete: bool) -> None:
         self.study = study
-        self.config: ProtocolConfig = study.config
+        self.config: Protocol = study.config
         self.reader = reader
         self.keeps_incomplete = keeps_incomplete
         self.faults: list[Fault] = []
@@ -274,7 +274,7 @@ def _name_values(answer: CheckedAnswer, questions: Iterable[Any]) -> dict[str, A
 
 
 def _say_missing(
-    answer: CheckedAnswer, missing: set[tuple[str, int | None]], config: ProtocolConfig
+    answer: CheckedAnswer, missing: set[tuple[str, int | None]], config: Protocol
 ) -> str:
     names = list(_name_missing(answer, missing, config))
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -285,7 +285,7 @@ def _say_missing(
 
 
 def _name_missing(
-    answer: CheckedAnswer, missing: set[tuple[str, int | None]], config: ProtocolConfig
+    answer: CheckedAnswer, missing: set[tuple[str, int | None]], config: Protocol
 ) -> Iterator[str]:
     for criterion in config.criteria:
         for number in (None, *range(len(answer.item.outputs))):

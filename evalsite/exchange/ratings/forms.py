@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from evalsite.exchange.ratings.mapping import MEANINGS, name_fields
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 
 _LEAVE_OUT = "nothing that is imported"
 
@@ -27,7 +27,7 @@ class RatingsMappingForm(forms.Form):
         *,
         header: Sequence[str],
         mapping: dict[str, str],
-        config: ProtocolConfig,
+        config: Protocol,
         keeps_incomplete: bool = False,
     ) -> None:
         super().__init__(data, auto_id="id_%s", initial={"keeps_incomplete": keeps_incomplete})

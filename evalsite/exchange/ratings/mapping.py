@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from evalsite.exchange.formats.faults import Fault
-from evalsite.protocol import ProtocolConfig
+from evalsite.protocol import Protocol
 
 # The fields, each with other names that real files use for it.
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -72,7 +72,7 @@ _OF_PREFERENCES = ("preferred", "outcome", "shown_first")
 _LONG = ("criterion", "system", "value", "preferred")
 
 
-def name_fields(config: ProtocolConfig, mapping: Mapping[str, str]) -> list[str]:
+def name_fields(config: Protocol, mapping: Mapping[str, str]) -> list[str]:
     """Every field that a column may be mapped to, in the order in which a page offers them."""
     useless = set() if _has_values(config) else set(_OF_VALUES)
     if not _has_preferences(config):
@@ -85,7 +85,7 @@ def name_fields(config: ProtocolConfig, mapping: Mapping[str, str]) -> list[str]
     ]
 
 
-def guess_mapping(header: Sequence[str], config: ProtocolConfig) -> dict[str, str]:
+def guess_mapping(header: Sequence[str], config: Protocol) -> dict[str, str]:
     """A field for each column that has a known name; each field is given once."""
     best = _rank_columns(header)
     if not _has_preferences(config):
@@ -119,7 +119,7 @@ def _without(best: dict[str, tuple[int, int]], fields: Iterable[str]) -> dict[st
 
 def check_mapping(
     mapping: Mapping[str, str],
-    config: ProtocolConfig,
+    config: Protocol,
     line: int | None,
     systems: Iterable[str] = (),
 ) -> list[Fault]:
@@ -152,7 +152,7 @@ def check_mapping(
 def _find_wide(
     mapping: Mapping[str, str],
     missing: Sequence[str],
-    config: ProtocolConfig,
+    config: Protocol,
     systems: Iterable[str],
 ) -> list[str]:
     """The columns that hold a rating each, where none holds all of them."""
@@ -166,7 +166,7 @@ def _find_wide(
     ]
 
 
-def _describe_wide(columns: Sequence[str], config: ProtocolConfig) -> str:
+def _describe_wide(columns: Sequence[str], config: Protocol) -> str:
     shown = " and ".join(f"“{column}”" for column in columns[:2])
     needed = " and ".join(f"“{field}”" for field in _list_needed(config) if field in _LONG)
     return (
@@ -176,7 +176,7 @@ def _describe_wide(columns: Sequence[str], config: ProtocolConfig) -> str:
     )
 
 
-def _list_needed(config: ProtocolConfig) -> Iterable[str]:
+def _list_needed(config: Protocol) -> Iterable[str]:
     yield from ("participant", "item")
     if len(config.criteria) > 1:
         yield "criterion"
@@ -206,11 +206,11 @@ def _describe_missing(field: str, mapping: Mapping[str, str], line: int | None) 
     return Fault(message, column=field, line=line)
 
 
-def _has_values(config: ProtocolConfig) -> bool:
+def _has_values(config: Protocol) -> bool:
     return any(criterion.per_output for criterion in config.criteria)
 
 
-def _has_preferences(config: ProtocolConfig) -> bool:
+def _has_preferences(config: Protocol) -> bool:
     return not all(criterion.per_output for criterion in config.criteria)
 
 

@@ -9,7 +9,7 @@ from evalsite.exchange.formats.faults import Fault
 from evalsite.exchange.formats.reading import Row
 from evalsite.fields import LONGEST_NOTE
 from evalsite.participants.models import Origin
-from evalsite.protocol import Criterion, ProtocolConfig
+from evalsite.protocol import Criterion, Protocol
 
 LONGEST_ID = 200
 LONGEST_TIME = 64
@@ -45,9 +45,7 @@ class RatingRow:
 class RowReader:
     """Takes rows apart by the mapping of their columns, and remembers what is wrong."""
 
-    def __init__(
-        self, header: Sequence[str], mapping: Mapping[str, str], config: ProtocolConfig
-    ) -> None:
+    def __init__(self, header: Sequence[str], mapping: Mapping[str, str], config: Protocol) -> None:
         self.header = header
         self.columns = {
             mapping[name]: number for number, name in enumerate(header) if mapping.get(name)
@@ -143,7 +141,7 @@ class RowReader:
                 )
 
 
-def _name_criteria(config: ProtocolConfig) -> dict[str, Criterion]:
+def _name_criteria(config: Protocol) -> dict[str, Criterion]:
     """The criteria by key, and by label where that is no key of another."""
     labels = {criterion.label.casefold(): criterion for criterion in config.criteria}
     return labels | {criterion.key.casefold(): criterion for criterion in config.criteria}

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from typing import Any, ClassVar, Self
 
@@ -100,6 +100,10 @@ class Magnitude(Scale):
     keeps_typed: ClassVar[bool] = True
     has_standard: ClassVar[bool] = True
     optional: ClassVar[frozenset[str]] = frozenset({"minimum", "maximum", "standard"})
+    later_per: ClassVar[frozenset[str]] = frozenset()
+
+    def name_standard_inputs(self) -> tuple[str, ...] | None:
+        return self.standard_inputs
 
     def make_field(
         self, criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
@@ -170,6 +174,9 @@ class Magnitude(Scale):
             standard_inputs=None if inputs is None else tuple(inputs),
         )
 
+    def complete(self, other: Self) -> Self:
+        return replace(self, standard_inputs=other.standard_inputs)
+
     @classmethod
     def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
         super().check_data(data, place, faults)
@@ -191,4 +198,6 @@ class Magnitude(Scale):
         return text
 
     def gold_from_data(self, data: Any) -> str:
-        return str(data)
+        if not isinstance(data, str):
+            raise TypeError("The gold of a magnitude is one text.")
+        return data

@@ -40,6 +40,7 @@ class Preference(Scale):
     verb: ClassVar[str] = "chose"
     note_on_values: ClassVar[str] = "Preference: 1 if one output is preferred, 0 for a tie"
     needed: ClassVar[frozenset[str]] = frozenset({"points"})
+    later_per: ClassVar[frozenset[str]] = frozenset()
     unsupported: ClassVar[frozenset[str]] = frozenset({"both_good", "both_bad", "tags", "display"})
 
     def label_of(self, value: int) -> str:
@@ -180,9 +181,12 @@ class Preference(Scale):
         (preferred,) = ratings
         return (0, -1, 1)[preferred]
 
-    @classmethod
-    def rating_from_data(cls, data: Any) -> tuple[int, ...]:
+    def rating_from_data(self, data: Any) -> tuple[int, ...]:
         return ({0: 0, -1: 1, 1: 2}[data],)
+
+    def check_rating(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
+        if check_whole(data, place, faults) and data not in _VALUES:
+            faults.add("unknown_answer", place, "is no answer of this scale")
 
     def gold_to_data(self, text: str) -> Any:
         """Write a gold of a practice item, whose outputs have no systems: a number, or tie."""

@@ -1,0 +1,276 @@
+"""Instruments as plain data, in the single shape `evalsite.instrument/1`: written and read."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from evalsite.protocol.parts import (
+    Aid,
+    ComprehensionQuestion,
+    Criterion,
+    Design,
+    Eligibility,
+    EntryQuestion,
+    Example,
+    Ignore,
+    IgnoreReason,
+    InputColumn,
+    Layout,
+    Source,
+)
+from evalsite.protocol.scale import get_scale
+
+if TYPE_CHECKING:
+    from evalsite.protocol.instrument import Protocol
+
+FORMAT = "evalsite.instrument/1"
+_CRITERION_TEXTS = ("definition", "summary", "question", "range_note")
+
+
+# --- written ----------------------------------------------------------------------
+
+
+def write_instrument(protocol: "Protocol") -> dict[str, Any]:
+    """Return an instrument as plain data; what has its default is left out."""
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "key": protocol.key,
+        "version": protocol.version,
+        "language": protocol.language,
+        "title": protocol.title,
+        "summary": protocol.summary,
+        "source": _write(protocol.source),
+        "instructions": protocol.instructions,
+        "item": _write_item(protocol),
+        "layout": _write(protocol.layout) | {
+            "outputs": protocol.layout.outputs, "questions": protocol.layout.questions,
+        },
+        "criteria": [_write_criterion(criterion) for criterion in protocol.criteria],
+    }  # fmt: skip
+    scales = {criterion.key: criterion.scale for criterion in protocol.criteria}
+    optional = {
+        "instructions_title": protocol.instructions_title,
+        "examples": [_write_example(example, scales) for example in protocol.examples],
+        "practice": [_write_example(example, scales) for example in protocol.practice],
+        "comprehension": [_write(question) for question in protocol.comprehension],
+        "eligibility": protocol.eligibility and _write_eligibility(protocol.eligibility),
+        "ignore": protocol.ignore and _write_ignore(protocol.ignore),
+        "design": _write(protocol.design),
+        "aids": [_write(aid) for aid in protocol.aids],
+        "hooks": dict(protocol.hooks),
+        "based_on": dict(protocol.based_on or {}),
+    }
+    data |= {name: value for name, value in optional.items() if value}
+    if protocol.note is not None:
+        data["note"] = protocol.note
+    if protocol.highlight is not None:
+        data["x_highlight"] = protocol.highlight
+    if protocol.minutes_per_item != 1:
+        data["minutes_per_item"] = protocol.minutes_per_item
+    return data | dict(protocol.extras)
+
+
+def _write(part: Any) -> dict[str, Any]:
+    """Return the fields of a part that differ from their defaults, tuples as lists."""
+    given = {one.name: (getattr(part, one.name), one.default) for one in fields(part)}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, (value, default) in given.items()
+        if value != default
+    }
+
+
+def _write_item(protocol: "Protocol") -> dict[str, Any]:
+    least, most = protocol.outputs
+    outputs: dict[str, Any] = {"kind": protocol.output_kind, "least": least, "most": most}
+    if protocol.output_aliases:
+        outputs["aliases"] = list(protocol.output_aliases)
+    item = {"inputs": [_write_column(column) for column in protocol.inputs], "outputs": outputs}
+    names = (
+        ("name", protocol.item_name, "Item"),
+        ("names", protocol.item_names, "Items"),
+        ("output_name", protocol.output_name, "Response"),
+    )
+    return item | {name: value for name, value, default in names if value != default}
+
+
+def _write_column(column: InputColumn) -> dict[str, Any]:
+    data = _write(column) | {"kind": column.kind}
+    if not data.pop("is_required", True):
+        data["required"] = False
+    return data
+
+
+def _write_criterion(criterion: Criterion) -> dict[str, Any]:
+    data = {"key": criterion.key, "label": criterion.label, "per": criterion.scale.per}
+    data |= {name: text for name in _CRITERION_TEXTS if (text := getattr(criterion, name))}
+    return data | {"scale": criterion.scale.to_data()}
+
+
+def _write_example(example: Example, scales: Mapping[str, Any]) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "inputs": dict(example.inputs),
+        "outputs": list(example.outputs),
+        "why": example.why,
+    }
+    if example.ratings:
+        data["ratings"] = {
+            key: scales[key].rating_to_data(values) for key, values in example.ratings.items()
+        }
+    if example.gold:
+        data["gold"] = {key: scales[key].gold_to_data(text) for key, text in example.gold.items()}
+    if example.marked:
+        data["x_marked"] = {name: list(passages) for name, passages in example.marked.items()}
+    return data
+
+
+def _write_eligibility(eligibility: Eligibility) -> dict[str, Any]:
+    accept = eligibility.accept
+    return {
+        "questions": [_write_question(question) for question in eligibility.questions],
+        "rule": eligibility.rule,
+        "refusal": eligibility.refusal,
+        "accept": accept if isinstance(accept, str) else {
+            key: list(answers) for key, answers in accept.items()
+        },
+    }  # fmt: skip
+
+
+def _write_question(question: EntryQuestion) -> dict[str, Any]:
+    data = _write(question)
+    if question.choices:
+        data["choices"] = [{"value": value, "label": label} for value, label in question.choices]
+    return data
+
+
+def _write_ignore(ignore: Ignore) -> dict[str, Any]:
+    return _write(ignore) | {"reasons": [_write(reason) for reason in ignore.reasons]}
+
+
+# --- read -------------------------------------------------------------------------
+
+
+def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an instrument that was found to be without fault."""
+    item, outputs = data["item"], data["item"]["outputs"]
+    criteria = tuple(_read_criterion(one) for one in data["criteria"])
+    return {
+        "key": data["key"],
+        "version": data["version"],
+        "language": data["language"],
+        "title": data["title"],
+        "summary": data["summary"],
+        "source": Source(**_without_own(data["source"])),
+        "instructions_title": data.get("instructions_title", ""),
+        "instructions": data["instructions"],
+        "inputs": tuple(_read_column(one) for one in item["inputs"]),
+        "outputs": (outputs["least"], outputs["most"]),
+        "output_kind": outputs["kind"],
+        "output_aliases": tuple(outputs.get("aliases", ())),
+        "item_name": item.get("name", "Item"),
+        "item_names": item.get("names", "Items"),
+        "output_name": item.get("output_name", "Response"),
+        "layout": _read_layout(data["layout"]),
+        "criteria": criteria,
+        **_read_examples(data, criteria),
+        "eligibility": _read_eligibility(data.get("eligibility")),
+        "ignore": _read_ignore(data.get("ignore")),
+        "design": Design(**_without_own(data.get("design", {}))),
+        "aids": tuple(Aid(**_without_own(one)) for one in data.get("aids", [])),
+        "note": data.get("note"),
+        "highlight": data.get("x_highlight"),
+        "minutes_per_item": data.get("minutes_per_item", 1.0),
+        "hooks": dict(data.get("hooks", {})),
+        "based_on": data.get("based_on"),
+        "extras": {
+            name: value for name, value in data.items()
+            if name.startswith("x_") and name != "x_highlight"
+        },
+    }  # fmt: skip
+
+
+def _read_examples(data: Mapping[str, Any], criteria: Iterable[Criterion]) -> dict[str, Any]:
+    """Return worked examples, practice items and questions on the instructions."""
+    scales = {criterion.key: criterion.scale for criterion in criteria}
+    return {
+        "examples": tuple(_read_example(one, scales) for one in data.get("examples", [])),
+        "practice": tuple(_read_example(one, scales) for one in data.get("practice", [])),
+        "comprehension": tuple(
+            ComprehensionQuestion(**_without_own(one) | {"choices": tuple(one["choices"])})
+            for one in data.get("comprehension", [])
+        ),
+    }
+
+
+def _without_own(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if not name.startswith("x_")}
+
+
+def _read_layout(data: Mapping[str, Any]) -> Layout:
+    return Layout(
+        outputs=data["outputs"],
+        questions=data["questions"],
+        letters=tuple(data.get("letters", ())),
+        menu=tuple(data.get("menu", ())),
+    )
+
+
+def _read_column(data: Mapping[str, Any]) -> InputColumn:
+    return InputColumn(
+        name=data["name"],
+        label=data["label"],
+        kind=data["kind"],
+        aliases=tuple(data.get("aliases", ())),
+        is_required=data.get("required", True),
+        together=data.get("together", ""),
+    )
+
+
+def _read_criterion(data: Mapping[str, Any]) -> Criterion:
+    scale = data["scale"]
+    return Criterion(
+        key=data["key"],
+        label=data["label"],
+        scale=get_scale(scale["kind"]).from_data(scale),
+        **{name: data[name] for name in _CRITERION_TEXTS if name in data},
+    )
+
+
+def _read_example(data: Mapping[str, Any], scales: Mapping[str, Any]) -> Example:
+    return Example(
+        inputs=data["inputs"],
+        outputs=tuple(data["outputs"]),
+        why=data["why"],
+        ratings={
+            key: scales[key].rating_from_data(one) for key, one in data.get("ratings", {}).items()
+        },
+        gold={key: scales[key].gold_from_data(one) for key, one in data.get("gold", {}).items()},
+        marked=data.get("x_marked", {}),
+    )
+
+
+def _read_eligibility(data: Mapping[str, Any] | None) -> Eligibility | None:
+    if data is None:
+        return None
+    questions = tuple(
+        EntryQuestion(
+            key=one["key"],
+            label=one["label"],
+            help=one.get("help", ""),
+            choices=tuple((choice["value"], choice["label"]) for choice in one.get("choices", [])),
+        )
+        for one in data["questions"]
+    )
+    accept = data["accept"]
+    if not isinstance(accept, str):
+        accept = {key: tuple(answers) for key, answers in accept.items()}
+    return Eligibility(
+        questions=questions, rule=data["rule"], refusal=data["refusal"], accept=accept
+    )
+
+
+def _read_ignore(data: Mapping[str, Any] | None) -> Ignore | None:
+    if data is None:
+        return None
+    reasons = tuple(IgnoreReason(**_without_own(one)) for one in data["reasons"])
+    return Ignore(reasons=reasons, note=data.get("note", ""))

@@ -1,0 +1,102 @@
+"""The protocols that are installed: folders that settings list, each with its instrument."""
+
+import json
+import logging
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.conf import settings
+
+from evalsite.protocol.instrument import Protocol
+
+logger = logging.getLogger(__name__)
+
+
+class ProtocolConfig(AppConfig):
+    """Registers a protocol: subclass it in `<folder>/apps.py`, list the folder in settings.
+
+    Declare the instrument as `protocol`; the folder's `instructions.md` and `practice.json` are
+    added to it. Or leave `protocol` out and put the whole instrument into `protocol.json`.
+    """
+
+    # Django takes a module's only config class, and this imported base would count as one.
+    default = False
+    protocol: Protocol | None = None
+    # title, headline and summary of its demo; what is left out is the protocol's own
+    demo_texts: Mapping[str, str] = MappingProxyType({})
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.default = True
+
+    @cached_property
+    def instrument(self) -> Protocol:
+        """Return what is declared, with the texts of the folder.
+
+        InvalidInstrument, OSError or a ValueError of JSON if anything is wrong with it.
+        """
+        if self.protocol is None:
+            return Protocol.from_data(self._read_json("protocol.json"))
+        data = self.protocol.to_data() | self._read_json("practice.json")
+        if not self.protocol.instructions:
+            data["instructions"] = (self._folder / "instructions.md").read_text(encoding="utf-8")
+        return Protocol.from_data(data)
+
+    @property
+    def example_batch(self) -> Path:
+        return self._folder / "example_batch.csv"
+
+    @property
+    def instrument_of_version_0_1(self) -> dict[str, Any] | None:
+        """Return the instrument as version 0.1 had it, for studies that were launched then."""
+        name = "version_0_1.json"
+        found: dict[str, Any] | None = None
+        if (self._folder / name).is_file():
+            found = self._read_json(name)
+        return found
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self._folder / name).read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.path)
+
+
+def installed_folders() -> dict[str, ProtocolConfig]:
+    """Return the folders of the protocols that settings list, by key, in that order."""
+    configs = {config.name: config for config in apps.get_app_configs()}
+    found = (configs.get(name) for name in settings.PROTOCOLS)
+    return {config.label: config for config in found if isinstance(config, ProtocolConfig)}
+
+
+def find_folder(key: str) -> ProtocolConfig:
+    """Return the folder of this protocol; LookupError if settings don't list it."""
+    try:
+        return installed_folders()[key]
+    except KeyError:
+        raise LookupError(f"No protocol {key!r} is listed in PROTOCOLS.") from None
+
+
+def installed_protocols() -> dict[str, Protocol]:
+    """Return the protocols that settings list, by key, in that order.
+
+    One with a fault is left out, so that it stops nothing else; `manage.py check` names it.
+    """
+    found = {}
+    for key, folder in installed_folders().items():
+        try:
+            found[key] = folder.instrument
+        except (OSError, ValueError) as error:
+            logger.error("The protocol %s can't be used: %s", key, error)
+    return found
+
+
+def get_protocol(key: str) -> Protocol:
+    """Return the installed protocol with this key; LookupError if settings don't list it."""
+    return find_folder(key).instrument

@@ -1,0 +1,208 @@
+"""The instrument as one frozen object, the same whether it was shipped, stored or imported."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from django.apps import apps
+from django.utils.module_loading import import_string
+
+from evalsite.protocol.checking import check_instrument
+from evalsite.protocol.data import read_instrument, write_instrument
+from evalsite.protocol.faults import Faults
+from evalsite.protocol.parts import (
+    Aid,
+    ComprehensionQuestion,
+    Criterion,
+    Design,
+    Eligibility,
+    Example,
+    Ignore,
+    IgnoreReason,
+    InputColumn,
+    Layout,
+    Source,
+)
+
+if TYPE_CHECKING:
+    from django.forms import Form
+
+
+class InvalidInstrument(ValueError):
+    """Plain data that is no instrument; `faults` says what is wrong with it, and where."""
+
+    def __init__(self, faults: Faults) -> None:
+        super().__init__("; ".join(map(str, faults)))
+        self.faults = faults
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """What participants are asked: criteria, scales, texts and layout.
+
+    It is written to and read from plain data (`evalsite.instrument/1`). `hooks` are dotted names
+    of functions in a protocol's folder, for what data can't express:
+
+    - `clean(values)` raises ValidationError when answers don't go together;
+    - `check_entry(answers)` raises ValidationError, by question, for contradictory entry answers;
+    - `item_context(options, inputs)` returns what the item template needs besides;
+    - `standard_score(options, inputs)` returns the score that an item's magnitudes relate to;
+    - `instructions(text, design)` returns the instructions for a study with this design;
+    - `options_form` is a form class: the study's own settings, with the document's as initial.
+    """
+
+    key: str
+    title: str
+    summary: str
+    source: Source
+    criteria: tuple[Criterion, ...]
+    inputs: tuple[InputColumn, ...]
+    instructions_title: str = ""  # above the instructions, which themselves start with text
+    instructions: str = ""  # Markdown
+    outputs: tuple[int, int] = (1, 1)  # fewest and most outputs in an item
+    # "dialogue": a next line, shown without markup and with the speaker it names set apart
+    output_kind: Literal["text", "dialogue"] = "text"
+    output_name: str = "Response"  # what a page calls an output
+    output_aliases: tuple[str, ...] = ()  # of its column
+    item_name: str = "Item"  # what a page calls a place of a set: "Item 4 of 11"
+    item_names: str = "Items"
+    layout: Layout = field(default_factory=Layout)
+    design: Design = field(default_factory=Design)
+    eligibility: Eligibility | None = None
+    ignore: Ignore | None = None
+    highlight: str | None = None  # passages of an output may be marked; which ones
+    note: str | None = None  # the label of a box for a note; "": the site's own words
+    aids: tuple[Aid, ...] = ()
+    examples: tuple[Example, ...] = ()
+    practice: tuple[Example, ...] = ()
+    comprehension: tuple[ComprehensionQuestion, ...] = ()
+    minutes_per_item: float = 1.0
+    hooks: Mapping[str, str] = field(default_factory=dict)
+    language: str = "en"
+    version: int = 1
+    based_on: Mapping[str, Any] | None = None  # key, version and SHA-256 of what it was copied from
+    extras: Mapping[str, Any] = field(default_factory=dict)  # keys x_..., kept as they came
+
+    # --- plain data
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the instrument as plain data (`evalsite.instrument/1`), defaults left out."""
+        return write_instrument(self)
+
+    @classmethod
+    def from_data(cls, data: Any) -> Self:
+        """Read an instrument; InvalidInstrument if anything in the data is wrong."""
+        if faults := check_instrument(data):
+            raise InvalidInstrument(faults)
+        return cls.from_stored(data)
+
+    @classmethod
+    def from_stored(cls, data: Mapping[str, Any]) -> Self:
+        """Read an instrument that was checked before it was stored."""
+        return cls(**read_instrument(data))
+
+    # --- hooks
+
+    def _call(self, hook: str, default: Any, *args: Any) -> Any:
+        return import_string(self.hooks[hook])(*args) if hook in self.hooks else default
+
+    def clean(self, values: Mapping[str, Any]) -> None:
+        """Raise ValidationError when answers that are right one by one don't go together."""
+        self._call("clean", None, values)
+
+    def check_entry(self, answers: Mapping[str, str]) -> None:
+        """Raise ValidationError, by question, when entry answers contradict one another."""
+        self._call("check_entry", None, answers)
+
+    def is_eligible(self, answers: Mapping[str, str]) -> bool:
+        """Tell whether these answers to the entry questions allow taking part."""
+        if self.eligibility is None:
+            return True
+        accept = self.eligibility.accept
+        if isinstance(accept, str):
+            return bool(import_string(accept)(answers))
+        return all(answers.get(key) in allowed for key, allowed in accept.items())
+
+    def item_context(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the item template needs beside inputs and outputs."""
+        found: dict[str, Any] = self._call("item_context", {}, self._complete(options), inputs)
+        return found
+
+    def standard_score(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> int | None:
+        """Return the score that magnitudes of this item relate to, where there is one."""
+        found: int | None = self._call("standard_score", None, self._complete(options), inputs)
+        return found
+
+    def instructions_for(self, design: Design) -> str:
+        """Return the instructions of a study that hands work out so."""
+        return str(self._call("instructions", self.instructions, self.instructions, design))
+
+    @cached_property
+    def options_form(self) -> "type[Form] | None":
+        """Return the form of the settings that a study of this instrument has of its own."""
+        form: type[Form] | None = None
+        if "options_form" in self.hooks:
+            form = import_string(self.hooks["options_form"])
+        return form
+
+    @cached_property
+    def default_options(self) -> dict[str, Any]:
+        """Return what the options form starts with: the options of a study left as it is."""
+        if self.options_form is None:
+            return {}
+        fields = self.options_form.base_fields
+        return {name: form_field.initial for name, form_field in fields.items()}
+
+    def _complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        return self.default_options | dict(options)
+
+    # --- views of the above
+
+    @cached_property
+    def criterion_by_key(self) -> dict[str, Criterion]:
+        return {criterion.key: criterion for criterion in self.criteria}
+
+    @cached_property
+    def standard_inputs(self) -> tuple[str, ...] | None:
+        """Name the inputs by which an item may have a standard of its own; None: any of them."""
+        found: dict[str, None] = {}
+        for criterion in self.criteria:
+            names = criterion.scale.name_standard_inputs()
+            if names is None:
+                return None
+            found |= dict.fromkeys(names)
+        return tuple(found)
+
+    @property
+    def has_ignore(self) -> bool:
+        return self.ignore is not None
+
+    @property
+    def ignore_reasons(self) -> tuple[IgnoreReason, ...]:
+        return self.ignore.reasons if self.ignore else ()
+
+    @property
+    def ignore_note(self) -> str:
+        return self.ignore.note if self.ignore else ""
+
+    @property
+    def has_highlight(self) -> bool:
+        return self.highlight is not None
+
+    @property
+    def has_note(self) -> bool:
+        return self.note is not None
+
+    @property
+    def item_template(self) -> tuple[str, ...]:
+        """Name the templates of an item, best first: the protocol's own, then the standard one."""
+        return (f"{self.key}/item.html", "annotation/item.html")
+
+    @cached_property
+    def aids_script(self) -> str:
+        """Name the script of the aids in the protocol's folder; "" where it has none."""
+        name = f"{self.key}/aids.js"
+        folders = (Path(config.path) / "static" for config in apps.get_app_configs())
+        return name if any((folder / name).is_file() for folder in folders) else ""

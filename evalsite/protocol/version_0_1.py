@@ -1,0 +1,76 @@
+"""Instruments as version 0.1 stored them with a study: the questions, without the rest.
+
+What that shape lacks (names on pages, layout, design) is taken from the protocol as it was then,
+which its folder keeps in `version_0_1.json`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from evalsite.protocol.data import FORMAT
+from evalsite.protocol.installed import find_folder
+from evalsite.protocol.instrument import Protocol
+from evalsite.protocol.parts import (
+    ComprehensionQuestion,
+    Criterion,
+    Example,
+    Ignore,
+    IgnoreReason,
+    InputColumn,
+)
+from evalsite.protocol.scale import Scale, get_scale
+
+
+def read_stored(data: Mapping[str, Any], key: str) -> Protocol:
+    """Read the instrument of a study of this protocol, in whichever shape it was stored."""
+    if data.get("format") == FORMAT:
+        return Protocol.from_stored(data)
+    folder = find_folder(key)
+    then = folder.instrument_of_version_0_1
+    return _convert(data, folder.instrument if then is None else Protocol.from_stored(then))
+
+
+def read_criteria(data: Mapping[str, Any]) -> tuple[Criterion, ...]:
+    """Read the criteria of an instrument in either shape; LookupError for an unknown scale."""
+    if data.get("format") == FORMAT:
+        return Protocol.from_stored(data).criteria
+    return tuple(_read_criterion(one) for one in data["criteria"])
+
+
+def _convert(data: Mapping[str, Any], protocol: Protocol) -> Protocol:
+    ignore = data["ignore"]
+    return replace(
+        protocol,
+        criteria=tuple(
+            _read_criterion(one, protocol.criterion_by_key.get(one["key"]))
+            for one in data["criteria"]
+        ),
+        inputs=tuple(
+            InputColumn(**one | {"aliases": tuple(one["aliases"])}) for one in data["inputs"]
+        ),
+        examples=tuple(_read_example(one) for one in data["examples"]),
+        comprehension=tuple(
+            ComprehensionQuestion(**one | {"choices": tuple(one["choices"])})
+            for one in data["comprehension"]
+        ),
+        ignore=protocol.ignore and Ignore(
+            reasons=tuple(IgnoreReason(**one) for one in ignore["reasons"]), note=ignore["note"]
+        ),
+        highlight=None if protocol.highlight is None else data["highlight_hint"],
+        note=None if protocol.note is None else data["note_label"],
+    )  # fmt: skip
+
+
+def _read_criterion(data: Mapping[str, Any], then: Criterion | None = None) -> Criterion:
+    fields = {name: value for name, value in data["scale"].items() if name != "kind"}
+    cls = get_scale(data["scale"]["kind"])
+    scale: Scale = cls.from_fields(fields)
+    if then is not None and isinstance(then.scale, cls):
+        scale = scale.complete(then.scale)
+    return Criterion(**{**data, "scale": scale})
+
+
+def _read_example(data: Mapping[str, Any]) -> Example:
+    ratings = {key: tuple(values) for key, values in data["ratings"].items()}
+    return Example(**{**data, "outputs": tuple(data["outputs"]), "ratings": ratings})
