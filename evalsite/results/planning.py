@@ -5,7 +5,7 @@ from functools import partial
 from math import ceil
 from typing import Any
 
-from evalsite.analysis.families import find_family, list_planners
+from evalsite.analysis.families import get_family, list_planners
 from evalsite.analysis.families.family import Source
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
@@ -45,6 +45,8 @@ def list_models(study: Study) -> dict[str, dict[str, Any]]:
     if report is None:
         return {}
     kept = report.content["kept"]
+    planners = {one.key: get_family(one.scale.family).planner for one in study.config.criteria}
+    untold = {key for key, planner in planners.items() if planner and planner.no_results}
     data = kept.get("data", {})
     simulated = data.get("origins", {}).get("simulated", 0)
     found = {
@@ -55,15 +57,9 @@ def list_models(study: Study) -> dict[str, dict[str, Any]]:
         }
         | (one.get("model") or _read_crossed(one["pairs"]))
         for one in kept["criteria"]
-        if _has_variances(one)
+        if one["key"] not in untold
     }
     return {key: model for key, model in found.items() if model.get("variances")}
-
-
-def _has_variances(criterion: dict[str, Any]) -> bool:
-    """Whether the variances of its answers are those that plans are made of."""
-    planner = find_family(criterion).planner
-    return planner is None or not planner.no_results
 
 
 def _count_raters(criterion: dict[str, Any]) -> int:
