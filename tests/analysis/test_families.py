@@ -93,6 +93,22 @@ def test_means_of_a_slider_stay_between_its_ends(tmp_path):
     assert all(high <= 100 for high in ends)
 
 
+@pytest.mark.parametrize(("rise", "flagged"), [(4, set()), (30, {"p0"})])
+def test_drift_on_a_slider_is_measured_by_its_width(tmp_path, rise, flagged):
+    rows = [
+        row | {"trial": trial, "value": 30 + trial % 2 + round(rise * trial / 24 * (rater == 0))}
+        for rater in range(6)
+        for trial, row in enumerate(slide()[rater * 24 : (rater + 1) * 24])
+    ]
+
+    made = make_reports({"ratings": write(tmp_path, rows)}, instrument=[EFFORT], seed=3)
+
+    found = made["kept"]["raters"]["rows"]
+    drifting = {row["participant"] for row in found for flag in row["flags"]
+                if flag["code"] == "drift_trial"}  # fmt: skip
+    assert drifting == flagged
+
+
 def test_a_slider_is_set_beside_points_and_decisions(tmp_path):
     quality = [row | {"value": 1 + row["value"] // 17, "scale_min": 1, "scale_max": 7}
                for row in slide("quality", "likert")]  # fmt: skip

@@ -1,6 +1,7 @@
 """The part of a report on raters: what each did, and what is worth a look. Nobody is judged."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -35,6 +36,7 @@ _LABELS = {
 }
 # of several criteria the table has what can be compared; the rest shows where it is flagged
 _OF_EACH = ("spearman",)
+_USUAL_WIDTH = 6  # of seven points
 _OF_PAGES = {
     "median_seconds": "Median seconds",
     "speed_ratio": "Pace beside others",
@@ -137,7 +139,7 @@ def _add_criterion(
         scale=scale,
         reserved=[float(point) for point in described.get("reserved", ())],
         is_log=find_family(described).is_log,
-        limits=found.limits,
+        limits=_widen(found.limits, described),
     )
     for key in _LABELS if is_only else _OF_EACH:
         column = key if is_only else f"{described['key']}: {key}"
@@ -152,6 +154,15 @@ def _add_criterion(
             if flag.code != "speeder":  # it is of pages, whatever is asked there
                 found.raise_flag(row.rater, flag, criterion)
     return raters
+
+
+def _widen(limits: Thresholds, described: Mapping[str, Any]) -> Thresholds:
+    """The limits, of which drift is in points, on a scale that is too fine for labels."""
+    ends = described.get("minimum"), described.get("maximum")
+    if described["answers"] or None in ends or not find_family(described).has_points:
+        return limits
+    wider = (ends[1] - ends[0]) / _USUAL_WIDTH  # type: ignore[operator]
+    return replace(limits, drift=limits.drift * max(wider, 1.0))
 
 
 def _add_sameness(table: Table, criteria: list[str], found: Found) -> None:
