@@ -46,8 +46,17 @@ _FOR_ANY_DATABASE = (
     "test",
     "verify_bundle",
 )
-# they make the database and the folder of the site, for nobody but its own user to read
-_MAKERS = (*_SERVERS, "migrate", "collectstatic", "demo", "backup", "restore")
+# they write source code; all others may make the database, the folder of the site or a file with
+# data, for nobody but its own user to read
+_FOR_DEVELOPERS = (
+    "compilemessages",
+    "makemessages",
+    "makemigrations",
+    "optimizemigration",
+    "squashmigrations",
+    "startapp",
+    "startproject",
+)
 
 
 def set_defaults(arguments: list[str]) -> None:
@@ -129,6 +138,6 @@ def _lacks_tables(error: Exception) -> bool:
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
     set_defaults(sys.argv[1:])
-    if (*sys.argv, "")[1] in _MAKERS:
+    if (*sys.argv, "")[1] not in _FOR_DEVELOPERS:
         os.umask(0o077)
     main()

@@ -151,7 +151,7 @@ class Annotator:
             case "participant-practice":
                 link = re.search(r'class="btn main" href="([^"]+)"', page.html)
                 return self.browser.get(link[1]) if link else self.browser.post(start, {})
-        return self.browser.post(page.address, ENTRY)
+        return self.browser.post(page.address, page.fields | ENTRY)
 
 
 def run_crowd(state: dict) -> dict:

@@ -65,6 +65,13 @@ def make_world() -> World:
     return World(study, other, done, busy)
 
 
+def highlight(world: World, start: int, end: int, **fields) -> Highlight:
+    """A highlight of a rated output, which fits its text."""
+    output = world.answer.item.outputs.first()
+    values = {"output": output, "start": start, "end": end, "quote": output.text[start:end]}
+    return Highlight.objects.create(study=world.study, annotation=world.answer, **values | fields)
+
+
 def drop(model, *names: str) -> None:
     """The database doesn't refuse such rows any more; the end of the test puts that right."""
     with connection.cursor() as cursor:
@@ -315,6 +322,11 @@ def rating_given_twice(world):
 
 
 @breaks
+def rating_of_a_kind_that_no_scale_has(world):
+    world.copy(world.answer.ratings.first(), part="comment", value=None, text="A little dull.")
+
+
+@breaks
 def typed_text_that_says_another_number(world):
     world.change(world.answer.ratings.first(), value_typed=" 70 ")
 
@@ -326,9 +338,23 @@ def typed_text_that_is_missing(world):
 
 @breaks
 def highlight_that_does_not_fit(world):
-    output = world.answer.item.outputs.first()
-    fields = {"study": world.study, "annotation": world.answer, "output": output}
-    Highlight.objects.create(**fields, start=0, end=5, quote=output.text[1:6])
+    highlight(world, 0, 5, quote="Not there.")
+
+
+@breaks
+def highlight_given_twice(world):
+    # of another study, as the database allows
+    world.copy(highlight(world, 0, 5), study_id=world.other.pk)
+
+
+@breaks
+def highlight_of_a_criterion_that_is_not_asked(world):
+    highlight(world, 0, 5, criterion="charm")
+
+
+@breaks
+def highlight_of_a_category_that_nothing_offers(world):
+    highlight(world, 0, 5, severity="major")
 
 
 @breaks

@@ -9,9 +9,6 @@ from evalsite.annotation.models import RatingsFile
 from evalsite.exchange.ratings.checking import CheckedRatings, check_ratings
 from evalsite.exchange.ratings.importing import Source, import_ratings
 from evalsite.protocol import Criterion
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert
-from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.models import Item, Study
 from tests.batches import Row, write_csv
 
@@ -20,14 +17,12 @@ __all__ = ["Row", "check", "load", "rows_for", "value_of", "write_csv"]
 
 def value_of(criterion: Criterion, number: int) -> str:
     """A value that the scale allows; another one for other numbers."""
-    match criterion.scale:
-        case Magnitude():
-            return str(50 + 10 * number)
-        case Likert(points=points):
-            return str(points[number % len(points)].value)
-        case Decision(yes=yes, no=no):
-            return no if number % 2 else yes
-    raise AssertionError("a preference has no value")
+    scale = criterion.scale
+    if scale.keeps_typed:
+        return str(50 + 10 * number)
+    if words := list(scale.file_words()):
+        return words[number % 2].upper()
+    return str(scale.minimum + number % (scale.maximum - scale.minimum + 1))
 
 
 def rows_for(study: Study, people: Iterable[str] = ("w1",), items: Iterable[Any] = ()) -> list[Row]:

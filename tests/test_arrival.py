@@ -1,9 +1,12 @@
 """Arrival by a platform's link: looking makes nothing, Start finds or makes the participant."""
 
+import re
 from functools import partial
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from evalsite.annotation.launch import close_study
 from evalsite.annotation.leaving import withdraw
@@ -15,6 +18,7 @@ from evalsite.participants.models import (
     hash_token,
 )
 from evalsite.participants.services import instructions_hash, record_consent
+from evalsite.studies.models import Study
 from tests.arriving import (
     NOTHING,
     STUDY_ID,
@@ -175,6 +179,25 @@ def test_bad_64_whoever_has_finished_gets_the_same_code_again_also_in_a_closed_s
     assert Participant.objects.count() == 1
     # whoever didn't take part gets no page of their own
     assert press_start(study, prolific(person=Q)).status_code == 200
+    assert Participant.objects.count() == 1
+
+
+@pytest.mark.parametrize("state", ["paused", "closed"])
+def test_the_link_to_a_study_that_is_not_open_does_not_tell_whether_an_id_took_part(state):
+    study = make_live()
+    join(study, prolific())
+    Study.objects.update(state=state)
+
+    with CaptureQueriesContext(connection) as queries:
+        pages = [open_link(study, prolific(person=person)) for person in (P, Q)]
+
+    assert [page.templates[0].name for page in pages] == ["participants/closed.html"] * 2
+    known, unknown = (re.sub('value="[^"]+"', "", page.text) for page in pages)
+    assert known == unknown
+    assert not [one for one in queries if "participantidentity" in one["sql"]]
+    # the way back is one press
+    assert send_form(study, pages[0]).status_code == 302
+    assert send_form(study, pages[1]).status_code == 200
     assert Participant.objects.count() == 1
 
 

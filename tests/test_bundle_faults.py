@@ -213,6 +213,7 @@ def rate_unknown_criterion(rows: Rows) -> None:
     [
         ("annotations", set_value(0), "0 is no value of informativeness"),
         ("annotations", set_value(1_000_000), "is no value of informativeness"),
+        ("annotations", set_value(None), "None is no value of informativeness"),
         ("annotations", set_value(True), "value can't be True"),
         ("annotations", set_value("70"), "value can't be '70'"),
         ("annotations", set_value(55_555), "annotation .* is not as recorded"),

@@ -1,6 +1,7 @@
 """Consent is asked of every post that stores an answer, whatever page it comes from."""
 
 import pytest
+from django.test import Client
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Slot
@@ -8,7 +9,8 @@ from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.participants.models import Answer, Consent, Participant
 from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import hash_text, make_version
-from tests.factories import make_annotator, mint_link
+from tests.annotators import read_fields
+from tests.factories import make_annotator, make_participant, mint_link
 from tests.tabs import BOXES, Tab, make_live, open_tab, what_became
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
@@ -25,8 +27,9 @@ def change_text(study: Study, text: str = NEW_TEXT) -> Study:
 
 
 def answer_consent(tab: Tab, go: str):
+    page = tab.client.get(f"{tab.home}consent/")
     said = {"go": "decline"} if go == "decline" else {"go": "agree", "agree": "yes"}
-    return tab.client.post(f"{tab.home}consent/", said)
+    return tab.client.post(f"{tab.home}consent/", read_fields(page.text) | said)
 
 
 def decline_new_text(tab: Tab) -> Study:
@@ -328,3 +331,25 @@ def test_nobody_agrees_to_a_text_that_they_were_not_shown():
     assert page.status_code == 422
     assert "sell your scores" in page.text
     assert not Consent.objects.filter(text_sha256=hash_text(NEW_TEXT)).exists()
+
+
+def test_nobody_agrees_by_a_post_that_does_not_say_which_text_was_shown():
+    me = make_participant(make_live())
+    client, home = Client(), mint_link(me)
+
+    page = client.post(f"{home}consent/", {"agree": "yes", "go": "agree"})
+
+    assert page.status_code == 422
+    assert read_fields(page.text)["text"] == hash_text(me.study.consent)
+    assert not Consent.objects.exists()
+    sent = read_fields(page.text) | {"agree": "yes", "go": "agree"}
+    assert client.post(f"{home}consent/", sent).status_code == 302
+    assert Consent.objects.get().is_given
+
+
+def test_declining_needs_no_proof_of_what_was_shown():
+    me = make_participant(make_live())
+
+    Client().post(f"{mint_link(me)}consent/", {"go": "decline"})
+
+    assert not Consent.objects.get().is_given

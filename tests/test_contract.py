@@ -33,9 +33,6 @@ from evalsite.protocol import (
     find_folder,
     installed_protocols,
 )
-from evalsite.scales.decision import Decision
-from evalsite.scales.likert import Likert
-from evalsite.scales.preference import Preference
 from evalsite.studies.gold import asked_criteria, check_gold, find_gold
 from evalsite.studies.models import Item, Output, Study, System
 from tests.factories import launch, make_annotator, make_study, make_user, mint_link
@@ -236,21 +233,22 @@ class Learner:
 def fill(screen: Screen, answers: dict[str, str]) -> dict[str, str]:
     """These answers, and any other where a question asks for what gold leaves open."""
     names = question_names(screen.study.config, len(screen.outputs), screen.criteria)
-    any_of = {"likert": "1", "decision": "1", "preference": "tie", "magnitude": "100"}
-    return {name: answers.get(name, any_of[one.scale.kind]) for name, one, _ in names}
+    felt = [0.0] * len(screen.outputs)
+    return {
+        name: answers.get(name, one.scale.answer_as_bot(felt, number))
+        for name, one, number in names
+    }
 
 
 def make_wrong(criterion: Criterion, right: str, standard: int) -> str:
     """An answer that this gold does not suggest, made from one that it does."""
-    match criterion.scale:
-        case Likert() as scale:
-            is_low = int(right) * 2 <= scale.minimum + scale.maximum
-            return str(scale.maximum if is_low else scale.minimum)
-        case Decision():
-            return str(1 - int(right))
-        case Preference():
-            return {"first": "second", "second": "tie", "tie": "first"}[right]
-    return str(max(1, 2 * standard - int(right)))  # every order turned round
+    scale = criterion.scale
+    if scale.compares:
+        return {"first": "second", "second": "tie", "tie": "first"}[right]
+    if scale.has_standard:
+        return str(max(1, 2 * standard - int(right)))  # every order turned round
+    is_low = int(right) * 2 <= scale.minimum + scale.maximum
+    return str(scale.maximum if is_low else scale.minimum)
 
 
 def test_practice_asks_what_has_a_gold_and_agrees_with_who_answers_by_it(config):

@@ -4,14 +4,15 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
+from django.db import IntegrityError, connection, transaction
 
-from evalsite.annotation.dealing import claim_set, has_work
+from evalsite.annotation.dealing import claim_set, has_work, is_lost_race
 from evalsite.annotation.display import order_of
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.sets import finish_set
 from evalsite.annotation.slots import make_slots
 from evalsite.lib.clock import now, standing_at
-from evalsite.participants.models import Participant
+from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 from tests.factories import (
     add_batch,
@@ -277,6 +278,41 @@ def test_a_study_past_its_closing_date_hands_out_nothing():
         assert deal(me) == []
 
     assert len(deal(me)) == 3
+
+
+_REFUSAL = {
+    "sqlite": """CREATE TRIGGER refuse BEFORE INSERT ON participants_itemset
+        BEGIN SELECT RAISE(ABORT, 'another rule'); END""",
+    "postgresql": """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE 'another rule' USING ERRCODE = 'check_violation'; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON participants_itemset EXECUTE FUNCTION refuse()""",
+}
+
+
+def test_a_row_that_the_database_refuses_is_no_lost_race():
+    me = make_annotator(make_live(items=3))
+    with connection.cursor() as cursor:
+        cursor.execute(_REFUSAL[connection.vendor])
+
+    with pytest.raises(IntegrityError, match="another rule"):
+        claim_set(me)
+
+
+@pytest.mark.parametrize("model", [Slot, ItemSet])
+def test_a_lost_race_for_a_place_or_a_set_is_known_by_its_constraint(model):
+    study = make_live(items=2)
+    me = make_annotator(study)
+    item_set = claim_set(me)
+    if model is Slot:
+        clash = Slot.objects.free().filter(item=item_set.item_ids[0]).first()
+        clash.state, clash.participant, clash.lease_until = 1, me, now()
+    else:
+        clash = ItemSet(study=study, participant=me, number=2)
+
+    with pytest.raises(IntegrityError) as error, transaction.atomic():
+        clash.save()
+
+    assert is_lost_race(error.value)
 
 
 # --- groups that stay together ----------------------------------------------------------

@@ -101,8 +101,8 @@ UNIQUE = {
     "one_annotation_of_an_item_per_participant": second_answer_of_one_person,
     "one_annotation_per_slot": second_answer_in_one_slot,
     "one_annotation_per_key": second_answer_under_one_key,
-    "one_rating_per_criterion_and_output": second_rating_of_one_output,
-    "one_tie_per_criterion": second_tie,
+    "one_rating_of_an_output_per_criterion_turn_and_part": second_rating_of_one_output,
+    "one_rating_of_an_item_per_criterion_turn_and_part": second_tie,
 }
 DRAFT = "one_draft_per_participant_and_item"
 MODELS = (Slot, Draft, Annotation, Rating)

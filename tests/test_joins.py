@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
 
 import pytest
 from django.test import Client
@@ -150,6 +151,30 @@ def test_addresses_of_one_network_of_ipv6_count_as_one(one, other, is_same):
 
     digests = {*JoinCount.objects.values_list("digest", flat=True)}
     assert (len(digests) == 1) == is_same
+
+
+def test_a_site_of_ipv6_takes_no_more_than_a_few_networks_may(noon, settings):
+    settings.JOINS_PER_STUDY = 100
+    study = make_live()
+    networks = (f"2001:db8:0:{number:x}::1" for number in range(100))
+
+    answers = [start_from(study, one).status_code for one in islice(networks, 4 * PER_ADDRESS + 1)]
+
+    assert answers == [302] * 4 * PER_ADDRESS + [429]
+    # another site, and any address of IPv4
+    assert start_from(study, "2001:db8:1::1").status_code == 302
+    assert start_from(study, "192.0.2.1").status_code == 302
+
+
+def test_a_site_of_ipv6_is_known_again_after_midnight(settings):
+    settings.JOINS_PER_STUDY = 100
+    study = make_live()
+    with standing_at(NOON.replace(hour=23, minute=30)):
+        for number in range(4 * PER_ADDRESS):
+            start_from(study, f"2001:db8:0:{number:x}::1")
+
+    with standing_at(NOON + timedelta(hours=12, minutes=10)):
+        assert start_from(study, "2001:db8:0:ffff::1").status_code == 429
 
 
 @pytest.mark.parametrize("address", ["", "unknown"])

@@ -127,3 +127,19 @@ def test_folder_and_database_that_the_site_makes_are_readable_by_its_user_only(p
     assert (static.returncode, done.returncode) == (0, 0), static.stderr + done.stderr
     modes = [oct(path.stat().st_mode & 0o777) for path in (data, data / "evalsite.sqlite3")]
     assert modes == ["0o700", "0o600"]
+
+
+@pytest.mark.parametrize(
+    "command", ["analyse", "export_bundle", "import_batch", "simulate", "fsck"]
+)
+def test_what_a_command_makes_is_for_nobody_else_to_read(project, command):
+    data = project / "var" / "data"
+    data.mkdir()
+    (project / "file.csv").write_text("id")
+
+    run(project, command, "a-study", *["file.csv"] * (command == "import_batch"),
+        EVALSITE_DATA_DIR=str(data))  # fmt: skip
+
+    made = list(data.rglob("*"))
+    assert made
+    assert [path for path in made if path.stat().st_mode & 0o077] == []

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from evalsite.exchange.bundle.verifying import verify_bundle
 from evalsite.operations.backup import make_backup
 from evalsite.operations.database_dump import using_database
 from evalsite.operations.restore import check_backup, restore_backup
+from evalsite.protocol import find_folder
 from evalsite.quality.models import Exclusion
 from evalsite.results.models import Report
 from evalsite.studies.models import Membership, Study
@@ -99,6 +101,27 @@ def test_every_page_of_its_owner_answers(site, name):
 
     assert len(answers) > 5
     assert {address: code for address, code in answers.items() if code != 200} == {}
+
+
+@only_sqlite
+@pytest.mark.parametrize("name", ["closed", "live"])
+def test_launched_study_asks_what_version_0_1_froze(site, name, monkeypatch):
+    study = Study.objects.get(pk=ABOUT["studies"][name])
+    kept = study.version.content["instrument"]
+    folder = find_folder(study.protocol)
+    first, *others = folder.instrument.criteria
+    edited = replace(folder.instrument, criteria=(replace(first, label="Edited"), *others))
+    monkeypatch.setitem(folder.__dict__, "instrument", edited)
+
+    asked = study.config
+
+    for criterion, stored in zip(asked.criteria, kept["criteria"], strict=True):
+        for text in ("key", "label", "definition", "summary", "question", "range_note"):
+            assert getattr(criterion, text) == stored[text]
+        fields = {"kind": criterion.scale.kind} | json.loads(json.dumps(asdict(criterion.scale)))
+        assert fields.items() >= stored["scale"].items()
+    assert [column.name for column in asked.inputs] == [one["name"] for one in kept["inputs"]]
+    assert [example.why for example in asked.examples] == [one["why"] for one in kept["examples"]]
 
 
 @only_sqlite

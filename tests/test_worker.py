@@ -1,9 +1,11 @@
 """The job worker: outlives its database, takes over what others left, and is fair to studies."""
 
+import fcntl
 import os
 import signal
 import sqlite3
 import subprocess
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +22,7 @@ from evalsite.annotation.models import Slot
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs import services
 from evalsite.jobs.models import Job
-from evalsite.jobs.presence import be_present, name_worker
+from evalsite.jobs.presence import be_present, find_workers, name_worker
 from evalsite.jobs.services import (
     MAX_TAKEOVERS,
     JobTakenOver,
@@ -121,6 +123,40 @@ def test_job_of_a_worker_that_lives_here_is_left_to_it_whatever_its_heartbeat_sa
     job.refresh_from_db()
     assert (was_left, job.state) == (True, "failed")
     assert not list((data_dir / "workers").iterdir())
+
+
+def test_a_dead_worker_is_known_to_all_who_look_at_the_same_moment(data_dir):
+    worker = name_worker()
+    make_dead(worker, data_dir)
+
+    with (data_dir / "workers" / worker).open() as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        alive, dead = find_workers()
+
+    assert (alive, dead) == (set(), {worker})
+
+
+def test_a_worker_that_starts_is_never_taken_for_dead(data_dir):
+    names = [name_worker() for _ in range(1000)]
+    looked, ended = threading.Event(), set()
+
+    def start_and_end() -> None:
+        for name in names:
+            with be_present(name):
+                looked.clear()
+                looked.wait(60)
+                ended.add(name)
+
+    starting = threading.Thread(target=start_and_end)
+    starting.start()
+    wrong = set()
+    while starting.is_alive():
+        dead = find_workers()[1]
+        wrong |= dead - ended
+        looked.set()
+    starting.join()
+
+    assert wrong == set()
 
 
 def make_dead(worker: str, data_dir: Path) -> None:

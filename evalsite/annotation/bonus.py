@@ -71,7 +71,7 @@ def _unit_of(study: Study) -> str:
 def _find_met(study: Study, participants: Iterable[int]) -> dict[int, set[object]]:
     """The items, or groups, that each of these participants has answered in the work."""
     met: dict[int, set[object]] = {}
-    answered = Annotation.objects.filter(study=study, participant__in=list(participants))
+    answered = Annotation.objects.agreed().filter(study=study, participant__in=list(participants))
     # as for those who deal: a control takes nobody away from an item that shares its inputs
     answered = answered.filter(item__kind=Item.Kind.MAIN)
     for participant, unit in answered.order_by().values_list("participant_id", _unit_of(study)):

@@ -2,9 +2,9 @@
 
 from django.db import transaction
 
-from evalsite.annotation.leases import lock_participant
-from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
-from evalsite.annotation.services import act_on_report
+from evalsite.annotation.leases import lock_participant, release_places
+from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.services import act_on_report, lock_awaiting, withdraw_awaiting
 from evalsite.participants.models import Participant
 from evalsite.participants.services import Withdrawn, has_agreed, record_consent
 
@@ -28,20 +28,14 @@ def answer_consent(*, participant: Participant, is_given: bool) -> None:
         # sent after declining, so nothing of them was kept: their items may be answered again
         Annotation.objects.filter(participant=me, status=Annotation.Status.WITHDRAWN).delete()
     else:
-        _withdraw_awaiting(me)
-        _release_places(me)
+        withdraw_awaiting(me)
+        release_places(me)
         Draft.objects.filter(participant=me).delete()
-
-
-def _awaiting(me: Participant) -> list[Annotation]:
-    """Return this person's answers that wait for consent, locked; answers go before places."""
-    awaiting = Annotation.objects.filter(participant=me, awaits_consent=True)
-    return list(awaiting.select_for_update(of=("self",)).order_by("pk"))
 
 
 def _count_awaiting(me: Participant) -> None:
     """Count each answer whose slot this person still holds; the others stay surplus."""
-    answers = _awaiting(me)
+    answers = lock_awaiting(me)
     mine = Slot.objects.leased().filter(participant=me, item__in=[one.item_id for one in answers])
     slots = {slot.item_id: slot for slot in mine.select_for_update().order_by("pos", "id")}
     for answer in answers:
@@ -55,20 +49,3 @@ def _count_awaiting(me: Participant) -> None:
         answer.save(update_fields=["awaits_consent", "slot", "status"])
         if is_report:
             act_on_report(me, answer.item)
-
-
-def _withdraw_awaiting(me: Participant) -> None:
-    """Delete what answers said that were given without agreeing; a row tells that they were."""
-    answers = [answer.pk for answer in _awaiting(me)]
-    for model in (Rating, Highlight, Revision):
-        model.objects.filter(annotation__in=answers).delete()
-    Annotation.objects.filter(pk__in=answers).update(
-        status=Annotation.Status.WITHDRAWN, awaits_consent=False, note="", reason=""
-    )
-
-
-def _release_places(me: Participant) -> None:
-    held = Slot.objects.leased().filter(participant=me).select_for_update().order_by("pos", "id")
-    Slot.objects.filter(pk__in=[slot.pk for slot in held]).update(
-        state=Slot.State.FREE, participant=None, lease_until=None
-    )

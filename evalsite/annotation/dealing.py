@@ -16,13 +16,16 @@ from evalsite.annotation.leases import (
     lapsed_slots,
     lease_end,
     lock_participant,
+    must_give_way,
     release_lapsed,
+    release_places,
     reserve_set,
 )
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.ordering import order_items
 from evalsite.annotation.picking import Pick, new_to, pick_places, with_room
 from evalsite.lib.deadlocks import in_transaction
+from evalsite.lib.integrity import is_violation
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 
@@ -52,9 +55,19 @@ def _claim_in_tries(participant: Participant, *, skip_locked: bool) -> ItemSet |
         try:
             # who changes k locks the places of an item, and this those of a group
             return in_transaction(partial(_claim, participant, skip_locked=skip_locked))
-        except (LostRace, IntegrityError):
+        except LostRace:
             continue
+        except IntegrityError as error:
+            if not is_lost_race(error):
+                raise
     return None
+
+
+def is_lost_race(error: IntegrityError) -> bool:
+    """Whether this person was dealt one of these items, or another set, at the same moment."""
+    return is_violation(error, Slot, "one_slot_of_an_item_per_participant") or is_violation(
+        error, ItemSet, "one_open_set_per_participant", "set_number_once_per_participant"
+    )
 
 
 def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
@@ -63,8 +76,12 @@ def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
     if me.stopped_at or me.withdrawn_at:
         return None
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
-    if open_set is not None and hold_again(open_set, me, study):
-        return open_set
+    if open_set is not None:
+        if must_give_way(open_set, study):
+            release_places(me)
+            return None
+        if hold_again(open_set, me, study):
+            return open_set
     if not study.is_open or (open_set is None and not may_have_another_set(me, study)):
         return None
     pick = _pick(me, study, skip_locked=skip_locked)
@@ -115,7 +132,8 @@ def _deal(pick: Pick, me: Participant, study: Study, emptied: ItemSet | None) ->
     slots = pick.slots
     mine = emptied or ItemSet(study=study, participant=me, number=_next_number(me))
     is_first = mine.number == 1 and not answered_items(mine)
-    until = reserve_set(mine, study) if is_first else lease_end(study)
+    is_unearned = is_first or mine.reserved_until is not None
+    until = reserve_set(mine, study) if is_unearned else lease_end(study)
     taken = (
         Slot.objects.free()
         .filter(pk__in=[slot.pk for slot in slots])

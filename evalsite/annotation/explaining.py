@@ -19,7 +19,7 @@ def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
             {
                 rating.output_id: rating.value
                 for rating in annotation.ratings.all()
-                if rating.criterion == criterion.key
+                if rating.criterion == criterion.key and rating.value is not None
             },
             [output.pk for output in uploaded],
         )

@@ -48,9 +48,7 @@ def _waiting(study: Study) -> QuerySet[Annotation]:
 
     Nor does an answer to which its person hasn't agreed.
     """
-    surplus = Annotation.objects.filter(
-        study=study, status=Annotation.Status.SURPLUS, awaits_consent=False
-    )
+    surplus = Annotation.objects.agreed().filter(study=study, status=Annotation.Status.SURPLUS)
     return surplus.exclude(outcome=Annotation.Outcome.REPORTED)
 
 

@@ -4,7 +4,7 @@ Whoever writes for a participant locks that participant's row first, so two tabs
 never cross.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,10 +19,14 @@ from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Study
 
 _REAP = 5
-# a first set without an answer: so long from being dealt, and so much longer once
+# a set without an answer: so long from being dealt, and so much longer once
 RESERVATION = timedelta(minutes=15)
+# after a reservation without an answer others come first, unless there is enough for everybody
+OTHERS_FIRST = timedelta(minutes=5)
 # a lease younger than this is not written again with every answer
 _RENEW_AFTER_SECONDS = 60
+# a reserved place is held for less than a lease by more than that: the first answer renews it
+_RESERVED_LESS = timedelta(seconds=_RENEW_AFTER_SECONDS + 1)
 _locked = Prepared(
     lambda pk: Participant.objects.select_for_update(no_key=True).filter(pk=pk).order_by()
 )
@@ -39,7 +43,7 @@ _held = Prepared(
         .filter(participant=participant, study=study)
         .select_for_update()
         .order_by("pos", "id")
-        .values_list("item_id", "pk")
+        .values_list("item_id", "pk", "lease_until")
     )
 )
 
@@ -62,14 +66,14 @@ def lease_end(study: Study) -> Any:
 def reserve_set(item_set: ItemSet, study: Study) -> Any:
     """Return until when the places of a set without an answer are held; the set is not saved."""
     item_set.reserved_until = now() + 2 * RESERVATION
-    return min(now() + RESERVATION, lease_end(study))
+    return min(now() + RESERVATION, lease_end(study) - _RESERVED_LESS)
 
 
 def longest_hold(open_set: ItemSet | None, study: Study) -> Any:
     """Return the latest moment until which the places of this set can be held from now."""
     if open_set is None or open_set.reserved_until is None:
         return lease_end(study)
-    return min(open_set.reserved_until, lease_end(study))
+    return min(open_set.reserved_until, lease_end(study) - _RESERVED_LESS)
 
 
 def lapsed_slots(study: Study) -> QuerySet[Slot]:
@@ -106,39 +110,77 @@ def release_lapsed(study: Study, *, but: Participant) -> int:
     return released
 
 
-def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
-    """Renew what I hold of my open set, retake what is free; False when nothing of it is left.
+def release_places(me: Participant) -> None:
+    """Free every place that this person holds."""
+    held = Slot.objects.leased().filter(participant=me).select_for_update().order_by("pos", "id")
+    Slot.objects.filter(pk__in=[slot.pk for slot in held]).update(
+        state=Slot.State.FREE, participant=None, lease_until=None
+    )
 
-    What went to others is marked as lost. It keeps its place in the set, for good, and is not
-    retaken: the set may have been filled again since.
+
+def must_give_way(open_set: ItemSet, study: Study) -> bool:
+    """Whether this set was reserved for nothing until a moment ago, and others may want places.
+
+    Otherwise somebody who never answers could take the same places at every end of a reservation,
+    before anybody else can. If as many places are left for others, nobody has to wait.
+    """
+    ended = open_set.reserved_until
+    if not study.is_open or ended is None or not ended <= now() < ended + OTHERS_FIRST:
+        return False
+    wanted = open_set.total or study.set_size
+    left = 2 * wanted
+    for places in (Slot.objects.free().filter(study=study), lapsed_slots(study)):
+        left -= places.filter(item__held_at__isnull=True)[:left].count() if left else 0
+    return left > 0
+
+
+def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
+    """Keep what I hold of my open set, retake what is free; False when nothing of it is left.
+
+    Nothing is held for longer by asking again: only places that have lapsed, or were free, get a
+    new end, and they are reserved until something is answered. What went to others is marked as
+    lost. It keeps its place in the set, for good, and is not retaken: the set may have been filled
+    again since.
     """
     answered = answered_items(open_set)
-    until = longest_hold(open_set, study)
-    if until <= now():
-        # nothing was answered in all the time that these places were reserved
-        until = reserve_set(open_set, study)
-        open_set.save(update_fields=["reserved_until"])
-    held = renew_leases(me, study, until) & set(open_set.item_ids)
-    controls = find_controls(open_set, study)
-    gone = {
-        item_id
-        for item_id in open_set.item_ids
-        if item_id not in answered
-        and item_id not in held
-        and item_id not in controls
-        and (
-            not study.is_open or item_id in open_set.lost_ids or not _take_slot(item_id, me, until)
-        )
+    kept: dict[int, tuple[int, Any]] = {
+        item_id: (pk, until) for item_id, pk, until in _held.all(me.pk, study.pk)
     }
+    lapsed = [pk for pk, until in kept.values() if until <= now()]
+    held = set(kept) & set(open_set.item_ids)
+    before = open_set.reserved_until, open_set.lost_ids
+    until = _find_new_end(open_set, study, [until for _, until in kept.values()])
+    retaken = Slot.objects.filter(pk__in=lapsed).update(lease_until=until) if lapsed else 0
+    controls = find_controls(open_set, study)
+    gone = set()
+    for item_id in open_set.item_ids:
+        if item_id in answered or item_id in held or item_id in controls:
+            continue
+        may_be_mine = study.is_open and item_id not in open_set.lost_ids
+        if may_be_mine and _take_slot(item_id, me, until):
+            retaken += 1
+        else:
+            gone.add(item_id)
     if controls:
         gone |= lost_controls(
             open_set, controls, lost=gone, answered=answered, held=held, study=study
         )
-    lost = [item_id for item_id in open_set.item_ids if item_id in gone]
-    if lost != open_set.lost_ids:
-        open_set.lost_ids = lost
-        open_set.save(update_fields=["lost_ids"])
+    if not retaken:
+        open_set.reserved_until = before[0]
+    open_set.lost_ids = [item_id for item_id in open_set.item_ids if item_id in gone]
+    if (open_set.reserved_until, open_set.lost_ids) != before:
+        open_set.save(update_fields=["reserved_until", "lost_ids"])
     return open_set.total > 0
+
+
+def _find_new_end(open_set: ItemSet, study: Study, ends: Collection[datetime]) -> Any:
+    """Return until when places are held that are retaken now: as long as others of the set."""
+    running = [until for until in ends if until > now()]
+    if running:
+        return max(running)
+    if open_set.reserved_until is not None and open_set.reserved_until > now():
+        return longest_hold(open_set, study)
+    return reserve_set(open_set, study)
 
 
 def answered_items(item_set: ItemSet) -> set[int]:
@@ -176,11 +218,10 @@ def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) ->
     return locked.first()
 
 
-def renew_leases(me: Participant, study: Study, until: Any) -> set[int]:
-    """Every slot I hold in this study is mine until then; returns their items."""
-    held = dict(_held.all(me.pk, study.pk))
-    Slot.objects.filter(pk__in=held.values()).update(lease_until=until)
-    return set(held)
+def renew_leases(me: Participant, study: Study, until: Any) -> None:
+    """Hold every place that I have in this study until then."""
+    held = [pk for _, pk, _ in _held.all(me.pk, study.pk)]
+    Slot.objects.filter(pk__in=held).update(lease_until=until)
 
 
 def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:

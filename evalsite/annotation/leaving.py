@@ -3,7 +3,7 @@
 from django.db import transaction
 
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
-from evalsite.annotation.services import hold_or_release
+from evalsite.annotation.services import hold_or_release, withdraw_awaiting
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Participant
@@ -14,7 +14,8 @@ from evalsite.studies.models import Item
 def withdraw(*, participant: Participant, is_kept: bool) -> Participant:
     """This person gets no more work; their answers stay, or are gone and their places free.
 
-    What is deleted leaves a row with status withdrawn, so that counts can be explained.
+    Answers that waited for their consent are gone in any case. What is deleted leaves a row with
+    status withdrawn, so that counts can be explained.
     """
     me = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
     if me.withdrawn_at is not None:
@@ -22,6 +23,8 @@ def withdraw(*, participant: Participant, is_kept: bool) -> Participant:
     me.withdrawn_at = me.stopped_at = now()
     me.save(update_fields=["withdrawn_at", "stopped_at"])
     Draft.objects.filter(participant=me).delete()
+    # whatever they choose, nobody agreed to these
+    withdraw_awaiting(me)
     held = Slot.objects.filter(participant=me, state=Slot.State.LEASED)
     held.update(state=Slot.State.FREE, participant=None, lease_until=None)
     if not is_kept:

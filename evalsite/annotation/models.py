@@ -140,10 +140,14 @@ class AnnotationQuerySet(models.QuerySet["Annotation"]):
     def counted(self) -> "AnnotationQuerySet":
         return self.filter(status=Annotation.Status.COUNTED)
 
+    def agreed(self) -> "AnnotationQuerySet":
+        """All but those that wait for their person's consent, which no file and no count holds."""
+        return self.filter(awaits_consent=False)
+
     def reports(self) -> "AnnotationQuerySet":
         """Problem reports that stand, of whatever kind of item; those of pilots never do."""
         standing = (Annotation.Status.SURPLUS, Annotation.Status.CONTROL)
-        return self.filter(outcome=Annotation.Outcome.REPORTED, status__in=standing)
+        return self.agreed().filter(outcome=Annotation.Outcome.REPORTED, status__in=standing)
 
 
 class Annotation(models.Model):
@@ -175,7 +179,8 @@ class Annotation(models.Model):
     key = models.UUIDField()
     outcome = models.CharField(max_length=10, choices=Outcome.choices, default=Outcome.RATED)
     status = models.CharField(max_length=10, choices=Status.choices)
-    # the consent text had changed: it counts on agreement, if its slot is still held
+    # the consent text had changed: nothing uses it before its person agrees; then it counts, if
+    # its slot is still held
     awaits_consent = models.BooleanField(default=False)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.OWN)
     # no version: a pilot before the first launch
@@ -238,8 +243,18 @@ class Annotation(models.Model):
         return f"annotation {self.pk}"
 
 
+# Always true or false: a check constraint also accepts rows for which its condition is NULL.
+_IS_NOT_APPLICABLE = models.Case(
+    models.When(detail__na=True, then=True), default=False, output_field=models.BooleanField()
+)
+
+
 class Rating(models.Model):
-    """One value: of one annotation, for one criterion and output."""
+    """One value: of one annotation, for one criterion and output.
+
+    No scale uses `turn`, `part`, `text` or `detail` yet, so every rating has a value. The database
+    knows the defaults of these columns, so statements in SQL needn't name them.
+    """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
     annotation = models.ForeignKey(Annotation, on_delete=models.CASCADE, related_name="ratings")
@@ -248,8 +263,16 @@ class Rating(models.Model):
     output = models.ForeignKey(
         Output, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
-    value = models.IntegerField()
+    # of a conversation, from 1; 0: all of it
+    turn = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # a statement or an option of the question, or "comment"; empty: the question itself
+    part = models.CharField(max_length=40, blank=True, default="", db_default="")
+    # none: the answer is a text, or the question was not applicable
+    value = models.IntegerField(null=True)
     value_typed = models.CharField(max_length=200, blank=True)
+    text = models.TextField(blank=True, default="", db_default="")
+    # what else belongs to the answer; {"na": true}: the question was not applicable
+    detail = models.JSONField(null=True)
     # of an imported rating: its record in the file, from 1; the order of the file is data
     file_row = models.PositiveIntegerField(null=True)
 
@@ -257,14 +280,19 @@ class Rating(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["annotation", "criterion", "output", "study"],
+                fields=["annotation", "criterion", "output", "turn", "part", "study"],
                 condition=Q(output__isnull=False),
-                name="one_rating_per_criterion_and_output",
+                name="one_rating_of_an_output_per_criterion_turn_and_part",
             ),
             models.UniqueConstraint(
-                fields=["annotation", "criterion", "study"],
+                fields=["annotation", "criterion", "turn", "part", "study"],
                 condition=Q(output__isnull=True),
-                name="one_tie_per_criterion",
+                name="one_rating_of_an_item_per_criterion_turn_and_part",
+            ),
+            models.CheckConstraint(
+                condition=(Q(value__isnull=False) & ~Q(_IS_NOT_APPLICABLE))
+                | (Q(value__isnull=True) & (~Q(text="") | Q(_IS_NOT_APPLICABLE))),
+                name="ratings_have_a_value_or_a_text_or_are_not_applicable",
             ),
         ]
         indexes = [
@@ -275,7 +303,7 @@ class Rating(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.criterion}: {self.value}"
+        return f"{self.criterion}: {self.text if self.value is None else self.value}"
 
 
 class Highlight(models.Model):
@@ -288,15 +316,30 @@ class Highlight(models.Model):
     end = models.PositiveIntegerField()
     # what stood there, so that a passage can be checked and read without the output
     quote = models.TextField()
+    # which question it answers; empty: none, and so far that is always so
+    criterion = models.CharField(max_length=40, blank=True, default="", db_default="")
+    category = models.CharField(max_length=40, blank=True, default="", db_default="")
+    severity = models.CharField(max_length=40, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ["id"]
+        # highlights without a criterion never overlap; each row is in only one of the two indexes
         constraints = [
             models.UniqueConstraint(
-                fields=["annotation", "output", "start", "study"], name="one_highlight_at_a_start"
+                fields=["annotation", "output", "start", "study"],
+                condition=Q(criterion=""),
+                name="highlights_without_a_criterion_start_apart",
             ),
+            models.UniqueConstraint(
+                fields=["annotation", "output", "criterion", "start", "end", "category", "study"],
+                condition=~Q(criterion=""),
+                name="one_highlight_per_criterion_span_and_category",
+            ),
+            # a highlight without a length marks an omission, which only its category can say
             models.CheckConstraint(
-                condition=Q(end__gt=models.F("start")), name="highlights_end_after_their_start"
+                condition=Q(end__gt=models.F("start"))
+                | (Q(end=models.F("start")) & ~Q(category="")),
+                name="highlights_have_a_length_or_a_category",
             ),
         ]
         indexes = [models.Index(fields=["output"], name="highlight_by_output")]

@@ -149,6 +149,8 @@ def _given_values(
     values: dict[str, dict[int | None, int]] = {}
     typed = {}
     for rating in annotation.ratings.all():
+        if rating.value is None:
+            continue
         values.setdefault(rating.criterion, {})[rating.output_id] = rating.value
         typed[rating.criterion, rating.output_id] = rating.value_typed
     return values, typed

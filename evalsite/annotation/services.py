@@ -291,7 +291,7 @@ def hold_or_release(item: Item) -> None:
     """
     # two reports at once would each count only their own
     locked = Item.objects.select_for_update(no_key=True).get(pk=item.pk)
-    reports = Annotation.objects.reports().filter(item=item, awaits_consent=False)
+    reports = Annotation.objects.reports().filter(item=item)
     if locked.released_at is not None:
         reports = reports.filter(submitted_at__gt=locked.released_at)
     is_held = reports.count() >= REPORTS_TO_HOLD
@@ -399,6 +399,25 @@ def _move_place(standing: Annotation, participant: Participant, submission: Subm
     slot = _free_slot_for(participant, submission)
     if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
         standing.slot, standing.status = slot, Annotation.Status.COUNTED
+
+
+# --- answers that wait for consent ----------------------------------------------------
+
+
+def lock_awaiting(me: Participant) -> list[Annotation]:
+    """Return this person's answers that wait for consent, locked; answers go before places."""
+    awaiting = Annotation.objects.filter(participant=me, awaits_consent=True)
+    return list(awaiting.select_for_update(of=("self",)).order_by("pk"))
+
+
+def withdraw_awaiting(me: Participant) -> None:
+    """Delete what answers said that were given without agreeing; a row tells that they were."""
+    answers = [answer.pk for answer in lock_awaiting(me)]
+    for model in (Rating, Highlight, Revision):
+        model.objects.filter(annotation__in=answers).delete()
+    Annotation.objects.filter(pk__in=answers).update(
+        status=Annotation.Status.WITHDRAWN, awaits_consent=False, note="", reason=""
+    )
 
 
 # --- around it ------------------------------------------------------------------------

@@ -54,6 +54,7 @@ from evalsite.studies.models import Item, Study
 from evalsite.studies.versions import shown_content
 
 NOT_AGREED = "Tick the box if you agree to take part. If you don't agree, choose 'Don't take part'."
+TEXT_NOT_SHOWN = "Read this text before you agree to it."
 TEXT_CHANGED = "This text has just changed. Read it again before you decide."
 
 
@@ -331,8 +332,10 @@ def _fault_of_consent(request: HttpRequest, me: Participant, *, is_given: bool) 
     if not is_given:
         return NOT_AGREED
     # nobody agrees to a text that they were not shown
-    digest = consent_hash(me.study)
-    return "" if request.POST.get("text", digest) == digest else TEXT_CHANGED
+    shown = request.POST.get("text")
+    if shown is None:
+        return TEXT_NOT_SHOWN
+    return "" if shown == consent_hash(me.study) else TEXT_CHANGED
 
 
 @participant_page

@@ -14,6 +14,8 @@ from django.utils.crypto import get_random_string
 
 logger = logging.getLogger(__name__)
 
+# how a file is called that isn't locked yet; no worker's name begins so
+_UNNAMED = "new-"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -56,13 +58,20 @@ def be_present(worker: str) -> Iterator[None]:
 
 
 def _make_lock(path: Path) -> int:
+    """Return a lock on this file, which bears its name only once it is locked.
+
+    Otherwise somebody might look in between, and take this worker for dead.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    unnamed = path.with_name(f"{_UNNAMED}{path.name}")
+    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if path.exists() and os.path.samestat(os.fstat(lock), path.stat()):
-            return lock
-        os.close(lock)  # somebody cleaned up between the two calls
+        unnamed.rename(path)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
 
 
 def find_workers() -> tuple[set[str], set[str]]:
@@ -82,7 +91,8 @@ def _is_locked(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # shared: others who look at the same moment don't make a dead worker seem alive
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:

@@ -11,7 +11,7 @@ from math import ceil
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.crypto import salted_hmac
 
 from evalsite.jobs.services import upkeep
@@ -31,8 +31,12 @@ _WINDOW = timedelta(hours=1)
 # how often one person may press Start again: each time makes a link
 RETURNS_AN_HOUR = 60
 _KEPT = timedelta(hours=24)
-# one household or lab has a whole network of addresses that differ in these bits
-_OWN_BITS = 64
+# one household or lab has a whole network of IPv6 addresses, which differ in the last 64 bits;
+# one site has many such networks, which may take so many times as many together
+_NETWORK_BITS, _SITE_BITS = 64, 80
+_SITE_FACTOR = 4
+# of a digest, which tells the site first; that of IPv4 is all one
+_SITE_DIGITS = 32
 
 _is_unlimited: ContextVar[bool] = ContextVar("joins_are_unlimited", default=False)
 
@@ -141,6 +145,9 @@ def _count_join(study: Study, address: str) -> None:
         # an hour may lie in two days, and the key changes with the day
         earlier = _digest(study, address, (moment - _WINDOW).date())
         _check_limit(recent.filter(digest__in={digest, earlier}), settings.JOINS_PER_ADDRESS)
+        site = Q(digest__startswith=digest[:_SITE_DIGITS])
+        site |= Q(digest__startswith=earlier[:_SITE_DIGITS])
+        _check_limit(recent.filter(site), _SITE_FACTOR * settings.JOINS_PER_ADDRESS)
     JoinCount.objects.create(study=study, digest=digest)
 
 
@@ -173,15 +180,21 @@ def _lock_joins(study: Study) -> None:
 
 
 def _digest(study: Study, address: str, day: date) -> str:
-    """Return what stands for an address in this study on this day; "" if there is no address."""
+    """Return what stands for an address in this study on this day; "" if there is no address.
+
+    Of IPv6, one half stands for the site, the other for the network in it.
+    """
     try:
-        network = ip_address(address)
+        found = ip_address(address)
     except ValueError:
         return ""
-    if isinstance(network, IPv6Address):
-        network = network.ipv4_mapped or IPv6Address(int(network) >> _OWN_BITS << _OWN_BITS)
     key = salted_hmac("evalsite.joins", day.isoformat(), algorithm="sha256").digest()
-    return hmac.new(key, f"{study.pk} {network}".encode(), sha256).hexdigest()
+    if isinstance(found, IPv6Address) and found.ipv4_mapped is None:
+        networks = [IPv6Address(int(found) >> bits << bits) for bits in (_SITE_BITS, _NETWORK_BITS)]
+        halves = [hmac.new(key, f"{study.pk} {one}".encode(), sha256) for one in networks]
+        return "".join(half.hexdigest()[:_SITE_DIGITS] for half in halves)
+    only = getattr(found, "ipv4_mapped", None) or found
+    return hmac.new(key, f"{study.pk} {only}".encode(), sha256).hexdigest()
 
 
 def count_recent_joins(study: Study, window: timedelta) -> int:

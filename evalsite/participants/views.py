@@ -54,12 +54,32 @@ def join(request: HttpRequest, study_id: UUID) -> HttpResponse:
         arrival = _find_arrival(request, study)
     except BadArrival as error:
         return private(_refuse_arrival(request, study, error))
-    # whoever took part finds their own page, such as the one with their code
-    if not study.is_open and (arrival is None or find_person(study, arrival) is None):
-        return private(render(request, "participants/closed.html", _shut_context(study)))
+    if not study.is_open and not _is_coming_back(request, study, arrival):
+        context = _shut_context(study) | _offer_way_back(study, arrival)
+        return private(render(request, "participants/closed.html", context))
     if request.method == "POST" and not (arrival and arrival.is_preview):
         return private(_start(request, study, arrival))
     return private(render(request, "participants/landing.html", _landing_context(study, arrival)))
+
+
+def _is_coming_back(request: HttpRequest, study: Study, arrival: Arrival | None) -> bool:
+    """Whether somebody who took part asks for their own page, such as the one with their code.
+
+    Only a POST is answered by who it is: a link alone never tells whether an id took part.
+    """
+    if request.method != "POST" or arrival is None or arrival.is_preview:
+        return False
+    return find_person(study, arrival) is not None
+
+
+def _offer_way_back(study: Study, arrival: Arrival | None) -> dict[str, Any]:
+    """Return what the page of a study that isn't open needs to lead anybody with an id back."""
+    if arrival is None or arrival.is_preview:
+        return {}
+    return {
+        "arrival": sign_arrival(arrival, study.pk),
+        "join_url": reverse("study-join", args=[study.pk]),
+    }
 
 
 def _find_arrival(request: HttpRequest, study: Study) -> Arrival | None:

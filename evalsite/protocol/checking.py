@@ -128,7 +128,7 @@ def _check_source(source: Any, faults: Faults) -> None:
         check_text(source[name], f"source.{name}", faults)
     for name in optional & source.keys():
         check_text(source[name], f"source.{name}", faults, may_be_empty=True)
-    if source.get("licence") in _NEEDS_NOTICE and not source.get("notice"):
+    if str(source.get("licence")) in _NEEDS_NOTICE and not source.get("notice"):
         faults.add("no_notice", "source.notice", "is required by this licence")
 
 
@@ -188,7 +188,7 @@ def _check_column(
 def _check_kind(
     kind: Any, kinds: Collection[str], later: Collection[str], place: str, faults: Faults
 ) -> None:
-    if kind in later:
+    if str(kind) in later:
         faults.add("not_supported", f"{place}.kind", "can't be shown by this version yet")
     elif kind is not None:
         check_choice(kind, kinds, f"{place}.kind", faults)
@@ -355,8 +355,8 @@ def _check_eligibility(eligibility: Any, faults: Faults, *, is_foreign: bool) ->
     ):
         key = _check_entry_question(question, f"{at}.{number}", faults)
         if key:
-            choices = question.get("choices", [])
-            answers[key] = {one.get("value") for one in choices if isinstance(one, Mapping)}
+            choices = check_list(question.get("choices", []), "", Faults())
+            answers[key] = [one.get("value") for one in choices if isinstance(one, Mapping)]
     if "accept" in eligibility:
         _check_accept(eligibility["accept"], answers, faults, is_foreign=is_foreign)
 
@@ -380,7 +380,7 @@ def _check_entry_question(question: Any, place: str, faults: Faults) -> str:
 
 
 def _check_accept(
-    accept: Any, answers: Mapping[str, set[Any]], faults: Faults, *, is_foreign: bool
+    accept: Any, answers: Mapping[str, list[Any]], faults: Faults, *, is_foreign: bool
 ) -> None:
     at = "eligibility.accept"
     if isinstance(accept, str):
@@ -391,7 +391,7 @@ def _check_accept(
         return
     for key, values in accept.items():
         for value in check_list(values, f"{at}.{key}", faults, least=1):
-            check_choice(value, answers.get(key, set()), f"{at}.{key}", faults)
+            check_choice(value, answers.get(key, []), f"{at}.{key}", faults)
 
 
 def _check_aids(aids: Any, faults: Faults) -> None:

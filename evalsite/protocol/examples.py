@@ -58,7 +58,9 @@ def check_examples(
             _check_answers(example, place, scales, len(texts), faults)
             _check_marked(example, place, faults)
     practice = data.get("practice", [])
-    has_gold = any(isinstance(one, Mapping) and one.get("gold") for one in practice)
+    has_gold = isinstance(practice, list) and any(
+        isinstance(one, Mapping) and one.get("gold") for one in practice
+    )
     if practice and not has_gold and not data.get("comprehension"):
         faults.add("no_gold", "practice", "says nowhere what is right, and nor do questions")
 
@@ -98,8 +100,11 @@ def _check_answers(
 
 def _check_marked(example: Mapping[str, Any], place: str, faults: Faults) -> None:
     """Check that what is to be marked stands in the inputs."""
-    inputs = example.get("inputs", {})
-    for column, passages in example.get("x_marked", {}).items():
+    inputs, marked = example.get("inputs", {}), example.get("x_marked", {})
+    if not isinstance(inputs, Mapping) or not isinstance(marked, Mapping):
+        faults.add("type", f"{place}.x_marked", "must be an object, as must the inputs")
+        return
+    for column, passages in marked.items():
         at = f"{place}.x_marked.{column}"
         for passage in check_list(passages, at, faults):
             if str(passage) not in str(inputs.get(column, "")):

@@ -40,9 +40,13 @@ def check_keys(
     for name in sorted(needed):
         if name not in value:
             faults.add("missing_key", _join(place, name), "is required")
-    for name in value:
-        if name not in needed and name not in optional and not str(name).startswith("x_"):
+    for name, part in value.items():
+        if str(name).startswith("x_"):
+            continue
+        if name not in needed and name not in optional:
             faults.add("unknown_key", _join(place, str(name)), "is not a key of this format")
+        elif part is None:
+            faults.add("type", _join(place, str(name)), "must not be null: leave the key out")
     return True
 
 

@@ -56,15 +56,14 @@ class Scale:
 
     # --- values
 
-    @property
-    def minimum(self) -> int:
-        """Return the lowest value."""
-        raise NotImplementedError
+    # every scale has these, as a parameter, a constant or a property
+    if TYPE_CHECKING:
 
-    @property
-    def maximum(self) -> int:
-        """Return the highest value."""
-        raise NotImplementedError
+        @property
+        def minimum(self) -> int: ...
+
+        @property
+        def maximum(self) -> int: ...
 
     def label_of(self, value: int) -> str:
         """Return the words that stand at this value; "" where there are none."""

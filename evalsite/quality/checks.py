@@ -23,7 +23,7 @@ class ChecksMet:
 
 def count_checks(study: Study, participants: Collection[int]) -> dict[int, ChecksMet]:
     """The checks of each of these participants who has rated one whose gold asks something."""
-    answers = Annotation.objects.filter(study=study, participant__in=participants)
+    answers = Annotation.objects.agreed().filter(study=study, participant__in=participants)
     met: Counter[int] = Counter()
     asked: Counter[int] = Counter()
     for participant, agrees in judge_checks(study, answers).values():
@@ -54,7 +54,8 @@ def _ratings_of(annotations: Collection[int]) -> dict[int, Given]:
     for pk, criterion, output, value in ratings.values_list(
         "annotation_id", "criterion", "output_id", "value"
     ):
-        found[pk][criterion, output] = value
+        if value is not None:
+            found[pk][criterion, output] = value
     return defaultdict(dict, found)
 
 

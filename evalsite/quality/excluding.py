@@ -30,15 +30,17 @@ class Effect:
 
 
 def excludable_answers(study: Study) -> QuerySet[Annotation]:
-    """The answers that somebody may leave out: none of practice, of pilots, or withdrawn."""
+    """The answers that somebody may leave out: none of practice or pilots, none withdrawn.
+
+    None that waits for consent either: it is left out of everything.
+    """
     statuses = (
         Annotation.Status.COUNTED,
         Annotation.Status.SURPLUS,
         Annotation.Status.CONTROL,
     )
-    return Annotation.objects.filter(study=study, status__in=statuses).exclude(
-        item__kind=Item.Kind.PRACTICE
-    )
+    answers = Annotation.objects.agreed().filter(study=study, status__in=statuses)
+    return answers.exclude(item__kind=Item.Kind.PRACTICE)
 
 
 def foresee_exclusion(

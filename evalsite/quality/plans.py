@@ -19,7 +19,7 @@ def plan_of(study: Study) -> AnalysisPlan:
 
 def count_answers(study: Study, *, before: datetime) -> int:
     """How many answers were in, whatever became of them; practice, checks and pilots left out."""
-    given = Annotation.objects.filter(
+    given = Annotation.objects.agreed().filter(
         study=study, item__kind=Item.Kind.MAIN, submitted_at__lt=before
     )
     return given.exclude(_OF_PILOTS).count()

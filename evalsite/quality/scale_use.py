@@ -63,7 +63,7 @@ def count_reserved(
     for criterion, values in points.items():
         is_reserved |= Q(criterion=criterion, value__in=values)
     given = Rating.objects.filter(
-        annotation__in=Annotation.objects.filter(
+        annotation__in=Annotation.objects.agreed().filter(
             study=study, participant__in=participants, status__in=("counted", "surplus", "pilot")
         ),
         criterion__in=list(points),

@@ -47,7 +47,7 @@ def take_fingerprint(study: Study) -> str:
 
     It is made of counts and newest rows, which a page can afford, not of the data themselves.
     """
-    answers = Annotation.objects.filter(study=study)
+    answers = Annotation.objects.agreed().filter(study=study)
     decisions = Exclusion.objects.filter(study=study)
     return hash_content(
         {

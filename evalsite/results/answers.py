@@ -37,8 +37,8 @@ class Given:
 
 
 def answers_of(participant: Participant) -> QuerySet[Annotation]:
-    """All that this person submitted, in the order in which it was first saved."""
-    found = Annotation.objects.filter(study=participant.study_id, participant=participant)
+    """All that this person submitted and agreed to, in the order in which it was first saved."""
+    found = Annotation.objects.agreed().filter(study=participant.study_id, participant=participant)
     return with_items(found).order_by("pk")
 
 
@@ -128,12 +128,13 @@ def _tell_scores(config: Protocol, ratings: Sequence[Rating]) -> list[Line]:
         label = one.criterion if criterion is None else str(criterion.label)
         system = _name_system(one)
         scale = None if criterion is None else criterion.scale
+        words = "" if scale is None or one.value is None else scale.label_of(one.value)
         if scale is not None and scale.per == "item":
-            lines.setdefault(label, []).append(f"{system} {scale.label_of(one.value)}".strip())
+            lines.setdefault(label, []).append(f"{system} {words}".strip())
             continue
         value = f"{label} {one.value}" if len(known) > 1 else str(one.value)
-        if scale is not None and scale.is_told_in_words:
-            value = f"{label}: {scale.label_of(one.value)}"
+        if scale is not None and scale.is_told_in_words and words:
+            value = f"{label}: {words}"
         lines.setdefault(system, []).append(value)
     return [(name, ", ".join(said)) for name, said in lines.items()]
 

@@ -109,7 +109,7 @@ def describe_people(
 
 def _answers(study: Study, ids: list[int]) -> Any:
     # practice is there to be learned from, and controls tell of people, not of systems
-    given = Annotation.objects.filter(study=study, participant__in=ids)
+    given = Annotation.objects.agreed().filter(study=study, participant__in=ids)
     return (
         given.filter(item__kind=Item.Kind.MAIN)
         .order_by()
@@ -120,7 +120,7 @@ def _answers(study: Study, ids: list[int]) -> Any:
 
 def _active_seconds(study: Study, ids: list[int]) -> dict[int, float]:
     """The median active time of an item that each of these people rated, where it is known."""
-    rated = Annotation.objects.filter(
+    rated = Annotation.objects.agreed().filter(
         study=study,
         participant__in=ids,
         item__kind=Item.Kind.MAIN,

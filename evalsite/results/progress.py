@@ -153,11 +153,15 @@ def activity_of(study: Study, progress: Progress) -> Activity:
         ),
     )
     items = Item.objects.main().open().filter(study=study)
-    answers = Annotation.objects.filter(_REAL, study=study).aggregate(
-        reports=Count("pk", filter=_REPORTED & ~Q(status=Annotation.Status.WITHDRAWN)),
-        surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
-        simulated=Count("pk", filter=Q(origin=Origin.SIMULATED)),
-        all=Count("pk"),
+    answers = (
+        Annotation.objects.agreed()
+        .filter(_REAL, study=study)
+        .aggregate(
+            reports=Count("pk", filter=_REPORTED & ~Q(status=Annotation.Status.WITHDRAWN)),
+            surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
+            simulated=Count("pk", filter=Q(origin=Origin.SIMULATED)),
+            all=Count("pk"),
+        )
     )
     return Activity(
         finished_sets=_real_sets(study).filter(finished_at__isnull=False).count(),

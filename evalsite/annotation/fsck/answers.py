@@ -62,13 +62,15 @@ def status_against_the_item(study: Study) -> Iterable[str]:
 def status_against_the_person(study: Study) -> Iterable[str]:
     """Pilots' answers, and only theirs, are pilot answers.
 
-    Withdrawn answers belong to people who have left or who don't agree to take part.
+    Withdrawn answers belong to people who have left or who don't agree to take part. Nothing waits
+    for the consent of people who have left.
     """
     is_pilots = Q(participant__is_pilot=True)
     wrong = Q(status=_STATUS.PILOT) & ~is_pilots
     wrong |= is_pilots & ~Q(status__in=[_STATUS.PILOT, _STATUS.WITHDRAWN])
     has_agreed = Q(participant__withdrawn_at__isnull=True) & ~Q(participant__consented_to="")
     wrong |= Q(status=_STATUS.WITHDRAWN) & has_agreed
+    wrong |= Q(awaits_consent=True, participant__withdrawn_at__isnull=False)
     return name_answers(_answers(study).filter(wrong))
 
 

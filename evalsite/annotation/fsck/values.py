@@ -35,6 +35,10 @@ def _ratings(study: Study) -> QuerySet[Rating]:
     return Rating.objects.filter(annotation__study=study)
 
 
+def _highlights(study: Study) -> QuerySet[Highlight]:
+    return Highlight.objects.filter(annotation__study=study)
+
+
 def _name(rows: QuerySet[Rating] | QuerySet[Highlight], what: str) -> Iterator[str]:
     found = rows.order_by("pk").values_list("pk", "annotation_id", "annotation__item__key")
     for pk, annotation_id, key in found.iterator():
@@ -101,12 +105,19 @@ def rating_given_twice(study: Study) -> Iterable[str]:
     """One for each output, and one in all where the outputs are compared."""
     found = _ratings(study).order_by()
     per_output = [one.key for one in study.config.criteria if one.per_output]
-    each = found.filter(criterion__in=per_output).values("annotation", "criterion", "output")
-    once = found.exclude(criterion__in=per_output).values("annotation", "criterion")
+    question = ("annotation", "criterion", "turn", "part")
+    each = found.filter(criterion__in=per_output).values(*question, "output")
+    once = found.exclude(criterion__in=per_output).values(*question)
     for several in (each, once):
         twice = several.annotate(n=Count("pk")).filter(n__gt=1).order_by("annotation")
         for row in twice.iterator():
             yield f"answer {row['annotation']} has {row['n']} ratings for {row['criterion']}"
+
+
+def rating_of_a_kind_that_no_scale_has(study: Study) -> Iterable[str]:
+    """No scale asks about turns or parts, or stores a text or details."""
+    plain = Q(turn=0, part="", text="", detail__isnull=True)
+    return _name(_ratings(study).exclude(plain), "rating")
 
 
 def typed_text_that_says_another_number(study: Study) -> Iterable[str]:
@@ -137,9 +148,31 @@ def typed_text_that_is_missing(study: Study) -> Iterable[str]:
 
 def highlight_that_does_not_fit(study: Study) -> Iterable[str]:
     """The quote stands in the output, at this very place, and the output in the item."""
-    highlights = Highlight.objects.filter(annotation__study=study)
     passage = Substr("output__text", F("start") + Value(1), F("end") - F("start"))
-    return _name(highlights.exclude(quote=passage, output__item=F("annotation__item")), "highlight")
+    fitting = Q(quote=passage, output__item=F("annotation__item"))
+    return _name(_highlights(study).exclude(fitting), "highlight")
+
+
+def highlight_given_twice(study: Study) -> Iterable[str]:
+    """Highlights of a criterion may overlap; those without one start at different places."""
+    found = _highlights(study).order_by()
+    place = ("annotation", "output", "start")
+    apart = found.filter(criterion="").values(*place)
+    once = found.exclude(criterion="").values(*place, "criterion", "end", "category")
+    for several in (apart, once):
+        twice = several.annotate(n=Count("pk")).filter(n__gt=1).order_by("annotation")
+        for row in twice.iterator():
+            yield f"answer {row['annotation']} has {row['n']} highlights at {row['start']}"
+
+
+def highlight_of_a_criterion_that_is_not_asked(study: Study) -> Iterable[str]:
+    known = ["", *study.config.criterion_by_key]
+    return _name(_highlights(study).exclude(criterion__in=known), "highlight")
+
+
+def highlight_of_a_category_that_nothing_offers(study: Study) -> Iterable[str]:
+    """No scale has categories or severities."""
+    return _name(_highlights(study).exclude(category="", severity=""), "highlight")
 
 
 CHECKS = checks_in(
@@ -149,7 +182,17 @@ CHECKS = checks_in(
     ("Ratings are of a criterion that the protocol does not have", criterion_that_is_not_asked),
     ("Ratings are outside their scale", value_outside_its_scale),
     ("Ratings were given twice", rating_given_twice),
+    ("Ratings hold what no scale stores", rating_of_a_kind_that_no_scale_has),
     ("Numbers differ from what was typed", typed_text_that_says_another_number),
     ("What was typed is missing, or stands where nothing is typed", typed_text_that_is_missing),
     ("Highlights don't fit the text that they mark", highlight_that_does_not_fit),
+    ("Highlights were given twice", highlight_given_twice),
+    (
+        "Highlights are of a criterion that the protocol does not have",
+        highlight_of_a_criterion_that_is_not_asked,
+    ),
+    (
+        "Highlights have a category or a severity that nothing offers",
+        highlight_of_a_category_that_nothing_offers,
+    ),
 )

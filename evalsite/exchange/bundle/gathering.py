@@ -188,7 +188,8 @@ class Gathering:
 
     def read_annotations(self) -> Iterator[Plain]:
         """Everything that was submitted, in that order, with its ratings and earlier states."""
-        found = Annotation.objects.filter(study=self.study).exclude(_OF_PILOTS).order_by("id")
+        agreed = Annotation.objects.agreed().filter(study=self.study)
+        found = agreed.exclude(_OF_PILOTS).order_by("id")
         # plain rows: making objects of them takes longer than all the rest
         rows = found.values_list(*_OF_ANNOTATION, named=True).iterator(chunk_size=PAGE)
         while page := list(islice(rows, PAGE)):
@@ -197,8 +198,9 @@ class Gathering:
     def read_exclusions(self) -> Iterator[Plain]:
         """Every decision to leave out, those taken back included; not by whom."""
         found = Exclusion.objects.filter(study=self.study).order_by("id")
-        pilots = Q(participant__is_pilot=True) | Q(annotation__participant__is_pilot=True)
-        for one in found.exclude(pilots).select_related("participant", "annotation"):
+        left_out = Q(participant__is_pilot=True) | Q(annotation__participant__is_pilot=True)
+        left_out |= Q(annotation__awaits_consent=True)
+        for one in found.exclude(left_out).select_related("participant", "annotation"):
             self.counts["exclusions"] += 1
             yield _pick(one, EXCLUSION_FIELDS) | {
                 "participant": one.participant and one.participant.pseudonym,

@@ -115,8 +115,9 @@ LEFT_OUT = {
         "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
         "awaits_consent",
     },
-    "Rating": {"id", "study", "annotation", "output"},
-    "Highlight": {"id", "study", "annotation", "output"},
+    # turn, part, text and detail, and what a highlight is for, are empty: no scale uses them yet
+    "Rating": {"id", "study", "annotation", "output", "turn", "part", "text", "detail"},
+    "Highlight": {"id", "study", "annotation", "output", "criterion", "category", "severity"},
     "Revision": {"id", "study", "annotation"},
     "Exclusion": {"id", "study", "participant", "annotation", "decided_by", "revoked_by"},
     "AnalysisPlan": {"id", "study", "repeats", "changed_by"},

@@ -26,8 +26,10 @@ def _list_scales(instrument: Mapping[str, Any]) -> Scales:
     }
 
 
-def is_on_scale(scale: Scale, position: int | None, value: int) -> bool:
+def is_on_scale(scale: Scale, position: int | None, value: int | None) -> bool:
     """Whether this is a value of the scale; `position` is that of the output it is about."""
+    if value is None:
+        return False
     match scale["kind"]:
         case "likert":
             return position is not None and value in {point["value"] for point in scale["points"]}

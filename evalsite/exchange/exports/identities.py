@@ -107,7 +107,7 @@ class _People:
         self._working = set(
             sets.filter(finished_at__isnull=True).values_list("participant_id", flat=True)
         )
-        given = Annotation.objects.filter(study=study, item__kind=Item.Kind.MAIN)
+        given = Annotation.objects.agreed().filter(study=study, item__kind=Item.Kind.MAIN)
         self._answers = _count_by_person(given)
 
     def describe(self, participant: Participant) -> dict[str, str]:

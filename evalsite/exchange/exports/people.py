@@ -30,7 +30,7 @@ def _read(study: Study, selection: Selection) -> Iterator[list[str]]:
     earners = find_earners(study)
     excluded = find_exclusions(study)
     finished = _count_by_person(ItemSet.objects.filter(study=study, finished_at__isnull=False))
-    given = Annotation.objects.filter(study=study, item__kind=Item.Kind.MAIN)
+    given = Annotation.objects.agreed().filter(study=study, item__kind=Item.Kind.MAIN)
     answers = _count_by_person(given)
     people = selection.find_participants(study).order_by("id")
     for one in people.values_list(*_FIELDS, named=True).iterator(chunk_size=PAGE):

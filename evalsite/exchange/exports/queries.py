@@ -87,6 +87,7 @@ def read_marked(study: Study) -> Iterator[tuple[Answers, Highlights]]:
 
 
 def _ask_for_answers(*, with_outputs: bool = False) -> Query:
+    """Ask for the answers that are `agreed()`."""
     cells = {name: f"one.{name}" for name in Answers._fields}
     cells |= _OF_ANSWER | _EXPRESSIONS[connection.vendor]
     if with_outputs:
@@ -96,7 +97,7 @@ def _ask_for_answers(*, with_outputs: bool = False) -> Query:
     return Query(
         columns={name: (cell, _KINDS.get(name, Kind.WORD)) for name, cell in cells.items()},
         source=f"{quote(Annotation)} AS one "
-        f"JOIN {quote(Item)} AS what ON what.id = one.item_id "
+        f"JOIN {quote(Item)} AS what ON what.id = one.item_id AND NOT one.awaits_consent "
         f"LEFT JOIN {quote(ItemSet)} AS page ON page.id = one.item_set_id",
         key="one.id",
         study="one.study_id",

@@ -164,11 +164,12 @@ def _open_postgresql(
         waiting = [next(other, None) for other in others]
         for number, *columns in annotations:
             stretch: _Stretch = [columns]
-            for place, row in enumerate(waiting):
+            for place, other in enumerate(others):
+                # of annotations that aren't asked for there may be whole stretches
+                while (row := waiting[place]) is not None and row[0] < number:
+                    waiting[place] = next(other, None)
                 is_here = row is not None and row[0] == number
                 stretch.append(row[1:] if row and is_here else None)
-                if is_here:
-                    waiting[place] = next(others[place], None)
             yield stretch
 
     return join()

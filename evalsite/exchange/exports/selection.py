@@ -80,7 +80,7 @@ class Selection:
 
     def find_annotations(self, study: Study) -> QuerySet[Annotation]:
         """The annotations that are wanted, as rows of the database."""
-        found = Annotation.objects.filter(study=study)
+        found = Annotation.objects.agreed().filter(study=study)
         if not self.with_pilot:
             found = found.exclude(_PILOT)
         named = {"status": self.status, "origin": self.origin, "item__kind": self.kind}

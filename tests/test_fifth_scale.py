@@ -1,0 +1,183 @@
+"""A new kind of question is one folder and one line in settings: a slider is built here."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# what docs/new-scale.md tells an author to write, by file
+DOCUMENT = (ROOT / "docs" / "new-scale.md").read_text(encoding="utf-8")
+DOCUMENTED = {
+    name: content
+    for name, content in re.findall(
+        r"^```\w+ (\S+)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL
+    )
+}
+
+APPS = """
+from evalsite.protocol import (
+    Criterion, Design, InputColumn, Layout, Protocol, ProtocolConfig, Source,
+)
+from slider import Slider
+
+
+class SlidersConfig(ProtocolConfig):
+    name = "sliders"
+    protocol = Protocol(
+        key="sliders",
+        title="Translations on a slider",
+        summary="Two translations of one sentence, each given a number from 0 to 100.",
+        source=Source(cite="made by a test", licence="none", exact="nothing", ours="all of it"),
+        instructions_title="Rate translations",
+        criteria=(
+            Criterion(
+                key="adequacy",
+                label="Adequacy",
+                definition="How much of the **meaning** is kept.",
+                scale=Slider(minimum=0, maximum=100, low="nothing", high="everything"),
+            ),
+            Criterion(
+                key="style",
+                label="Style",
+                definition="How well it reads.",
+                scale=Slider(minimum=0, maximum=100),
+            ),
+        ),
+        inputs=(InputColumn(name="source", label="Sentence"),),
+        outputs=(2, 2),
+        layout=Layout(outputs="several"),
+        output_name="Translation",
+        design=Design(k=2, set_size=6),
+    )
+"""
+
+PRACTICE = {
+    "examples": [
+        {
+            "inputs": {"source": "Der Zug ist heute pünktlich."},
+            "outputs": ["The train is on time today.", "The train today."],
+            "ratings": {"adequacy": [100, 40], "style": [95, 30]},
+            "why": "The second leaves out what is said of the train.",
+        }
+    ],
+    "practice": [
+        {
+            "inputs": {"source": "Die Bibliothek öffnet im Mai auch sonntags."},
+            "outputs": ["From May the library opens on Sundays too.", "Library May Sunday."],
+            "gold": {"adequacy": ["80..100", "0..60"], "style": ["70..100", "0..40"]},
+            "why": "The second is no sentence.",
+        }
+    ],
+    "comprehension": [
+        {
+            "question": f"Which is {number}?",
+            "choices": ["1", "2", "3"],
+            "right": f"{number}",
+            "why": "-",
+        }
+        for number in (1, 2, 3)
+    ],
+}
+
+# the lines that a settings file gets
+SETTINGS = """
+from tests.settings import *
+
+SCALES = [*SCALES, "slider"]
+PROTOCOLS = [*PROTOCOLS, "sliders"]
+INSTALLED_APPS = [*INSTALLED_APPS, "slider", "sliders"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a scale and a protocol that uses it, beside settings that list both."""
+    for name, content in DOCUMENTED.items():
+        path = tmp_path / "slider" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    protocol = tmp_path / "sliders"
+    protocol.mkdir()
+    (tmp_path / "fifth_settings.py").write_text(SETTINGS, encoding="utf-8")
+    (protocol / "__init__.py").touch()
+    (protocol / "apps.py").write_text(APPS, encoding="utf-8")
+    (protocol / "instructions.md").write_text("Read the sentence, then rate.\n", encoding="utf-8")
+    (protocol / "practice.json").write_text(json.dumps(PRACTICE), encoding="utf-8")
+    with (protocol / "example_batch.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["item", "source", "system", "output"])
+        for number in range(1, 13):
+            source = f"Die Fähre kam an Tag {number} mit {number * 3} Minuten Verspätung."
+            rows.writerow([f"s{number:02}", source, "short", f"Ferry late, day {number}."])
+            rows.writerow([f"s{number:02}", source, "long", f"The ferry was {number * 3} late."])
+    return tmp_path
+
+
+def run_tests(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
+    """These tests of the protocol with the new scale, in a process of their own."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST_", "EVALSITE_"))
+    }
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", *files, "-q", "-k", "sliders"),
+            *("-p", "no:cacheprovider", "--color=no"),
+        ],
+        cwd=ROOT,
+        env=inherited | {"DJANGO_SETTINGS_MODULE": "fifth_settings", "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def assert_passed(done: subprocess.CompletedProcess[str], at_least: int) -> None:
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    counts = re.findall(r"(\d+) ([a-z]+)(?=,| in )", done.stdout.splitlines()[-1])
+    told = {what: int(number) for number, what in counts}
+    assert set(told) <= {"passed", "deselected"}
+    assert told["passed"] >= at_least
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+def test_a_fifth_scale_passes_the_whole_contract_without_a_change_to_the_site(folder):
+    """Upload, page, keys, save, review, practice and gold, simulation, export, report."""
+    done = run_tests(folder, "tests/test_contract.py", "tests/test_instruments.py")
+
+    assert_passed(done, at_least=25)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+def test_answers_on_a_fifth_scale_travel_in_files_and_bundles(folder):
+    """Export, codebook, import of ratings, bundle: packed, verified, brought back."""
+    names = ("bundle_round_trip", "bundle_draft", "ratings_import", "export_exact", "export_items")
+
+    done = run_tests(folder, *[f"tests/test_{name}.py" for name in names])
+
+    assert_passed(done, at_least=8)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+def test_bad_input_is_tested_of_a_fifth_scale_too(folder):
+    names = ("bad_answers", "bad_batches", "hostile_text")
+
+    done = run_tests(folder, *[f"tests/test_{name}.py" for name in names])
+
+    assert_passed(done, at_least=20)
+
+
+def test_the_site_names_no_scale():
+    """Only settings, scales and the analysis know kinds; see also the import contracts."""
+    listed = (ROOT / "evalsite" / "settings.py").read_text(encoding="utf-8")
+
+    assert listed.count("evalsite.scales.") == 4

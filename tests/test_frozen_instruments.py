@@ -1,0 +1,125 @@
+"""A launched study asks what it was launched with, whatever the installed protocol says by then."""
+
+from dataclasses import replace
+
+import pytest
+from django.test import Client
+
+from evalsite.exchange.exports.codebook import write_codebook
+from evalsite.protocol import find_folder
+from evalsite.protocol.version_0_1 import read_stored
+from evalsite.studies.models import Study
+from evalsite.studies.versions import make_version, shown_content
+from tests.factories import launch, make_annotator, make_study, make_user, mint_link
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def edited(monkeypatch):
+    """A function that edits the code of fluency: its first criterion has another label."""
+
+    def edit():
+        folder = find_folder("fluency")
+        first, *others = folder.instrument.criteria
+        criteria = (replace(first, label="Readability"), *others)
+        monkeypatch.setitem(
+            folder.__dict__, "instrument", replace(folder.instrument, criteria=criteria)
+        )
+
+    return edit
+
+
+def first_page(study: Study) -> str:
+    home = mint_link(make_annotator(study))
+    client = Client()
+    client.post(f"{home}start/")
+    return client.get(f"{home}sets/1/items/1/").content.decode()
+
+
+def test_editing_a_protocol_changes_no_live_study(edited):
+    live = launch(make_study(protocol="fluency", items=2))
+    edited()
+    live = Study.objects.get(pk=live.pk)
+
+    page = first_page(live)
+
+    assert live.config.criteria[0].label == "Fluency/Grammaticality"
+    assert "Fluency/Grammaticality" in page
+    assert "Readability" not in page
+
+
+def test_editing_a_protocol_changes_drafts(edited):
+    draft = make_study(protocol="fluency", items=2)
+    edited()
+
+    assert Study.objects.get(pk=draft.pk).config.criteria[0].label == "Readability"
+    assert "Readability" in first_page(launch(draft))
+
+
+def test_version_made_later_keeps_the_instrument_of_the_launch(edited):
+    live = launch(make_study(protocol="fluency", items=2))
+    kept = shown_content(live)["instrument"]
+    edited()
+    live = Study.objects.get(pk=live.pk)
+    live.consent = "We keep less."
+    live.save()
+
+    version = make_version(live, by=make_user())
+
+    assert version.number == 2
+    assert version.content["instrument"] == kept
+    assert live.config.criteria[0].label == "Fluency/Grammaticality"
+
+
+def test_codebook_speaks_of_what_was_asked(edited):
+    live = launch(make_study(protocol="fluency", items=2))
+    edited()
+
+    codebook = write_codebook(Study.objects.get(pk=live.pk).config)
+
+    assert "Fluency/Grammaticality: the rating" in codebook
+    assert "Readability" not in codebook
+
+
+def shape_of_0_1(protocol) -> dict:
+    """What version 0.1 stored of this instrument, as its own `describe` did."""
+    return {
+        "protocol": protocol.key,
+        "criteria": [],
+        "inputs": [],
+        "examples": [],
+        "comprehension": [],
+        "ignore": {"note": "", "reasons": []},
+        "highlight_hint": "",
+        "note_label": "Any remarks?",
+    }
+
+
+def test_instrument_of_version_0_1_has_the_words_that_were_stored(edited):
+    then = find_folder("fluency").instrument
+    criterion = {
+        "key": "fluency",
+        "label": "Old label",
+        "definition": "How it reads.",
+        "scale": {
+            "kind": "likert",
+            "points": [
+                {"value": value, "label": word, "notes": ["Why."], "reserved": False}
+                for value, word in enumerate(("bad", "good"), start=1)
+            ],
+            "stacked": True,
+            "reserved_note": "",
+        },
+        "summary": "",
+        "question": "",
+        "range_note": "",
+    }
+    edited()
+
+    found = read_stored(shape_of_0_1(then) | {"criteria": [criterion]}, "fluency")
+
+    (read,) = found.criteria
+    assert (read.label, read.scale.list_answers()) == ("Old label", ((1, "bad"), (2, "good")))
+    assert (found.note, found.output_name) == ("Any remarks?", "System's generation")
+    assert found.design == then.design
