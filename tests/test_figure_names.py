@@ -3,7 +3,7 @@
 import pytest
 
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.report.findings import tell_finding
+from evalsite.analysis.findings import tell_finding
 from evalsite.results.computed import count_entry, entry, list_cells, tell_computed, tell_n
 from evalsite.results.latex import escape
 from evalsite.results.repeating_showing import tabulate_findings

@@ -158,3 +158,16 @@ def test_axis_names_an_interval_only_where_one_is_drawn() -> None:
 
     (axes,) = drawings["informativeness-systems"].axes
     assert axes.get_xlabel() == "Informativeness, geometric mean, logarithmic axis"
+
+
+@pytest.mark.parametrize("known", [{"range": [0, 100]}, {}])
+def test_axis_of_means_without_labels_is_that_of_their_range(known) -> None:
+    criterion = make_content()["criteria"][0]
+    for system in criterion["systems"]:
+        system["headline"] |= {"name": "mean", "value": 60.0, "low": 55.0, "high": 65.0}
+    criterion |= {"kind": "slider", "family": "points", **known}
+
+    (axes,) = dict(draw_report({"criteria": [criterion]}))["informativeness-systems"].axes
+
+    low, high = axes.get_xlim()
+    assert (low < 0 and high > 100) if known else (low > 50 and high < 70)

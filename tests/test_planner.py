@@ -12,7 +12,7 @@ from django.urls import reverse
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.results.models import Report
-from evalsite.results.planning import TARGET, list_models
+from evalsite.results.planning import TARGET, count_times_wider, find_source, list_models
 from evalsite.studies.models import Study
 from tests.browsing import is_watched
 from tests.factories import make_study, make_user
@@ -53,6 +53,20 @@ def test_a_plan_is_simulated_by_a_job_and_then_shown(staff_client):
     assert not is_watched(after)
     assert "a ratio of 1.3 on Informativeness" in after.text
     assert '<th scope="row">40 inputs' in after.text
+
+
+@pytest.mark.parametrize(("points", "times"), [(5, 1), (7, 1), (21, 1), (101, 100 / 6)])
+def test_typical_values_are_of_a_scale_as_wide_as_the_one_planned(points, times):
+    source = find_source("likert", "typical")
+    assert source is not None
+
+    assert count_times_wider({"points": points}, source) == times
+
+
+def test_typical_values_of_ratios_and_comparisons_fit_every_scale():
+    sources = [find_source(name, "typical") for name in ("magnitude", "pairs")]
+
+    assert [one and count_times_wider({"points": 101}, one) for one in sources] == [1, 1]
 
 
 def test_the_fewest_inputs_are_looked_for_where_none_are_named(staff_client):

@@ -348,3 +348,25 @@ def test_scripts_compare_what_the_results_page_compares(
     assert {(row["criterion"], row["system_1"], row["system_2"]) for row in tables["pairs"]} == {
         (one["key"], pair["system_1"], pair["system_2"]) for one in shown for pair in one["pairs"]
     }
+
+
+def test_numbers_of_an_unknown_kind_are_analysed_as_points(script: str, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "participant": f"p{rater}", "group": f"g{item}", "system": system,
+            "value": 40 + 10 * better + 3 * rater + item % 4, "scale": "slider", "scale_min": 0,
+            "scale_max": 100,
+        }
+        for rater in range(4)
+        for item in range(6)
+        for system, better in (("A", 1 + 0.1 * (item % 2)), ("B", 0))
+    ]  # fmt: skip
+    # whoever found that it doesn't apply gave no number
+    rows.append(rows[0] | {"participant": "p9", "value": ""})
+
+    tables = run(script, tmp_path, write(rows, tmp_path))
+
+    assert [(row["n"], row["points"]) for row in tables["systems"]] == [("24", ""), ("24", "")]
+    (pair,) = tables["pairs"]
+    assert pair["effect"] == "difference"
+    assert float(pair["estimate"]) == pytest.approx(10.5, abs=0.01)

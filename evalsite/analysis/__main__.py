@@ -8,13 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from evalsite.analysis.explaining import MODEL_MEANS
+from evalsite.analysis.families import (
+    KNOWN_KINDS,
+    NAMES,
+    find_family,
+    get_numbers,
+    guess_family,
+    name_kind,
+)
+from evalsite.analysis.families.numbers import find_scale
+from evalsite.analysis.findings import write_p
 from evalsite.analysis.icc import icc_in_file_order
 from evalsite.analysis.report import list_systems, make_report
-from evalsite.analysis.report.explaining import MODEL_MEANS
-from evalsite.analysis.report.findings import write_p
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.repetition import Side, make_repetition
 from evalsite.analysis.resample import SEED
@@ -22,13 +30,6 @@ from evalsite.analysis.table import Table, read_table
 
 # what counts are of, where that is not the word of the file
 _COUNTED = {"items": "inputs", "groups": "inputs"}
-_KINDS = {
-    "likert": "likert",
-    "magnitude": "magnitude",
-    "decision": "decision",
-    "pairwise": "preference",
-    "preference": "preference",
-}
 _LEFT_OUT = {
     "no_value": "without a value",
     "rated_twice": "of an output that the same participant has rated before (the first counts)",
@@ -36,8 +37,6 @@ _LEFT_OUT = {
     "not_main": "of practice, checks or repeats",
     "not_counted": "that do not count (their status says so)",
 }
-_MOST_POINTS = 11  # where nobody says what the scale is
-_MOST_POINTS_ASKED_FOR = 101  # such as 0-100
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -103,10 +102,12 @@ def _report(
     options: argparse.Namespace,
 ) -> Side:
     kept = table.results(with_excluded=options.with_excluded)
+    guessed = [] if options.protocol else _warn_of_guesses(instrument)
     mine = [one for one in instrument if one["key"] in table.criteria]
     report = make_report(
         kept, table, others, instrument=mine, seed=options.seed, baseline=options.baseline
     )
+    report["warnings"] = guessed + report["warnings"]
     if options.file_order:
         for criterion in report["criteria"]:
             criterion["agreement"] += _correlate_in_file_order(kept.of(criterion["key"]))
@@ -118,7 +119,7 @@ def _make_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("ratings", type=Path, help="CSV with participant, item, and value or preferred; "
         "criterion, system, group, cluster and more where there are some")  # fmt: skip
-    add("--protocol", choices=sorted(_KINDS), help="what the values are; default: as the file "
+    add("--protocol", choices=sorted(NAMES), help="what the values are; default: as the file "
         "tells")  # fmt: skip
     add("--items", type=Path, help="CSV of the items with item and system, for preferences whose "
         "systems the ratings do not name")  # fmt: skip
@@ -152,55 +153,34 @@ def _describe(
 ) -> dict[str, Any]:
     """What is known of a criterion: as the file says, then as the options say."""
     rows = table.rows
-    kind = str(rows["scale"].iloc[0]) or _KINDS.get(protocol or "", "")
-    if not kind:
-        kind = "preference" if (rows.preferred != "").any() else "likert"
-    answers: list[dict[str, Any]] = []
-    if kind == "decision":
-        answers = [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]
-    elif kind == "likert":
-        points = _find_points(table, key, scale)
-        answers = [{"value": point, "label": f"{point:g}"} for point in points]
-    return {"key": key, "label": key, "kind": kind, "answers": answers, "reserved": []}
-
-
-def _find_points(table: Table, key: str, scale: list[float] | None) -> list[float]:
-    """The points of a scale: as the file says, else as asked for, else as far as values reach."""
-    rows = table.rows
-    values = rows.value.dropna().to_numpy()
-    if not len(values):
-        return scale or []
-    low, high = rows.scale_min.min(), rows.scale_max.max()
-    is_known = True
-    if np.isfinite(low) and np.isfinite(high):
-        pass
-    elif scale is not None:
-        low, high = scale[0], scale[-1]
+    kind = str(rows["scale"].iloc[0])
+    family = KNOWN_KINDS.get(kind) or NAMES.get(protocol or "")
+    if family is None:
+        is_log = bool(kind) and bool(rows.standard.notna().all() and (rows.value > 0).all())
+        family = guess_family(is_compared=bool((rows.preferred != "").any()), has_standard=is_log)
+    known = {"key": key, "label": key, "kind": kind or name_kind(family), "family": family.name}
+    if kind and kind not in KNOWN_KINDS:
+        # without labels, any number between the ends of the scale will do
+        found: dict[str, Any] = {"answers": []}
+        if ends := find_scale(table):
+            found |= {"minimum": ends[0], "maximum": ends[1]}
     else:
-        is_known = False
-        low, high = values.min(), values.max()
-    _check_points(key, values, low, high, is_known=is_known)
-    return [float(point) for point in np.arange(low, high + 1)]
+        found = {"answers": get_numbers(family).list_answers(table, key, scale)}
+    return known | found | {"reserved": []}
 
 
-def _check_points(key: str, values: Any, low: float, high: float, *, is_known: bool) -> None:
-    """ValueError, with what to do, where values are no points from low to high."""
-    most = _MOST_POINTS_ASKED_FOR if is_known else _MOST_POINTS
-    if is_known and high - low >= most:
-        raise ValueError(
-            f"The scale of {key} has more than {most} points. Say --protocol magnitude if its "
-            "values are magnitudes."
-        )
-    if (values != np.round(values)).any() or high - low >= most:
-        other = "" if is_known else ", or give the --scale they are of, such as 1-100"
-        raise ValueError(
-            f"The values of {key} are no points of a scale. Say --protocol magnitude{other}."
-        )
-    if (values < low).any() or (values > high).any():
-        raise ValueError(
-            f"The values of {key} go from {values.min():g} to {values.max():g}: they are no "
-            f"points of a scale from {low:g} to {high:g}. Give the --scale they are of."
-        )
+def _warn_of_guesses(instrument: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A warning for each kind of question that only the site knows, by what it was analysed."""
+    unknown = {one["kind"]: one for one in instrument if one["kind"] not in KNOWN_KINDS}
+    return [
+        {
+            "code": "unknown_kind",
+            "text": f"Questions of the kind {kind} are analysed as {name_kind(find_family(one))}, "
+            "going by their columns. Say --protocol if they are something else.",
+            "criterion": None,
+        }
+        for kind, one in unknown.items()
+    ]
 
 
 def _correlate_in_file_order(table: Table) -> list[dict[str, Any]]:

@@ -68,13 +68,13 @@ class RaterRow:
 
 def look_at_raters(
     table: Table, *, scale: Sequence[float] | None = None, reserved: Sequence[float] = (),
-    is_magnitude: bool = False, words: Mapping[str, float] | None = None,
+    is_log: bool = False, words: Mapping[str, float] | None = None,
     limits: Thresholds | None = None, seed: int = SEED,
 ) -> list[RaterRow]:  # fmt: skip
     """One row for each rater of one criterion's ratings, by name; [] where raters are unknown.
 
     `table`: results of one criterion with numbers as values. `scale`: its points; `reserved`:
-    points meant to be rare; `is_magnitude`: drift and offset are taken on logarithms; `words`: of
+    points meant to be rare; `is_log`: drift and offset are taken on logarithms; `words`: of
     each item, how many words a page of it shows.
     """
     rows = table.rows
@@ -82,10 +82,10 @@ def look_at_raters(
         return []
     limits = limits or Thresholds()
     rater, order = rows.participant, find_order(rows)
-    values = np.log(rows.value) if is_magnitude else rows.value
+    values = np.log(rows.value) if is_log else rows.value
     found = describe_use(rater=rater, value=rows.value, order=order, scale=scale,
                          reserved=reserved, seed=seed)  # fmt: skip
-    if is_magnitude:
+    if is_log:
         standard = rows.standard if rows.standard.notna().all() else None
         use = describe_magnitude_use(rater=rater, value=rows.value, standard=standard)
         found = {name: figures | use[name] for name, figures in found.items()}
@@ -103,7 +103,7 @@ def look_at_raters(
     pool = _Pool.of(found, rows.value, reserved)
     return [
         RaterRow(rater=name, ratings=int(number[name]), figures=figures,
-                 flags=tuple(_find_flags(figures, pool, limits, is_magnitude)))
+                 flags=tuple(_find_flags(figures, pool, limits, is_log)))
         for name, figures in sorted(found.items())
     ]  # fmt: skip
 
@@ -157,17 +157,15 @@ def _collect(found: dict[str, Figures], name: str) -> Any:
     return np.sort([one for one in values if one is not None])
 
 
-def _find_flags(
-    figures: Figures, pool: _Pool, limits: Thresholds, is_magnitude: bool
-) -> list[Flag]:
+def _find_flags(figures: Figures, pool: _Pool, limits: Thresholds, is_log: bool) -> list[Flag]:
     looked = [
         _see_straight_lining(figures, pool, limits),
         see_speed(figures, limits),
         _see_disagreement(figures, pool, limits),
-        _see_offset(figures, pool, limits, is_magnitude),
+        _see_offset(figures, pool, limits, is_log),
         _see_reserved(figures, pool, limits),
     ]
-    drifting = [] if is_magnitude else _see_drift(figures, limits)
+    drifting = [] if is_log else _see_drift(figures, limits)
     return [one for one in looked if one is not None] + drifting
 
 
@@ -216,13 +214,11 @@ def _see_disagreement(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag
                 text="Orders outputs unlike the other raters.")  # fmt: skip
 
 
-def _see_offset(
-    figures: Figures, pool: _Pool, limits: Thresholds, is_magnitude: bool
-) -> Flag | None:
+def _see_offset(figures: Figures, pool: _Pool, limits: Thresholds, is_log: bool) -> Flag | None:
     figure, offset = _get(figures, "offset")
     if figure is None or pool.offset is None or pool.offset_sd is None:
         return None
-    drawn, least = limits.offset_sds * pool.offset_sd, _LEAST_LOG if is_magnitude else _LEAST
+    drawn, least = limits.offset_sds * pool.offset_sd, _LEAST_LOG if is_log else _LEAST
     line = max(drawn, least)
     if not abs(offset - pool.offset) > line or _holds(figure, pool.offset):
         return None

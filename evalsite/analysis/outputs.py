@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 def aggregate_outputs(
-    table: Table, *, is_magnitude: bool = False, predicted: Floats | None = None, reason: str = ""
+    table: Table, *, is_log: bool = False, predicted: Floats | None = None, reason: str = ""
 ) -> pd.DataFrame:
     """A row for each output of one criterion, with the columns COLUMNS, by item and output.
 
@@ -28,7 +28,7 @@ def aggregate_outputs(
     magnitudes, and rater-z, are of logarithms, the centred ones taken back. `centred_only` counts
     ratings whose rater has too few, or too equal, ratings for a z.
     """
-    own = _list_ratings(table, predicted, is_magnitude=is_magnitude)
+    own = _list_ratings(table, predicted, is_log=is_log)
     by = own.groupby("output", sort=False)
     found = by[["item", "group", "cluster", "system"]].first()
     found["n"] = by.size()
@@ -43,7 +43,7 @@ def aggregate_outputs(
         ("blup", "predicted", "first"),
     ):
         found[name] = by[column].agg(how, **({"min_count": 1} if how == "sum" else {}))
-    if is_magnitude:
+    if is_log:
         found[["geometric_mean", "rater_centred"]] = np.exp(
             found[["geometric_mean", "rater_centred"]]
         )
@@ -59,19 +59,19 @@ def aggregate_outputs(
     return found[list(COLUMNS)].reset_index(drop=True)
 
 
-def _list_ratings(table: Table, predicted: Floats | None, *, is_magnitude: bool) -> pd.DataFrame:
+def _list_ratings(table: Table, predicted: Floats | None, *, is_log: bool) -> pd.DataFrame:
     """Every rating with what is averaged of it, rows by output and value."""
     rows = table.rows
     own = rows[["output", "item", "group", "cluster", "system", "value"]].copy()
     own["predicted"] = np.nan if predicted is None else predicted
-    own["log"] = np.log(rows.value) if is_magnitude else np.nan
+    own["log"] = np.log(rows.value) if is_log else np.nan
     own["centred"] = own["z"] = own["is_centred_only"] = np.nan
     if table.rater is not None:
         value: Any = rows.value
-        if is_magnitude:
+        if is_log:
             value = log_ratio(rows.value, None if rows.standard.isna().any() else rows.standard)
         scaled = standardise(rater=table.rater, value=value)
-        grand = float(np.mean(own.log if is_magnitude else rows.value)) if len(own) else 0.0
+        grand = float(np.mean(own.log if is_log else rows.value)) if len(own) else 0.0
         own["centred"] = scaled.centred.to_numpy() + grand
         own["z"] = scaled.z.to_numpy()
         own["is_centred_only"] = scaled.is_centred_only.to_numpy().astype(float)

@@ -6,10 +6,10 @@ beside as a check (Westfall, Judd & Kenny 2014); below five raters they are off:
 a ceiling set by the smaller of items and raters.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,68 +17,21 @@ from scipy import optimize, special, stats
 
 from evalsite.analysis.binary import wilson_share
 from evalsite.analysis.crossed import crossed_parts
+from evalsite.analysis.families import find_planned, get_numbers, list_planners
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import detectable, power_of_t
 from evalsite.analysis.resample import SEED
-
-Floats = NDArray[np.float64]
-Scale = Literal["likert", "magnitude", "pairs"]
+from evalsite.analysis.simulated import Design, Floats, Parts
 
 DRAWS = 1000
 ALPHA = 0.05
 _CELLS = 2_000_000  # numbers held at once
 
-
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """Standard deviations of what a rating is made of, in the units of the scale.
-
-    Likert: points of the latent scale (one point = one step). Magnitude: natural logarithms.
-    Pairs: log odds of the second system's win among decided answers (`item_system` and
-    `rater_system` are of that difference; the residual is the model's own chance).
-    """
-
-    rater: float = 0.0
-    item: float = 0.0
-    item_system: float
-    rater_system: float
-    residual: float
-
-
-# Typical parts: guesses of the size seen in the reference tables, to be replaced by a pilot's.
+# by simulation, typical parts: guesses of the size seen in the reference tables, to be replaced by
+# a pilot's
 PRESETS: dict[str, Parts] = {
-    "likert": Parts(rater=0.7, item=0.5, item_system=0.4, rater_system=0.2, residual=0.9),
-    "magnitude": Parts(rater=0.3, item=0.2, item_system=0.2, rater_system=0.1, residual=0.25),
-    "pairs": Parts(item_system=0.8, rater_system=0.3, residual=0.0),
+    name: Parts(**planner.sources[0].parts) for name, planner in list_planners().items()
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Design:
-    """How many items, raters, and ratings for each output; all raters on all items if None."""
-
-    items: int
-    raters: int
-    per_output: int | None = None
-
-    @property
-    def ratings_per_output(self) -> int:
-        """How many raters see each item."""
-        return self.raters if self.per_output is None else min(self.per_output, self.raters)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every rater sees every item."""
-        return self.ratings_per_output == self.raters
-
-    def shown(self) -> NDArray[np.bool_]:
-        """Which rater sees which item (raters, items): dealt round, so that loads are even."""
-        k, table = self.ratings_per_output, np.zeros((self.raters, self.items), dtype=bool)
-        for item in range(self.items):
-            # Another stride each round, so that the same raters do not always meet.
-            start = item * k + item * k // self.raters
-            table[(start + np.arange(k)) % self.raters, item] = True
-        return table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +122,7 @@ def plan(
     *,
     difference: float,
     parts: Parts | None = None,
-    scale: Scale = "likert",
+    scale: str = "likert",
     points: int = 7,
     tie_share: float = 0.3,
     draws: int = DRAWS,
@@ -185,14 +138,14 @@ def plan(
     if min(design.items, design.raters) < 2 or design.ratings_per_output < 1 or draws < 1:
         raise ValueError("Plan with two raters and two items or more, each output rated once.")
     chosen = parts or PRESETS[scale]
-    show = _SCALES[scale]
+    numbers = get_numbers(find_planned(scale))
     stores: tuple[list[Floats], ...] = ([], [], [], [])
     shown = design.shown()
     some = max(1, _CELLS // (2 * design.items * design.raters))
     rng = np.random.default_rng(seed)
     for start in range(0, draws, some):
         rows = min(some, draws - start)
-        d = show(rng, design, chosen, difference, rows, points, tie_share)
+        d = numbers.simulate(rng, design, chosen, difference, rows, points, tie_share)
         if design.is_complete:
             mean, se, df = crossed_parts(d)
         else:
@@ -201,62 +154,9 @@ def plan(
             store.append(one)
     found = [np.concatenate(one) for one in stores]
     closed = None
-    if design.is_complete and scale != "pairs":
+    if design.is_complete and numbers.has_closed_form:
         closed = closed_form(chosen, design, difference)[0]
     return _summarise(design, found, difference, closed, seed)
-
-
-def _latent(
-    rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int
-) -> Floats:
-    """Latent ratings (rows, 2 systems, raters, items)."""
-    p, q = design.raters, design.items
-    rater = rng.normal(0, parts.rater, (rows, 1, p, 1))
-    item = rng.normal(0, parts.item, (rows, 1, 1, q))
-    output = rng.normal(0, parts.item_system, (rows, 2, 1, q))
-    taste = rng.normal(0, parts.rater_system, (rows, 2, p, 1))
-    rest = rng.normal(0, parts.residual, (rows, 2, p, q))
-    shift = np.array([-difference / 2, difference / 2])[None, :, None, None]
-    return np.asarray(rater + item + output + taste + rest + shift)
-
-
-def _show_magnitude(
-    rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-    points: int, tie_share: float,
-) -> Floats:  # fmt: skip
-    value = _latent(rng, design, parts, difference, rows)
-    return np.asarray(value[:, 1] - value[:, 0])
-
-
-def _show_likert(
-    rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-    points: int, tie_share: float,
-) -> Floats:  # fmt: skip
-    value = _latent(rng, design, parts, difference, rows) + (points + 1) / 2
-    value = np.clip(np.rint(value), 1, points)
-    return np.asarray(value[:, 1] - value[:, 0])
-
-
-def _show_pairs(
-    rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-    points: int, tie_share: float,
-) -> Floats:  # fmt: skip
-    """Outcomes +1, 0, -1 by Davidson's model, strengths differing by item and rater."""
-    p, q = design.raters, design.items
-    theta = difference + rng.normal(0, parts.item_system, (rows, 1, q))
-    theta = theta + rng.normal(0, parts.rater_system, (rows, p, 1))
-    nu = 2 * tie_share / (1 - tie_share)
-    up, down = np.exp(theta / 2), np.exp(-theta / 2)
-    total = up + down + nu
-    chance = rng.random((rows, p, q))
-    return np.asarray((chance < up / total) * 1.0 - (chance > 1 - down / total))
-
-
-_SCALES: dict[str, Callable[..., Floats]] = {
-    "likert": _show_likert,
-    "magnitude": _show_magnitude,
-    "pairs": _show_pairs,
-}
 
 
 def _expect_forms(seen: Floats) -> Floats:

@@ -6,6 +6,8 @@ Nothing heavy is imported here: the page on which a study sets them needs the na
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
+from evalsite.analysis.families import get_family
+
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
@@ -36,8 +38,9 @@ START = Thresholds()
 class Limit:
     """A threshold that a study may set: what it is called and measures, and what it may be.
 
-    `in_percent`: people read and enter it as percent; it is kept as a share. `kinds`: the scales on
-    which it is looked at, none for all; `needs`: what else it takes.
+    `in_percent`: people read and enter it as percent; it is kept as a share. `of_scores`,
+    `of_points`: only criteria that are scored, or scored on points, are looked at; `needs`: what
+    else it takes.
     """
 
     key: str
@@ -47,7 +50,8 @@ class Limit:
     most: float
     in_percent: bool = False
     is_whole: bool = False
-    kinds: frozenset[str] = frozenset()
+    of_scores: bool = False
+    of_points: bool = False
     needs: str = ""
 
     @property
@@ -58,35 +62,33 @@ class Limit:
 
 
 RESERVED, SEVERAL, REPEATS = "reserved points", "several criteria", "hidden repeats"
-_SCORES = frozenset({"likert", "magnitude"})
-_LIKERT = frozenset({"likert"})
 
 LIMITS = (
     Limit(
         key="top_share", label="One value nearly always", in_percent=True,
-        least=0.5, most=1, kinds=_SCORES,
+        least=0.5, most=1, of_scores=True,
         measures="Share of a rater’s ratings that are their most used value. Flagged above this.",
     ),
     Limit(
         key="top_share_ratings", label="One value nearly always: ratings needed", is_whole=True,
-        least=2, most=1000, kinds=_SCORES,
+        least=2, most=1000, of_scores=True,
         measures="Raters with fewer ratings are not flagged for their most used value.",
     ),
     Limit(
         key="sd_ratio", label="Little variation", in_percent=True,
-        least=0, most=1, kinds=_SCORES,
+        least=0, most=1, of_scores=True,
         measures="Standard deviation of a rater’s ratings, in % of the median rater’s. Flagged "
         "below this.",
     ),
     Limit(
         key="identical", label="All criteria alike", in_percent=True,
-        least=0.5, most=1, kinds=_LIKERT, needs=SEVERAL,
+        least=0.5, most=1, of_points=True, needs=SEVERAL,
         measures="Share of outputs to which a rater gives one value on all criteria. Flagged "
         "above this.",
     ),
     Limit(
         key="identical_others", label="All criteria alike: the other raters", in_percent=True,
-        least=0, most=1, kinds=_LIKERT, needs=SEVERAL,
+        least=0, most=1, of_points=True, needs=SEVERAL,
         measures="Flagged only where the other raters’ median share is below this.",
     ),
     Limit(
@@ -96,42 +98,42 @@ LIMITS = (
         "is a common rule of surveys.",
     ),
     Limit(
-        key="rho", label="Orders outputs unlike the others", least=-1, most=1, kinds=_SCORES,
+        key="rho", label="Orders outputs unlike the others", least=-1, most=1, of_scores=True,
         measures="Rank correlation with the mean of the other raters. Flagged below this, if "
         "all of its 95 % interval is below the mean of raters.",
     ),
     Limit(
         key="offset_sds", label="Higher or lower than the others", least=0.5, most=10,
-        kinds=_SCORES,
+        of_scores=True,
         measures="Distance from what others give to the same outputs, in robust standard "
         "deviations of raters. Flagged above this, if it is more than half a point (of magnitudes: "
         "a ratio of 1.25) and the 95 % interval leaves out the middle of raters.",
     ),
     Limit(
         key="reserved", label="Points meant to be rare", in_percent=True,
-        least=0, most=1, kinds=_LIKERT, needs=RESERVED,
+        least=0, most=1, of_points=True, needs=RESERVED,
         measures="Share of a rater’s ratings on points meant for difficult cases. Flagged above "
         "this.",
     ),
     Limit(
         key="reserved_ratio", label="Points meant to be rare, beside the others",
-        least=1, most=20, kinds=_LIKERT, needs=RESERVED,
+        least=1, most=20, of_points=True, needs=RESERVED,
         measures="The same share, in times that of all raters. Flagged above this too, where it is "
         "the lower of the two lines.",
     ),
     Limit(
         key="reserved_ratings", label="Points meant to be rare: ratings needed", is_whole=True,
-        least=2, most=1000, kinds=_LIKERT, needs=RESERVED,
+        least=2, most=1000, of_points=True, needs=RESERVED,
         measures="Raters with fewer ratings are not flagged for points meant to be rare.",
     ),
     Limit(
-        key="drift", label="Ratings rise or fall, in points", least=0, most=10, kinds=_LIKERT,
+        key="drift", label="Ratings rise or fall, in points", least=0, most=10, of_points=True,
         measures="Points by which ratings rise or fall over a set or over the study. Flagged "
         "above this, if the 95 % interval leaves out zero.",
     ),
     Limit(
         key="change_quantile", label="Otherwise the second time", in_percent=True,
-        least=0.5, most=1, kinds=_SCORES, needs=REPEATS,
+        least=0.5, most=1, of_scores=True, needs=REPEATS,
         measures="How much ratings change when the same item is shown again. Flagged where they "
         "change more than those of this share of raters, of five or more.",
     ),
@@ -145,23 +147,26 @@ BY_KEY = {limit.key: limit for limit in LIMITS}
 
 
 def list_limits(
-    kinds: Iterable[str], *, has_reserved: bool = False, has_repeats: bool = False
+    families: Iterable[str], *, has_reserved: bool = False, has_repeats: bool = False
 ) -> list[Limit]:
-    """The thresholds that a study with criteria on scales of these kinds may set.
+    """The thresholds that a study with criteria of these families may set.
 
     The other lines of flags are the same for every study: of ties, places and circles.
     """
-    given = list(kinds)
+    given = [get_family(name) for name in families]
+    scored, on_points = (sum(one.is_scored for one in given), sum(one.has_points for one in given))
     has = {
         "": True,
         RESERVED: has_reserved,
-        SEVERAL: given.count("likert") > 1,
+        SEVERAL: on_points > 1,
         REPEATS: has_repeats,
     }
     return [
         limit
         for limit in LIMITS
-        if has[limit.needs] and (not limit.kinds or limit.kinds & set(given))
+        if has[limit.needs]
+        and (scored or not limit.of_scores)
+        and (on_points or not limit.of_points)
     ]
 
 

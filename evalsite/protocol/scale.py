@@ -42,6 +42,7 @@ class Scale:
     has_standard: ClassVar[bool] = False  # values relate to a standard of their item
     compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither
     asks_first: ClassVar[bool] = False  # its question stands before the definition, not after
+    is_told_in_words: ClassVar[bool] = False  # its label says more than the number
     pair_only: ClassVar[bool] = False  # an item must have exactly two outputs
     # what the format lets it be asked per, and no page can do yet
     later_per: ClassVar[frozenset[str]] = frozenset({"item", "turn"})

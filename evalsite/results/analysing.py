@@ -33,8 +33,6 @@ from evalsite.quality.models import Exclusion
 from evalsite.results.models import Report
 from evalsite.results.plan import describe_plan, find_state
 from evalsite.results.plan_wording import warn_of_plan
-from evalsite.scales.likert import Likert
-from evalsite.scales.preference import Preference
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
 
@@ -259,24 +257,15 @@ def seed_of(study: Study) -> int:
 def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
     """What the numbers of a criterion mean, as plain data."""
     scale = criterion.scale
-    if isinstance(scale, Likert):
-        answers = [{"value": point.value, "label": point.label} for point in scale.points]
-        reserved = [point.value for point in scale.points if point.reserved]
-    elif isinstance(scale, Preference):
-        answers, reserved = [], []
-    else:
-        reserved = []
-        is_short = scale.maximum - scale.minimum == 1
-        answers = [
-            {"value": value, "label": scale.label_of(value)}
-            for value in range(scale.minimum, scale.maximum + 1)
-        ] if is_short else []  # fmt: skip
     return {
         "key": criterion.key,
         "label": criterion.label,
         "kind": scale.kind,
-        "answers": answers,
-        "reserved": reserved,
+        "family": scale.family,
+        "answers": [{"value": value, "label": label} for value, label in scale.list_answers()],
+        "reserved": list(scale.reserved_values()),
+        "minimum": scale.minimum,
+        "maximum": scale.maximum,
     }
 
 

@@ -14,8 +14,6 @@ from evalsite.protocol import Protocol
 from evalsite.quality.checks import judge_checks
 from evalsite.quality.excluding import excludable_answers
 from evalsite.quality.models import Exclusion
-from evalsite.scales.decision import Decision
-from evalsite.scales.preference import Preference
 from evalsite.studies.models import Item, Study
 
 # a name, such as a system's, and what was said of it
@@ -129,16 +127,14 @@ def _tell_scores(config: Protocol, ratings: Sequence[Rating]) -> list[Line]:
         criterion = known.get(one.criterion)
         label = one.criterion if criterion is None else str(criterion.label)
         system = _name_system(one)
-        if criterion is not None and isinstance(criterion.scale, Preference):
-            lines.setdefault(label, []).append(f"{system} preferred" if one.output_id else "tie")
+        scale = None if criterion is None else criterion.scale
+        words = "" if scale is None or one.value is None else scale.label_of(one.value)
+        if scale is not None and scale.per == "item":
+            lines.setdefault(label, []).append(f"{system} {words}".strip())
             continue
         value = f"{label} {one.value}" if len(known) > 1 else str(one.value)
-        if (
-            criterion is not None
-            and isinstance(criterion.scale, Decision)
-            and one.value is not None
-        ):
-            value = f"{label}: {criterion.scale.label_of(one.value)}"
+        if scale is not None and scale.is_told_in_words and words:
+            value = f"{label}: {words}"
         lines.setdefault(system, []).append(value)
     return [(name, ", ".join(said)) for name, said in lines.items()]
 

@@ -20,7 +20,7 @@ from evalsite.results.figures import (
 )
 from evalsite.results.metric_tables import MOST_DRAWN, name_people
 from evalsite.results.tables import find_estimate, is_by_model, tell_pair
-from evalsite.results.wording import name_figure
+from evalsite.results.wording import is_compared, name_figure
 
 # a matrix of more raters than this can't be read
 _MOST_RATERS = 40
@@ -53,7 +53,7 @@ def _list_drawings(criterion: dict[str, Any]) -> Iterator[tuple[str, Callable[..
         _interval(one["system"], find_estimate(criterion, one)) for one in _defined(criterion)
     ]:
         yield "systems", partial(draw_intervals, rows, **_describe_axis(criterion))
-    if criterion["kind"] == "preference":
+    if is_compared(criterion):
         if counted := [pair for pair in criterion["pairs"] if pair["counts"]]:
             yield "pairs", partial(draw_preferences, [_outcomes(pair) for pair in counted])
     elif criterion["answers"]:
@@ -115,14 +115,15 @@ def _describe_axis(criterion: dict[str, Any]) -> dict[str, Any]:
     axis = f"{criterion['label']}, {_AXES.get(headline, headline)}"
     axis += " by the mixed model" if is_by_model(criterion) else ""
     axis += " with 95 % interval" if has_interval else ""
-    if criterion["kind"] == "magnitude":
+    if headline == "geometric_mean":
         standard = criterion["standard"]
         reference = (standard, f"standard = {standard:g}") if standard else None
         axis += ", logarithmic axis"
         return {"axis": axis, "reference": reference, "is_ratio": True}
-    if criterion["kind"] == "likert":
-        points = [answer["value"] for answer in criterion["answers"]]
-        return {"axis": axis, "limits": (min(points), max(points))}
+    if headline == "mean":
+        # numbers without labels have a range, if any
+        points = [answer["value"] for answer in criterion["answers"]] or criterion.get("range")
+        return {"axis": axis, "limits": (min(points), max(points)) if points else None}
     if headline == "strength":
         return {"axis": axis, "reference": (0, "average")}
     return {"axis": axis, "limits": (0, 1), "is_share": True}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evalsite.analysis.families import find_family
 from evalsite.results.computed import entry
 from evalsite.results.tables import Table, because, write_with_interval
 from evalsite.results.wording import write_p, write_value
@@ -12,12 +13,6 @@ MOST_DRAWN = 6
 _MOST_COMPARED = 5
 _LEVELS = {"output": "outputs", "item_centred": "within inputs", "system": "systems"}
 _KINDS = ("pearson", "spearman", "kendall", "pairwise_accuracy")
-_PEOPLE = {
-    "likert": "mean",
-    "decision": "share of yes",
-    "magnitude": "mean logarithm",
-    "preference": "net wins",
-}
 
 
 def tabulate_metrics(criterion: dict[str, Any]) -> Table:
@@ -79,7 +74,7 @@ def _tell(found: dict[str, Any]) -> list[str]:
 
 def tabulate_means(criterion: dict[str, Any]) -> Table:
     """The points of the drawing: what the metric and people gave each system on average."""
-    people = _PEOPLE[criterion["kind"]]
+    people = find_family(criterion).people
     return Table(
         f"{criterion['label']}: means of systems by metric",
         ("System", "Metric", "Mean of the metric", f"People: {people}", "Outputs"),
@@ -162,4 +157,4 @@ def _write_test(test: dict[str, Any]) -> tuple[str, ...]:
 
 def name_people(criterion: dict[str, Any]) -> str:
     """What the axis of people's scores is called."""
-    return f"{criterion['label']}, {_PEOPLE[criterion['kind']]}"
+    return f"{criterion['label']}, {find_family(criterion).people}"

@@ -22,7 +22,7 @@ FIELDS = tuple(PLAN_MOMENTS)
 def limits_of(study: Study) -> list[Limit]:
     """The thresholds that are looked at in this study."""
     return list_limits(
-        [criterion.scale.kind for criterion in study.config.criteria],
+        [criterion.scale.family for criterion in study.config.criteria],
         has_reserved=bool(reserved_points(study.config)),
         has_repeats=bool(study.repeat_percent),
     )

@@ -1,28 +1,22 @@
 """What a researcher asks of the planner."""
 
-from math import log
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
+from evalsite.analysis.families import get_family
+from evalsite.analysis.families.family import Planner
 from evalsite.protocol import Criterion
 from evalsite.results.analysing import newest_report
-from evalsite.results.planning import FEW_RATERS, MOST_CELLS, SOURCES, list_models
-from evalsite.scales.likert import Likert
+from evalsite.results.planning import FEW_RATERS, MOST_CELLS, list_models, list_sources
 from evalsite.studies.models import Study
 
-# what the analysis calls a scale; decisions have no simulation of their own
-SCALES = {"likert": "likert", "magnitude": "magnitude", "preference": "pairs"}
 MOST_DESIGNS = 24
 # each takes several simulations, and other jobs wait
 MOST_SEARCHES = 12
 _RESULTS = "results"
-_ASKED = {
-    "likert": ("Difference to find, in points", "0.5"),
-    "magnitude": ("Ratio to find, such as 1.2 for a fifth more", "1.2"),
-    "preference": ("Share of wins to find, in % of the answers that are no tie", "60"),
-}
 _IN_OUR_WORDS = {
     "max_digits": "Enter fewer digits.",
     "max_whole_digits": "Enter a smaller number.",
@@ -111,16 +105,16 @@ class PlannerForm(forms.Form):
         self.study = study
         self.criteria = list_criteria(study)
         self.models = list_models(study)
-        kinds = list(dict.fromkeys(one.scale.kind for one in self.criteria))
+        planners = list_planners_of(self.criteria)
         self._choose_criteria()
-        self._name_difference(kinds)
-        self._list_sources(kinds)
+        self._name_difference(planners)
+        self._list_sources(planners)
         self.fields["price"].label = f"Price of a set of {study.set_size}, in {study.currency}"
-        if "preference" not in kinds:
+        if not any(one.has_ties for one in planners):
             del self.fields["ties"]
         for field in self.fields.values():
             field.error_messages = {**_IN_OUR_WORDS, **field.error_messages}
-        self.initial = {**_begin(study, kinds), **self.initial}
+        self.initial = {**_begin(study, planners), **self.initial}
 
     def _choose_criteria(self) -> None:
         choices = [(one.key, one.label) for one in self.criteria]
@@ -128,27 +122,29 @@ class PlannerForm(forms.Form):
         if len(choices) < 2:
             self.fields["criterion"].widget = forms.HiddenInput()
         if len(self.criteria) < len(self.study.config.criteria):
-            self.fields["criterion"].help_text = "Decisions are planned by one of the scores."
+            families = [get_family(one.scale.family) for one in self.study.config.criteria]
+            words = dict.fromkeys(one.unplanned for one in families if one.unplanned)
+            self.fields["criterion"].help_text = " ".join(words)
 
-    def _name_difference(self, kinds: list[str]) -> None:
-        self.fields["difference"].label = "; or ".join(_ASKED[kind][0] for kind in kinds)
+    def _name_difference(self, planners: list[Planner]) -> None:
+        self.fields["difference"].label = "; or ".join(one.question for one in planners)
         self.fields["difference"].error_messages |= {
             "required": "Enter the smallest difference that would matter to you.",
-            "invalid": f"Enter a number, such as {_ASKED[kinds[0]][1]}." if kinds else "",
+            "invalid": f"Enter a number, such as {planners[0].example}." if planners else "",
         }
 
-    def _list_sources(self, kinds: list[str]) -> None:
-        scales = {SCALES[kind] for kind in kinds}
-        choices = [(one.key, one.label) for one in SOURCES if one.scale in scales]
+    def _list_sources(self, planners: list[Planner]) -> None:
+        sources = list_sources(one.simulation for one in planners)
+        choices = [(one.key, one.label) for one in sources]
         if any(one.key in self.models for one in self.criteria):
             # what is best stands first, and is chosen
             choices.insert(
                 len(choices) if self._has_few_raters else 0, (_RESULTS, "The results of this study")
             )
         self.fields["source"].choices = choices  # type: ignore[attr-defined]
-        self.fields["source"].help_text = self._advise(scales)
+        self.fields["source"].help_text = self._advise(planners)
 
-    def _advise(self, scales: set[str]) -> str:
+    def _advise(self, planners: list[Planner]) -> str:
         """Which source to choose, of those that there are."""
         if self._has_few_raters:
             all_few = max(self._list_raters()) < FEW_RATERS
@@ -159,11 +155,8 @@ class PlannerForm(forms.Form):
             )
         if self.models:
             return "Your own results are best, even those of a small study."
-        if scales <= {"pairs"}:
-            return (
-                "Results of preferences don't tell it: they show who wins, not how far apart "
-                "outputs feel. So plan with some more inputs than the least that is enough."
-            )
+        if all(one.no_results for one in planners):
+            return " ".join(one.no_results for one in planners)
         if newest_report(self.study) is not None:
             return (
                 "Your results don't tell it yet: that takes two raters or more, with several "
@@ -186,18 +179,10 @@ class PlannerForm(forms.Form):
         if criterion is None:
             return asked
         scale = criterion.scale
-        if isinstance(scale, Likert):
-            widest = scale.maximum - scale.minimum
-            if not 0 < asked <= widest:
-                raise ValidationError(f"Enter points above 0, at most {widest}, such as 0.5.")
-            return asked
-        if scale.kind == "magnitude":
-            if not 1 < asked <= 10:
-                raise ValidationError("Enter a ratio above 1, at most 10, such as 1.2.")
-            return log(asked)
-        if not 50 < asked < 100:
-            raise ValidationError("Enter a share above 50 and below 100, such as 60.")
-        return log(asked / (100 - asked))
+        try:
+            return get_planner(criterion).read_difference(asked, scale.maximum - scale.minimum)
+        except ValueError as fault:
+            raise ValidationError(str(fault)) from None
 
     def clean_source(self) -> str:
         source, criterion = self.cleaned_data["source"], self._criterion
@@ -207,7 +192,7 @@ class PlannerForm(forms.Form):
             raise ValidationError(
                 f"The results hold no variances of {criterion.label}. Choose another source."
             )
-        known = {one.key for one in SOURCES if one.scale == SCALES[criterion.scale.kind]}
+        known = {one.key for one in get_planner(criterion).sources}
         if source != _RESULTS and source not in known:
             raise ValidationError(f"That is not known of {criterion.label}. Choose another source.")
         return str(source)
@@ -236,12 +221,12 @@ class PlannerForm(forms.Form):
         """All that the job needs, as plain data."""
         values, criterion = self.cleaned_data, self._criterion
         assert criterion is not None  # the form is valid
-        scale, kind = criterion.scale, SCALES[criterion.scale.kind]
+        planner = get_planner(criterion)
         is_own = values["source"] == _RESULTS
         return {
             "criterion": criterion.key,
-            "scale": kind,
-            "points": len(scale.points) if isinstance(scale, Likert) else 0,
+            "scale": planner.simulation,
+            "points": _count_points(criterion) if planner.has_points else 0,
             "difference": values["difference"],
             "asked": str(self.data["difference"]).strip(),
             "source": values["source"],
@@ -262,7 +247,25 @@ class PlannerForm(forms.Form):
 
 def list_criteria(study: Study) -> list[Criterion]:
     """The criteria that can be planned."""
-    return [one for one in study.config.criteria if one.scale.kind in SCALES]
+    return [one for one in study.config.criteria if get_family(one.scale.family).planner]
+
+
+def get_planner(criterion: Criterion) -> Planner:
+    """How a criterion is planned that can be."""
+    planner = get_family(criterion.scale.family).planner
+    assert planner is not None
+    return planner
+
+
+def list_planners_of(criteria: Iterable[Criterion]) -> list[Planner]:
+    """How these criteria are planned, each way once."""
+    found = {one.simulation: one for one in map(get_planner, criteria)}
+    return list(found.values())
+
+
+def _count_points(criterion: Criterion) -> int:
+    scale = criterion.scale
+    return len(scale.list_answers()) or scale.maximum - scale.minimum + 1
 
 
 def show_choice(choice: dict[str, Any]) -> dict[str, Any]:
@@ -276,10 +279,10 @@ def show_choice(choice: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _begin(study: Study, kinds: list[str]) -> dict[str, Any]:
+def _begin(study: Study, planners: list[Planner]) -> dict[str, Any]:
     return {
         "criterion": next((one.key for one in list_criteria(study)), ""),
-        "difference": _ASKED[kinds[0]][1] if kinds else "",
+        "difference": planners[0].example if planners else "",
         "raters": "6, 12, 24",
         "per_output": f"{study.k}, {study.k + 2}",
         "systems": max(study.systems.count(), 2),

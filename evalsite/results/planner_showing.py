@@ -1,13 +1,16 @@
 """What the planner's page shows of a finished plan: designs in words, work and cost, a finding."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil, exp
 from typing import Any
 
+from evalsite.analysis.families import find_planned, list_planners
+from evalsite.analysis.families.family import Planner
 from evalsite.jobs.models import Job
 from evalsite.protocol import Protocol
-from evalsite.results.planning import FEW_RATERS, SOURCES, TARGET
+from evalsite.results.planning import FEW_RATERS, TARGET, count_times_wider, find_source
 from evalsite.results.wording import hold_together
 from evalsite.studies.models import Study
 from evalsite.studies.summaries import count_of, format_money
@@ -20,10 +23,10 @@ _PARTS = {
     "residual": "what is left",
 }
 _RAISE = "Plan with more participants, or raise the limit."
-_UNITS = {
-    "likert": "points",
-    "magnitude": "natural logarithms",
-    "pairs": "log odds of a win",
+_WIDTHS: dict[str, Callable[[float], str]] = {
+    "factor": lambda half: f"×/÷ {exp(half):.2f}",
+    "share": lambda half: f"± {_percent(half)}",
+    "units": lambda half: f"± {half:.2f}",
 }
 
 
@@ -68,13 +71,14 @@ class Planned:
 def show_plan(study: Study, job: Job) -> Planned:
     """The plan of a job that is done."""
     choice, found = job.params, job.result
+    planner = list_planners()[choice["scale"]]
     works = [estimate_design(study, choice, row) for row in found["rows"]]
     chosen = find_smallest(found["rows"], works)
     return Planned(
         asked=hold_together(_tell_difference(study, choice)),
         sentence=hold_together(_tell_finding(study, choice, found, works, chosen)),
         rows=[
-            _show_row(study, choice["scale"], row, work, number == chosen)
+            _show_row(study, planner, row, work, number == chosen)
             for number, (row, work) in enumerate(zip(found["rows"], works, strict=True))
         ],
         cautions=_list_cautions(study, choice, found),
@@ -121,7 +125,7 @@ def estimate_design(study: Study, choice: dict[str, Any], row: dict[str, Any]) -
 def _items_per_input(config: Protocol, choice: dict[str, Any]) -> int:
     """How many items show the outputs of all systems for one input."""
     systems = int(choice["systems"])
-    if choice["scale"] == "pairs":
+    if find_planned(choice["scale"]).compares:
         return systems * (systems - 1) // 2
     return ceil(systems / config.outputs[1])
 
@@ -142,11 +146,8 @@ def find_smallest(rows: list[dict[str, Any]], works: list[Work]) -> int | None:
 def _tell_difference(study: Study, choice: dict[str, Any]) -> str:
     asked = choice["asked"]
     label = study.config.criterion_by_key[choice["criterion"]].label
-    if choice["scale"] == "likert":
-        return f"a difference of {asked} points on {label}"
-    if choice["scale"] == "magnitude":
-        return f"a ratio of {asked} on {label}"
-    return f"{asked} % of wins among decided answers on {label}"
+    words = list_planners()[choice["scale"]].difference
+    return words.format(asked=asked, label=label)
 
 
 def _tell_finding(
@@ -242,21 +243,17 @@ def _warn_of_limit(study: Study, choice: dict[str, Any], rows: list[dict[str, An
 
 
 def _list_notes(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    scale = choice["scale"]
-    label = next(
-        (one.origin for one in SOURCES if (one.key, one.scale) == (choice["source"], scale)),
-        "the newest results of this study",
-    )
+    planner = list_planners()[choice["scale"]]
     spread = ", ".join(
         f"{words} {found['parts'][key]:.2f}"
         for key, words in _PARTS.items()
-        if not (scale == "pairs" and key in ("rater", "item", "residual"))
+        if key in planner.parts
     )
     return [
         f"Each design was simulated {found['draws']:,} times (seed {found['seed']}): two systems, "
         f"tested at the {_percent(found['alpha'])} level as results are, raters and inputs both "
         "as samples. One comparison: a correction for several makes each of them harder to find.",
-        f"Standard deviations in {_UNITS[scale]}: {spread}. From: {label}.",
+        f"Standard deviations in {planner.unit}: {spread}. From: {_tell_source(choice)}.",
         "Found in: the share of studies with a significant difference (power), in brackets the "
         "95 % interval that so many simulations leave. Interval: how far the 95 % interval of a "
         "study reaches on either side, on average. Wrong sign: of the significant studies, those "
@@ -269,25 +266,33 @@ def _list_notes(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
     ]
 
 
+def _tell_source(choice: dict[str, Any]) -> str:
+    """Where the standard deviations are from."""
+    source = find_source(choice["scale"], choice["source"])
+    if source is None:
+        return "the newest results of this study"
+    wider = count_times_wider(choice, source)
+    times = "" if wider == 1 else f"; multiplied by {wider:.1f}, as this scale is wider"
+    return f"{source.origin}{times}"
+
+
 def _tell_scale(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    if choice["scale"] == "pairs":
-        return [
-            f"Preferences follow Davidson's model, with {_percent(choice['tie_share'])} ties "
-            "between equal outputs. The interval is of the net win share."
-        ]
-    if choice["scale"] == "likert" and found["rows"]:
+    planner = list_planners()[choice["scale"]]
+    notes = []
+    if planner.note:
+        notes.append(planner.note.format(ties=_percent(choice["tie_share"])))
+    if planner.note_on_design and found["rows"]:
         shown = found["rows"][0]["difference"]
-        return [
-            f"Ratings are whole points from 1 to {choice['points']}: of the difference asked for, "
-            f"{shown:.2f} points are left in the means."
-        ]
-    return []
+        notes.append(planner.note_on_design.format(points=choice["points"], difference=shown))
+    return notes
 
 
 # --- cells --------------------------------------------------------------------------
 
 
-def _show_row(study: Study, scale: str, row: dict[str, Any], work: Work, is_chosen: bool) -> Row:
+def _show_row(
+    study: Study, planner: Planner, row: dict[str, Any], work: Work, is_chosen: bool
+) -> Row:
     power, low, high = row["power"]
     much = row["exaggeration"]
     return Row(
@@ -295,7 +300,7 @@ def _show_row(study: Study, scale: str, row: dict[str, Any], work: Work, is_chos
         raters=f"{row['raters']:,}",
         per_output=f"{row['per_output']:,}",
         power=f"{_percent(power)} ({low * 100:.0f} to {high * 100:.0f})",
-        width=_tell_width(scale, row["width"] / 2),
+        width=_WIDTHS[planner.width](row["width"] / 2),
         sign_error="none found" if row["sign_error"] is None else _percent(row["sign_error"]),
         exaggeration="none found" if much is None else f"× {much:.2f}",
         answers=f"{work.answers:,}",
@@ -303,14 +308,6 @@ def _show_row(study: Study, scale: str, row: dict[str, Any], work: Work, is_chos
         cost="" if work.cost is None else format_money(work.cost, study.currency),
         is_chosen=is_chosen,
     )
-
-
-def _tell_width(scale: str, half: float) -> str:
-    if scale == "magnitude":
-        return f"×/÷ {exp(half):.2f}"
-    if scale == "pairs":
-        return f"± {_percent(half)}"
-    return f"± {half:.2f}"
 
 
 def _percent(share: float) -> str:

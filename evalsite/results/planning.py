@@ -1,11 +1,12 @@
 """Planning a study, in a job: designs are simulated, and those that nobody named are looked for."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import partial
 from math import ceil
 from typing import Any
 
+from evalsite.analysis.families import get_family, list_planners
+from evalsite.analysis.families.family import Source
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.seeds import derive_number
@@ -20,49 +21,22 @@ FEW_RATERS = 5
 # of one design, so that it is simulated in seconds: inputs times participants
 MOST_CELLS = 60_000
 _DRAWS = 1000
+# points, each with words
+_MOST_LABELLED = 21
 _STEPS = 6
 # (power wanted + 5 % level) in standard errors: 0.84 + 1.96
 _WANTED, _LEVEL = 0.8416, 1.96
 
 
-@dataclass(frozen=True)
-class Source:
-    """Where standard deviations come from, by scale; `parts` None: the analysis has them."""
-
-    key: str
-    scale: str
-    label: str
-    origin: str
-    parts: dict[str, float] | None = None
+def list_sources(simulations: Iterable[str]) -> list[Source]:
+    """Where standard deviations come from, of plans with these simulations."""
+    planners = list_planners()
+    return [source for name in simulations for source in planners[name].sources]
 
 
-_GUESS = "an informed guess of the usual size, to be replaced by results of your own"
-_RANKME = "what this site's analysis finds in the published ratings of RankME (Novikova, Dušek and "
-SOURCES = (
-    Source("typical", "likert", "Typical of 5 to 7 points", _GUESS),
-    Source("typical", "magnitude", "Typical of magnitudes", _GUESS),
-    Source("typical", "pairs", "Typical of preferences", _GUESS),
-    Source(
-        "rankme",
-        "likert",
-        "RankME 2018, points from 1 to 6",
-        f"{_RANKME}Rieser 2018), informativeness from 1 to 6, 900 ratings by 19 people",
-        {"rater": 0.40, "item": 0.0, "item_system": 0.61, "rater_system": 0.58, "residual": 0.67},
-    ),
-    Source(
-        "rankme",
-        "magnitude",
-        "RankME 2018, magnitudes",
-        f"{_RANKME}Rieser 2018), magnitudes of informativeness, 900 ratings by 10 people",
-        {
-            "rater": 0.074,
-            "item": 0.035,
-            "item_system": 0.189,
-            "rater_system": 0.109,
-            "residual": 0.220,
-        },
-    ),
-)
+def find_source(simulation: str, key: str) -> Source | None:
+    """The source of a plan; None: the results of its study."""
+    return next((one for one in list_sources([simulation]) if one.key == key), None)
 
 
 def list_models(study: Study) -> dict[str, dict[str, Any]]:
@@ -71,6 +45,8 @@ def list_models(study: Study) -> dict[str, dict[str, Any]]:
     if report is None:
         return {}
     kept = report.content["kept"]
+    planners = {one.key: get_family(one.scale.family).planner for one in study.config.criteria}
+    untold = {key for key, planner in planners.items() if planner and planner.no_results}
     data = kept.get("data", {})
     simulated = data.get("origins", {}).get("simulated", 0)
     found = {
@@ -81,8 +57,7 @@ def list_models(study: Study) -> dict[str, dict[str, Any]]:
         }
         | (one.get("model") or _read_crossed(one["pairs"]))
         for one in kept["criteria"]
-        # net wins vary on another scale than the strengths that plans are made of
-        if one.get("kind") != "preference"
+        if one["key"] not in untold
     }
     return {key: model for key, model in found.items() if model.get("variances")}
 
@@ -177,14 +152,24 @@ def _list_wanted(choice: dict[str, Any]) -> list[tuple[int, int, int | None]]:
 
 
 def _read_parts(choice: dict[str, Any]) -> Any:
-    from evalsite.analysis.planning import PRESETS, Parts, parts_of_variances  # noqa: PLC0415
+    from evalsite.analysis.planning import Parts, parts_of_variances  # noqa: PLC0415
 
     if model := choice["model"]:
         return parts_of_variances(model["variances"], model["residual"])
-    given = next(
-        one.parts for one in SOURCES if (one.key, one.scale) == (choice["source"], choice["scale"])
-    )
-    return Parts(**given) if given else PRESETS[choice["scale"]]
+    source = find_source(choice["scale"], choice["source"])
+    assert source is not None  # the form offers no others
+    wider = count_times_wider(choice, source)
+    return Parts(**{name: value * wider for name, value in source.parts.items()})
+
+
+def count_times_wider(choice: dict[str, Any], source: Source) -> float:
+    """How many times wider than the scale of a source the scale is that it is used for.
+
+    Labelled points are about as far apart on every scale; those of finer scales are not.
+    """
+    if not source.points or choice["points"] <= _MOST_LABELLED:
+        return 1.0
+    return (choice["points"] - 1) / (source.points - 1)
 
 
 def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]:
@@ -258,6 +243,6 @@ def _first_guess(choice: dict[str, Any], parts: Any, people: int, k: int) -> int
     """The inputs needed by the closed form; a usual number where there is none."""
     from evalsite.analysis.needs import items_needed  # noqa: PLC0415
 
-    if choice["scale"] == "pairs":
-        return 50
+    if first := list_planners()[choice["scale"]].first_items:
+        return first
     return items_needed(parts, difference=choice["difference"], raters=people, per_output=k)

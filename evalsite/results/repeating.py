@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
+from evalsite.analysis.families import find_family
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
 from evalsite.exchange.exports.cut import consistent_cut
@@ -218,7 +219,10 @@ def _list_criteria(kept: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     known = {one["key"]: one for report in reversed(kept) for one in report["criteria"]}
     keys = dict.fromkeys(one["key"] for report in kept for one in report["criteria"])
     for key in keys:
-        yield {name: known[key][name] for name in ("key", "label", "kind", "answers")}
+        one = known[key]
+        named = {name: one[name] for name in ("key", "label", "kind", "answers")}
+        ends = zip(("minimum", "maximum"), one.get("range", ()), strict=False)
+        yield named | {"family": find_family(one).name} | dict(ends)
 
 
 def find_changed_outputs(first: Study, second: Study) -> set[tuple[str, str]]:

@@ -36,7 +36,7 @@ from evalsite.results.tables import (
     tabulate_sizes,
     tabulate_systems,
 )
-from evalsite.results.wording import hold_together
+from evalsite.results.wording import hold_together, is_compared
 from evalsite.studies.summaries import count_of
 
 TOGETHER, RATERS, DESIGN = "together", "raters", "design"
@@ -108,8 +108,7 @@ def tell_basis(found: dict[str, Any], key: str, *, people: str = "") -> str:
 
 def _count_own(criterion: dict[str, Any]) -> int:
     total = sum(int(one["n"]) for one in criterion["systems"])
-    # a preference is of two systems, and counts for both
-    return total // 2 if criterion["kind"] == "preference" else total
+    return total // 2 if is_compared(criterion) else total
 
 
 def list_parts(content: dict[str, Any]) -> list[tuple[str, str]]:
@@ -186,7 +185,7 @@ def _show_systems(report: Report, criterion: dict[str, Any]) -> Blocks:
     blocks += [(table, None) for table in tabulate_averages(criterion)]
     if criterion.get("order"):
         blocks.append((tabulate_order(criterion), None))
-    if criterion["kind"] == "preference":
+    if is_compared(criterion):
         blocks.append((tabulate_outcomes(criterion), _picture(report, criterion, "pairs")))
         if table := tabulate_fit(criterion):
             blocks.append((table, None))

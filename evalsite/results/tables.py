@@ -8,6 +8,7 @@ from evalsite.results.computed import Entry, count_entry, entry, list_cells, tel
 from evalsite.results.wording import (
     explain_reason,
     hold_together,
+    is_compared,
     let_go,
     name_figure,
     tell_interval,
@@ -109,7 +110,7 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
         for estimate in [find_estimate(criterion, one)]
     ]
     tier = ["Tier"] if has_tiers else []
-    given = "Answers" if criterion["kind"] == "preference" else "Ratings"
+    given = "Answers" if is_compared(criterion) else "Ratings"
     return Table(
         f"{criterion['label']} by system",
         (
@@ -133,7 +134,7 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
 def _tell_systems(criterion: dict[str, Any], *, has_tiers: bool) -> Iterator[str]:
     if is_by_model(criterion):
         yield _BY_MODEL
-    if criterion["kind"] != "preference":
+    if not is_compared(criterion):
         yield criterion.get("weighing", "")
     if has_tiers:
         yield _tell_tiers(criterion)
@@ -156,10 +157,10 @@ def name_estimate(criterion: dict[str, Any]) -> str:
     """The name of what comparisons are made of."""
     if not criterion["systems"]:
         return ""
-    is_magnitude = criterion["kind"] == "magnitude"
-    if is_magnitude and is_by_model(criterion):
+    system = criterion["systems"][0]
+    if is_by_model(criterion) and system["headline"]["name"] == "geometric_mean":
         return "Geometric mean by the mixed model"
-    return name_figure(find_estimate(criterion, criterion["systems"][0]))
+    return name_figure(find_estimate(criterion, system))
 
 
 def name_average(criterion: dict[str, Any]) -> str:
@@ -171,7 +172,7 @@ def name_average(criterion: dict[str, Any]) -> str:
 
 
 def _tell_tiers(criterion: dict[str, Any]) -> str:
-    if criterion["kind"] == "preference":
+    if is_compared(criterion):
         return _TIERS.format(_BY_THE_MODEL)
     return _TIERS.format("") + _RANKS_OF_MEANS
 
@@ -323,7 +324,7 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
                 [
                     _tell_family(pairs, baseline),
                     _FOUND * has_detectable,
-                    criterion.get("weighing", "") if criterion["kind"] == "preference" else "",
+                    criterion.get("weighing", "") if is_compared(criterion) else "",
                 ],
             )
         ),

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from evalsite.analysis.families import find_family
 from evalsite.studies.summaries import list_of
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -275,7 +276,12 @@ def let_go(text: str) -> str:
 
 def tells_of_pairs(found: dict[str, Any]) -> bool:
     """Whether all that was asked is which of two is preferred: then no output is rated alone."""
-    return bool(found["criteria"]) and all(one["kind"] == "preference" for one in found["criteria"])
+    return bool(found["criteria"]) and all(map(is_compared, found["criteria"]))
+
+
+def is_compared(criterion: dict[str, Any]) -> bool:
+    """Whether each answer compares two outputs, and so counts for both."""
+    return find_family(criterion).compares
 
 
 def label_warnings(found: dict[str, Any]) -> list[str]:

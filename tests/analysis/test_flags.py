@@ -112,7 +112,7 @@ def test_offset_of_less_than_half_a_point_is_no_flag(value: float, flagged) -> N
 def test_offset_of_magnitudes_needs_a_ratio(ratio: float, flagged) -> None:
     given = {"p0": 100, "p1": 101, "p2": 102, "p3": 103, "p4": 104, "high": 102 * ratio}
 
-    assert set(flag_offsets(given, is_magnitude=True)) == set(flagged)
+    assert set(flag_offsets(given, is_log=True)) == set(flagged)
 
 
 @pytest.mark.parametrize(("items", "flagged"), [(6, {}), (60, {"high"})])
@@ -245,7 +245,7 @@ def test_raters_of_magnitudes_are_looked_at_in_ratios():
     frame = pd.DataFrame(rows, columns=["participant", "item", "system", "value"])
 
     found = {row.rater: row for row in
-             look_at_raters(make_table(frame).results(), is_magnitude=True)}  # fmt: skip
+             look_at_raters(make_table(frame).results(), is_log=True)}  # fmt: skip
 
     assert found["p0"].figures["offset"].value == pytest.approx(np.log(10))
     assert found["p0"].figures["share_of_10s"].value == 1
@@ -287,7 +287,7 @@ def test_every_threshold_to_set_starts_within_its_range():
 def test_a_study_sets_only_the_thresholds_that_are_looked_at():
     assert [one.key for one in list_limits(["preference"])] == ["speed_ratio", "gold"]
     one, two = (
-        {limit.key for limit in list_limits(["likert"] * number, has_reserved=number > 1)}
+        {limit.key for limit in list_limits(["points"] * number, has_reserved=number > 1)}
         for number in (1, 2)
     )
     assert two - one == {

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from evalsite.analysis.__main__ import main
+from evalsite.analysis.families import KNOWN_KINDS
 from evalsite.analysis.plain import to_plain
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.report.metrics import read_metrics, report_metrics
@@ -58,7 +59,7 @@ def report(folder: Path, metrics: list[Row], rows: list[Row] | None = None, kind
     """The part on metrics of a report on these ratings."""
     table = read_table(write(folder / "ratings.csv", rows or rate())).results()
     scores = read_metrics(write(folder / "metrics.csv", metrics)) if metrics else None
-    found = to_plain(report_metrics(table, kind, scores, seed=3))
+    found = to_plain(report_metrics(table, KNOWN_KINDS[kind], scores, seed=3))
     # what JSON cannot hold would stop the page
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     return found

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.design import describe_design
+from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION
 from evalsite.analysis.plain import to_plain
 from evalsite.analysis.reading import count_words
@@ -24,11 +25,9 @@ from evalsite.analysis.report.ignored import (
 )
 from evalsite.analysis.report.metrics import read_metrics, report_metrics, write_metric_notes
 from evalsite.analysis.report.notes import write_notes
-from evalsite.analysis.report.preferences import report_preferences
 from evalsite.analysis.report.raters import report_raters
 from evalsite.analysis.report.repeats import report_repeats
 from evalsite.analysis.report.together import report_together, warn_of_likeness
-from evalsite.analysis.report.values import report_values
 from evalsite.analysis.report.warnings import warn_about, warn_of_criterion, warn_of_few
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
@@ -56,8 +55,9 @@ def make_reports(
     exports them; for a bare file of preferences `outputs`, a file that names the systems of each
     item.
     `raters_known` False: participants are no persons.
-    `instrument`: for each criterion its key, label, kind, answers (value and label) and reserved
-    points. `baseline`: the system that all others are compared with; "": every pair. `thresholds`
+    `instrument`: for each criterion its key, label, kind, family, answers (value and label),
+    reserved points and, without answers, minimum and maximum; kinds of version 0.1 need no family.
+    `baseline`: the system that all others are compared with; "": every pair. `thresholds`
     of raters' flags by name, those that differ from the starting values. `keep_outputs` is handed
     the table of outputs of each criterion of the report "kept", in turn. ValueError: a file is not
     of the documented form, or there is no such threshold.
@@ -123,8 +123,8 @@ def make_report(
             found["undropped"] = _report_undropped(whole, len(part), described, seed, baseline)
             criteria.append(_add_metrics(found, part, others.get("metrics"), seed))
         step()
-    kinds = {str(one["key"]): str(one["kind"]) for one in instrument}
-    together = report_together(table, others, kinds, seed, ignored)
+    families = {str(one["key"]): find_family(one) for one in instrument}
+    together = report_together(table, others, families, seed, ignored)
     warnings += warn_of_likeness(together, {str(one["key"]): one["label"] for one in instrument})
     report = {
         "methods_version": METHODS_VERSION,
@@ -158,11 +158,10 @@ def _report_criterion(
     table: Table, described: Mapping[str, Any], seed: int, baseline: str
 ) -> dict[str, Any]:
     used = baseline if baseline in list_systems(table) else None
-    known = {key: described[key] for key in ("key", "label", "kind")} | {"baseline": used}
-    if described["kind"] == "preference":
-        found = known | report_preferences(table, seed, used)
-    else:
-        found = known | report_values(table, described, seed, used)
+    family = find_family(described)
+    known = {key: described[key] for key in ("key", "label", "kind")}
+    known |= {"family": family.name, "baseline": used}
+    found = known | get_numbers(family).report(table, described, seed, used)
     if "one_rater" in found["cautions"]:
         found = tell_of_one_rater(found)
     if baseline and used is None:
@@ -184,7 +183,7 @@ def _add_metrics(
     found: dict[str, Any], table: Table, scores: pd.DataFrame | None, seed: int
 ) -> dict[str, Any]:
     """The part of a criterion with what automatic metrics say of the same outputs."""
-    metrics = report_metrics(table, str(found["kind"]), scores, seed)
+    metrics = report_metrics(table, find_family(found), scores, seed)
     notes = list(found["notes"])
     if metrics is not None:
         # before the seed, which holds for them too

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.report.findings import write_size
+from evalsite.analysis.findings import write_size
 
 _REST = "One rater says nothing about others, so nothing is tested."
 _WORDS = {

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalsite.analysis.families import get_numbers
+from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.magnitude import log_ratio
 from evalsite.analysis.metrics import (
-    LEVELS,
     Beside,
     correlate_metrics,
     find_ceiling,
@@ -32,13 +32,6 @@ MOST_COMPARED = 12
 _LONG = ("item", "metric", "value")
 # what an export says of an output beside its id
 _OTHERS = ("item", "system", "output_id", "study")
-_HUMAN = {
-    "likert": "mean rating of an output",
-    "decision": "share of yes of an output",
-    "magnitude": "mean of the natural logarithms of an output’s scores",
-    "preference": "net wins of a system: answers won less answers lost, as a share of the answers "
-    "to an item, mean over items",
-}
 
 
 def read_metrics(path: Path | str) -> pd.DataFrame:
@@ -68,52 +61,30 @@ def read_metrics(path: Path | str) -> pd.DataFrame:
 
 
 def report_metrics(
-    table: Table, kind: str, scores: pd.DataFrame | None, seed: int
+    table: Table, family: Family, scores: pd.DataFrame | None, seed: int
 ) -> dict[str, Any] | None:
     """Every metric beside one criterion, the closest first; None: no metric scored its outputs."""
-    human = _score_outputs(table, kind)
+    numbers = get_numbers(family)
+    human = numbers.score_outputs(table)
     if scores is None or not len(human):
         return None
     known = human[["item", "system", "group"]]
     metrics = scores.merge(known, on=["item", "system"])
     if not len(metrics):
         return None
-    levels = ("system",) if kind == "preference" else LEVELS
     draws = DRAWS if len(metrics) <= _MANY_SCORES else FEW_DRAWS
-    found = correlate_metrics(human, metrics, levels=levels, draws=draws, seed=seed)
+    found = correlate_metrics(human, metrics, levels=numbers.levels, draws=draws, seed=seed)
     found.sort(key=lambda one: (-_closeness(one), one.metric))
-    pairs, compared = _compare(human, metrics, found, kind)
+    has_outputs = "output" in numbers.levels
+    pairs, compared = _compare(human, metrics, found, has_outputs=has_outputs)
     return {
-        "human": _HUMAN[kind],
+        "human": family.human,
         "outputs": len(human),
         "metrics": [_describe(one, human, metrics) for one in found],
-        "ceiling": _find_ceiling(table, kind, seed),
+        "ceiling": _find_ceiling(table, numbers.measure(table), seed) if has_outputs else None,
         "pairs": pairs,
         "compared": compared,
     }
-
-
-def _score_outputs(table: Table, kind: str) -> pd.DataFrame:
-    """One row for each output: item, system, group, block, and the human score as `value`."""
-    rows = table.rows
-    if kind == "preference":
-        answered = rows[rows.outcome.notna()]
-        sides = [
-            answered.assign(system=answered[name], given=sign * answered.outcome)
-            for name, sign in (("system_1", -1), ("system_2", 1))
-        ]
-        rows = pd.concat(sides)
-    else:
-        rows = rows.assign(given=_values(table, kind))
-    by_output = rows.groupby(["item", "system", "group", "block"], sort=True)
-    return by_output.given.mean().rename("value").reset_index()
-
-
-def _values(table: Table, kind: str) -> Any:
-    rows = table.rows
-    if kind != "magnitude":
-        return rows.value
-    return log_ratio(rows.value, None if rows.standard.isna().any() else rows.standard)
 
 
 def _closeness(one: Beside) -> float:
@@ -141,26 +112,27 @@ def _describe(one: Beside, human: pd.DataFrame, metrics: pd.DataFrame) -> dict[s
     }
 
 
-def _find_ceiling(table: Table, kind: str, seed: int) -> Figure | None:
-    if kind == "preference":
-        return None
+def _find_ceiling(table: Table, value: Any, seed: int) -> Figure:
     rows = table.rows
     known = {} if len(rows) <= _MANY_RATINGS else {"splits": _FEW_SPLITS}
-    return find_ceiling(output=rows.output, value=_values(table, kind), seed=seed, **known)
+    return find_ceiling(output=rows.output, value=value, seed=seed, **known)
 
 
 # --- metrics beside one another -------------------------------------------------------
 
 
 def _compare(
-    human: pd.DataFrame, metrics: pd.DataFrame, found: Sequence[Beside], kind: str
+    human: pd.DataFrame, metrics: pd.DataFrame, found: Sequence[Beside], *, has_outputs: bool
 ) -> tuple[list[dict[str, Any]], int]:
     """Williams' test of every two of the closest metrics, corrected; and how many these are."""
     names = [one.metric for one in found[:MOST_COMPARED]]
     if len(names) < 2:
         return [], 0
     wide = _spread(human, metrics)
-    tests = [(one, two, _test(wide, one, two, kind)) for one, two in combinations(names, 2)]
+    tests = [
+        (one, two, _test(wide, one, two, has_outputs=has_outputs))
+        for one, two in combinations(names, 2)
+    ]
     known = [np.nan if test.value is None else test.details["p"] for _, _, test in tests]
     corrected = correct(known)
     family = int(np.isfinite(corrected).sum())
@@ -178,11 +150,11 @@ def _spread(human: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     return rows.join(scores, how="left")
 
 
-def _test(wide: pd.DataFrame, one: str, two: str, kind: str) -> Figure:
+def _test(wide: pd.DataFrame, one: str, two: str, *, has_outputs: bool) -> Figure:
     """Of the outputs that both metrics scored, or their systems where people compared; both turned
     to correlate positively: lower is better on some metrics."""
     rows = wide[["", one, two]].dropna()
-    if kind == "preference":
+    if not has_outputs:
         rows = rows.groupby("system").mean()
     human = rows[""]
     sides = [side * (-1 if _covary(human, side) < 0 else 1) for side in (rows[one], rows[two])]

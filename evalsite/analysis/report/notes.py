@@ -3,20 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from evalsite.analysis.checking import tell_narrower
 from evalsite.analysis.disagreement import SHARES
+from evalsite.analysis.explaining import explain_disagreement
+from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import METHODS_VERSION, Figure
-from evalsite.analysis.report.checking import tell_narrower
-from evalsite.analysis.report.explaining import explain_disagreement
 
-_HEADLINES = {
-    "likert": "The mean of all counted ratings of a system.",
-    "decision": "The share of counted decisions that are yes.",
-    "magnitude": "The geometric mean of all counted scores: the mean of their natural logarithms, "
-    "taken back. That scores are ratios is assumed by the method, not shown by the data; what the "
-    "order within a page says stands beside it (mean rank, share best, Plackett-Luce).",
-    "preference": "With two systems, the share of answers in which a system is preferred, a tie as "
-    "half; with more, the log strengths of Davidson's (1970) model with ties, which sum to zero.",
-}
 _TERMS = {
     "rater": "rater",
     "group": "input",
@@ -46,7 +38,8 @@ def write_notes(criterion: Mapping[str, Any], seed: int) -> list[str]:
 
 def _write(criterion: Mapping[str, Any]) -> Iterator[str]:
     systems, pairs = criterion["systems"], criterion["pairs"]
-    yield _HEADLINES[criterion["kind"]]
+    family = find_family(criterion)
+    yield family.headline
     if systems:
         yield _tell_interval(systems[0]["headline"], criterion["drawn"])
         yield from _tell_model_means(systems[0].get("averages", []))
@@ -62,7 +55,7 @@ def _write(criterion: Mapping[str, Any]) -> Iterator[str]:
     if order := criterion.get("order"):
         yield _tell_order(order)
     yield from _tell_model(criterion.get("model") or {})
-    yield from _tell_preferences(criterion)
+    yield from get_numbers(family).write_notes(criterion)
     if any(one.name == "position_effect" and one.value is not None for one in criterion["tests"]):
         yield "Davidson's model has a term for the place on which an output stood."
     if any(one["rank"] for one in systems):
@@ -208,33 +201,6 @@ def _name_terms(why: str) -> str:
         return why
     terms = why.removeprefix(start).removesuffix(end).split(" and ")
     return f"{start}{' and from '.join(_TERMS.get(term, term) for term in terms)}{end}"
-
-
-def _tell_preferences(criterion: Mapping[str, Any]) -> Iterator[str]:
-    """The model of strengths, how far it fits, and the model of each pair."""
-    if fit := criterion.get("fit"):
-        yield (
-            "Davidson's model: the first is preferred, there is a tie, the second is preferred, as "
-            "s1 : t √(s1 s2) : s2, with a strength s of each system and one t for all. Expected "
-            "counts are those that it gives for the comparisons made."
-        )
-        if missing := fit["through_others"]:
-            told = ", ".join(" and ".join(pair) for pair in missing)
-            yield (
-                f"Never compared directly: {told}. Their ranks part only where the model can be "
-                "checked and fits."
-            )
-    for pair in criterion["pairs"] if criterion["kind"] == "preference" else []:
-        known = pair["effect"].details
-        if variances := known.get("variances"):
-            told = ", ".join(
-                f"{'input' if term == 'item' else term.replace('item', 'input')} {value:.3g}"
-                for term, value in variances.items()
-            )
-            yield (
-                f"Mixed model of {pair['system_1']} and {pair['system_2']}, of answers as 1, 0 and "
-                f"-1: a random intercept of each term; variances: {told}."
-            )
 
 
 def _tell_agreement(figures: Sequence[Figure]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.flags import Flag, flag_changes
 from evalsite.analysis.intra import compare_passes
@@ -19,18 +20,9 @@ from evalsite.analysis.thresholds import START, Thresholds
 from evalsite.analysis.ties import look_at_ties
 
 RESERVED = "Points meant to be rare"
-MAGNITUDES = "Magnitudes"
 PREFERENCES = "Preferences"
 REPEATS = "The same items shown twice"
 PROBLEMS = "Problems reported"
-_OF_MAGNITUDES = {
-    "geo_mean": "Geometric mean",
-    "sd_log": "sd of logarithms",
-    "share_of_5s": "Multiples of 5",
-    "share_of_10s": "Multiples of 10",
-    "share_of_standard": "Equal to the standard",
-    "ratio": "Largest over smallest",
-}
 
 
 @dataclass
@@ -110,14 +102,17 @@ def add_reserved(
         )  # fmt: skip
 
 
-def add_magnitudes(
+def add_family_columns(
     instrument: Sequence[Mapping[str, Any]], rows: Mapping[str, Any], found: Found
 ) -> None:
-    """How each rater uses magnitudes, a part for each criterion."""
-    rated = [one for one in instrument if one["kind"] == "magnitude" and str(one["key"]) in rows]
-    for one in rated:
-        part = MAGNITUDES if len(rated) == 1 else f"{MAGNITUDES}: {one['label']}"
-        for name, label in _OF_MAGNITUDES.items():
+    """What is shown of raters in one family only, such as how they use magnitudes: a part for each
+    criterion."""
+    rated = [(one, find_family(one)) for one in instrument if str(one["key"]) in rows]
+    families = [family.name for _, family in rated]
+    for one, family in rated:
+        is_only = families.count(family.name) == 1
+        part = family.rater_part if is_only else f"{family.rater_part}: {one['label']}"
+        for name, label in family.rater_columns.items():
             key = f"{one['key']}: {name}"
             found.add_column(key, label, part=part, is_detail=True)
             for row in rows[str(one["key"])]:
@@ -162,16 +157,16 @@ def add_repeats(
         mine = passes[passes.criterion == one["key"]]
         if not len(mine):
             continue
-        is_magnitude = one["kind"] == "magnitude"
+        numbers = get_numbers(find_family(one))
         compared = compare_passes(
             rater=mine.participant, first=mine["first"], second=mine["second"], draws=0,
-            level="ratio" if is_magnitude else "ordinal",
+            level=numbers.repeat_level,
         )  # fmt: skip
         several = str(one["label"]) if len(instrument) > 1 else ""
         names = {"exact": "Same again"}
-        if one["kind"] in ("likert", "magnitude"):
-            change = "sd_log_change" if is_magnitude else "mean_abs_change"
-            names[change] = "sd of log changes" if is_magnitude else "Mean change"
+        if numbers.change is not None:
+            change, column = numbers.change
+            names[change] = column
             for rater, flag in flag_changes(compared, name=change, limits=found.limits).items():
                 found.raise_flag(rater, flag, several)
         for name, words in names.items():

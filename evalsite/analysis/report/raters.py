@@ -1,11 +1,13 @@
 """The part of a report on raters: what each did, and what is worth a look. Nobody is judged."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from evalsite.analysis.behaviour import describe_pace
+from evalsite.analysis.families import find_family
 from evalsite.analysis.flags import (
     RaterRow,
     check_gold,
@@ -17,7 +19,7 @@ from evalsite.analysis.flags import (
 from evalsite.analysis.intra import find_passes
 from evalsite.analysis.report.rater_parts import (
     Found,
-    add_magnitudes,
+    add_family_columns,
     add_preferences,
     add_problems,
     add_repeats,
@@ -34,6 +36,7 @@ _LABELS = {
 }
 # of several criteria the table has what can be compared; the rest shows where it is flagged
 _OF_EACH = ("spearman",)
+_USUAL_WIDTH = 6  # of seven points
 _OF_PAGES = {
     "median_seconds": "Median seconds",
     "speed_ratio": "Pace beside others",
@@ -62,15 +65,15 @@ def report_raters(
     )
     _add_pace(table, others.get("words"), found)
     _add_checks(others.get("annotations"), found)
-    rated = [one for one in instrument if one["kind"] in ("likert", "magnitude")]
+    rated = [one for one in instrument if find_family(one).is_scored]
     rows = {
         str(one["key"]): _add_criterion(table, one, found, is_only=len(rated) == 1) for one in rated
     }
-    likert = [one for one in rated if one["kind"] == "likert"]
-    if len(likert) > 1:
-        _add_sameness(table, [str(one["key"]) for one in likert], found)
-    add_reserved(table, likert, rows, found)
-    add_magnitudes(rated, rows, found)
+    on_points = [one for one in rated if find_family(one).has_points]
+    if len(on_points) > 1:
+        _add_sameness(table, [str(one["key"]) for one in on_points], found)
+    add_reserved(table, on_points, rows, found)
+    add_family_columns(rated, rows, found)
     add_preferences(table, found)
     if given is not None and (given.rows.kind == "repeat").any():
         add_repeats(find_passes(given), instrument, found)
@@ -135,8 +138,8 @@ def _add_criterion(
         table.of(str(described["key"])),
         scale=scale,
         reserved=[float(point) for point in described.get("reserved", ())],
-        is_magnitude=described["kind"] == "magnitude",
-        limits=found.limits,
+        is_log=find_family(described).is_log,
+        limits=_widen(found.limits, described),
     )
     for key in _LABELS if is_only else _OF_EACH:
         column = key if is_only else f"{described['key']}: {key}"
@@ -151,6 +154,15 @@ def _add_criterion(
             if flag.code != "speeder":  # it is of pages, whatever is asked there
                 found.raise_flag(row.rater, flag, criterion)
     return raters
+
+
+def _widen(limits: Thresholds, described: Mapping[str, Any]) -> Thresholds:
+    """The limits, of which drift is in points, on a scale that is too fine for labels."""
+    ends = described.get("minimum"), described.get("maximum")
+    if described["answers"] or None in ends or not find_family(described).has_points:
+        return limits
+    wider = (ends[1] - ends[0]) / _USUAL_WIDTH  # type: ignore[operator]
+    return replace(limits, drift=limits.drift * max(wider, 1.0))
 
 
 def _add_sameness(table: Table, criteria: list[str], found: Found) -> None:

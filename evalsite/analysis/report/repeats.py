@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.intra import POOLED, compare_passes, compare_swapped, find_passes
+from evalsite.analysis.intra import find_passes
 from evalsite.analysis.table import Table
-
-_LEVELS = {"likert": "ordinal", "magnitude": "ratio", "decision": "nominal"}
 
 
 def report_repeats(
@@ -26,22 +25,7 @@ def report_repeats(
         mine = passes[passes.criterion == described["key"]]
         if not len(mine):
             continue
-        if described["kind"] == "preference":
-            sides = compare_swapped(
-                first=mine["first"],
-                second=mine["second"],
-                first_left=mine.first_left,
-                second_left=mine.second_left,
-            )
-            figures = {"same_outcome": sides.same_outcome, "same_side": sides.same_side}
-        else:
-            figures = compare_passes(
-                rater=mine.participant,
-                first=mine["first"],
-                second=mine["second"],
-                level=_LEVELS[described["kind"]],  # type: ignore[arg-type]
-                seed=seed,
-            )[POOLED]
+        figures = get_numbers(find_family(described)).compare_repeats(mine, seed)
         found += [
             replace(figure, name=f"{described['label']}: {name.replace('_', ' ')}")
             for name, figure in figures.items()

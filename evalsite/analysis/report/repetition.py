@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.alpha import Level
+from evalsite.analysis.families import find_family, get_numbers
+from evalsite.analysis.families.numbers import Numbers, find_scale
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure, Reason, undefined
 from evalsite.analysis.plain import to_plain
 from evalsite.analysis.repeating import (
@@ -29,9 +30,6 @@ from evalsite.analysis.report.ignored import drop_ignored, read_ignored
 from evalsite.analysis.report.repetition_words import tell_upheld, warn_of_both, write_notes
 from evalsite.analysis.table import Table, read_table
 
-_LEVELS: dict[str, Level] = {
-    "likert": "ordinal", "magnitude": "interval", "decision": "nominal", "preference": "nominal"
-}  # fmt: skip
 _SEPARATOR = "\x1f"
 # of findings that say nothing of systems in general
 _UNTOLD = {"undefined", "one_rater"}
@@ -133,17 +131,19 @@ def _compare(
     changed: Collection[tuple[str, str]],
     seed: int,
 ) -> dict[str, Any]:
-    key, kind = str(described["key"]), str(described["kind"])
+    key, family = str(described["key"]), find_family(described)
+    numbers, is_log = get_numbers(family), family.is_log
     tables = tuple(side.table.of(key) for side in sides)
-    is_log = kind == "magnitude"
-    standard = find_common_standard(*tables) if is_log else None
-    rated = [_frame(table, kind, standard) for table in tables]
-    scored = [_score_pairs(one) if kind == "preference" else one for one in rated]
-    twice = score_twice(*scored, low=_find_low(tables, described), is_log=is_log, seed=seed)
+    first_table, second_table = tables
+    standard = numbers.find_common_standard(first_table, second_table)
+    rated = [_frame(table, numbers, standard) for table in tables]
+    scored = [numbers.score_systems(one) for one in rated]
+    low = numbers.find_low(tables, described)
+    twice = score_twice(*scored, low=low, is_log=is_log, seed=seed)
     moved, spread = find_differences(twice), find_cv_stars(twice)
-    has_other_scale = len({_find_scale(table) for table in tables} - {None}) > 1
+    has_other_scale = len({find_scale(table) for table in tables} - {None}) > 1
     common = [one[~_is_changed(one.unit, changed)] for one in rated]
-    agreement = agree_across(*common, level=_LEVELS[kind], is_log=is_log, seed=seed)
+    agreement = agree_across(*common, level=numbers.repetition_level, is_log=is_log, seed=seed)
     if has_other_scale:
         moved, spread = ({name: _refuse(one) for name, one in of.items()} for of in (moved, spread))
         agreement = [_refuse(one) for one in agreement]
@@ -152,7 +152,8 @@ def _compare(
     found = {
         "key": key,
         "label": str(described["label"]),
-        "kind": kind,
+        "kind": str(described["kind"]),
+        "family": family.name,
         "standard": standard,
         "has_other_scale": has_other_scale,
         "systems": [
@@ -168,16 +169,9 @@ def _compare(
     return found | {"finding": tell_upheld(upheld), "notes": write_notes(found, twice.low, seed)}
 
 
-def _frame(table: Table, kind: str, standard: float | None) -> pd.DataFrame:
+def _frame(table: Table, numbers: Numbers, standard: float | None) -> pd.DataFrame:
     """The ratings of one study as a repetition takes them."""
-    rows = table.rows
-    value = rows.value
-    if kind == "preference":
-        rows = rows[rows.outcome.notna()]
-        # seen from the system whose name comes first
-        value = rows.outcome.where(rows.system_1 <= rows.system_2, -rows.outcome)
-    elif standard is not None:
-        value = rows.value / rows.standard * standard
+    rows, value = numbers.take_values(table, standard)
     return pd.DataFrame(
         {
             "rater": rows.participant if table.raters_known else None,
@@ -190,44 +184,6 @@ def _frame(table: Table, kind: str, standard: float | None) -> pd.DataFrame:
             "system_2": rows.system_2,
         }
     )
-
-
-def _score_pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Two rows for each `answer`: what each system gets of it, a tie counting as half."""
-    rows = rows.assign(answer=np.arange(len(rows)))
-    named = rows[["system_1", "system_2"]]
-    low, high = named.min(axis=1), named.max(axis=1)
-    return pd.concat(
-        [
-            rows.assign(system=low, value=(1 - rows.value) / 2),
-            rows.assign(system=high, value=(1 + rows.value) / 2),
-        ],
-        ignore_index=True,
-    )
-
-
-def find_common_standard(first: Table, second: Table) -> float | None:
-    """The standard that magnitudes are put in relation to, where standards differ; else None."""
-    known = [table.rows.standard for table in (first, second)]
-    if any(one.isna().any() for one in known):
-        return None
-    together = pd.concat(known)
-    return float(known[0].mode()[0]) if together.nunique() > 1 else None
-
-
-def _find_scale(table: Table) -> tuple[float, float] | None:
-    """The ends of the scale as the file tells them; None: it tells none, or has magnitudes."""
-    rows = table.rows
-    low, high = rows.scale_min.min(), rows.scale_max.max()
-    return None if np.isnan(low) or np.isnan(high) else (float(low), float(high))
-
-
-def _find_low(tables: Sequence[Table], described: Mapping[str, Any]) -> float:
-    """Where the scale begins; magnitudes are ratios, which begin at 0."""
-    if described["kind"] != "likert":
-        return 0.0
-    scales = [scale[0] for scale in map(_find_scale, tables) if scale]
-    return min(scales) if scales else float(described["answers"][0]["value"])
 
 
 def _is_changed(unit: pd.Series, changed: Collection[tuple[str, str]]) -> pd.Series:

@@ -4,16 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
+from evalsite.analysis.families import find_family
 from evalsite.analysis.figure import METHODS_VERSION, Figure, Reason
 
 _SIDES = ("first", "second")
 _NAMES = ("First study", "Repeat")
-_SCORES = {
-    "likert": "the mean of all counted ratings",
-    "decision": "the share of counted decisions that are yes",
-    "magnitude": "the geometric mean of all counted scores",
-    "preference": "the share of its answers in which it is preferred, a tie as half",
-}
 
 
 def tell_upheld(figure: Figure) -> str:
@@ -93,7 +88,7 @@ def _warn_of_copies(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _warn_of_outputs(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     common = found["common"]
     mine = [found[side]["outputs"] for side in _SIDES]
-    is_pairs = any(one["kind"] == "preference" for one in found["criteria"])
+    is_pairs = any(find_family(one).compares for one in found["criteria"])
     noun = "compared pair" if is_pairs else "output"
     if not common["outputs"]:
         yield (
@@ -150,12 +145,12 @@ def write_notes(criterion: Mapping[str, Any], low: float, seed: int) -> list[str
 
 
 def _write(criterion: Mapping[str, Any], low: float) -> Iterator[str]:
-    kind = str(criterion["kind"])
-    yield f"The score of a system is {_SCORES[kind]}, in each study by itself."
+    family = find_family(criterion)
+    yield f"The score of a system is {family.score}, in each study by itself."
     yield (
         "CV* (Belz, Popović and Mille 2022): the standard deviation of both scores, divided by "
         "what makes it unbiased for normal scores, in percent of their mean, times 1 + 1/(4n) "
-        f"with n = 2. 0 would be the same score twice. {_tell_shift(kind, low)}"
+        f"with n = 2. 0 would be the same score twice. {_tell_shift(low)}"
     )
     moved = [one["moved"] for one in criterion["systems"]]
     if drawn := [one for one in moved if one.details.get("draws")]:
@@ -167,7 +162,7 @@ def _write(criterion: Mapping[str, Any], low: float) -> Iterator[str]:
         )
     yield (
         "Correlations are of the systems' scores"
-        f"{', as logarithms' if kind == 'magnitude' else ''}; of fewer than 10 systems they have "
+        f"{', as logarithms' if family.is_log else ''}; of fewer than 10 systems they have "
         "an interval and no p."
     )
     yield (
@@ -182,7 +177,7 @@ def _write(criterion: Mapping[str, Any], low: float) -> Iterator[str]:
     )
 
 
-def _tell_shift(kind: str, low: float) -> str:
-    if kind == "likert" and low:
+def _tell_shift(low: float) -> str:
+    if low:
         return f"The scale is shifted by {-low:g} first, so that it begins at 0.".replace("-", "−")
     return "The scale begins at 0 already."

@@ -8,6 +8,7 @@ import pandas as pd
 
 from evalsite.analysis.accept import compare_with_scores, find_contradictions
 from evalsite.analysis.criteria import correlate_criteria, cronbach, mean_by_output
+from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.report.ignored import Ignored, report_ignored
 from evalsite.analysis.report.marked import report_marked
@@ -21,17 +22,17 @@ MOST_LISTED = 1000
 def report_together(
     table: Table,
     others: Mapping[str, pd.DataFrame],
-    kinds: dict[str, str],
+    families: Mapping[str, Family],
     seed: int,
     ignored: Ignored | None = None,
 ) -> dict[str, Any]:
     """What several criteria say together; each part None where the study has none of it.
 
-    `others`: the exported files highlights and items, as far as there are any. `kinds`: of each
-    criterion the kind of its scale. `ignored`: what raters ignored, if they ignored anything.
+    `others`: the exported files highlights and items, as far as there are any. `families`: by
+    criterion. `ignored`: what raters ignored, if they ignored anything.
     """
-    likert = [key for key, kind in kinds.items() if kind in ("likert", "magnitude")]
-    outputs = mean_by_output(table.rows[table.rows.criterion.isin(likert)])
+    scored = [key for key, family in families.items() if family.is_scored]
+    outputs = mean_by_output(table.rows[table.rows.criterion.isin(scored)])
     block = table.rows.drop_duplicates("output").set_index("output").block
     found: dict[str, Any] = {
         "correlations": [],
@@ -41,14 +42,14 @@ def report_together(
         **report_ignored(ignored, table, seed),
         "highlights": report_marked(table, others.get("highlights"), others.get("items"), seed),
     }
-    if (both := _pair_decisions(table, kinds)) is not None:
+    if (both := _pair_decisions(table, families)) is not None:
         found["decision"] = _report_decisions(*both, seed)
         found["decision"] += _count_contradictions(table, *both)
         found["contradictions"] = _list_contradictions(table, *both)
     # a criterion of the instrument may have no ratings yet
-    likert = [key for key in likert if key in outputs]
-    if len(likert) > 1 and len(outputs):
-        outputs = outputs[likert]
+    scored = [key for key in scored if key in outputs]
+    if len(scored) > 1 and len(outputs):
+        outputs = outputs[scored]
         blocks = outputs.index.map(block)
         correlations = correlate_criteria(outputs, block=blocks, seed=seed)
         found["correlations"] = [
@@ -79,11 +80,13 @@ def warn_of_likeness(
     return [{"code": "too_alike", "text": text, "criterion": "together"}]
 
 
-def _pair_decisions(table: Table, kinds: dict[str, str]) -> tuple[pd.Series, pd.DataFrame] | None:
+def _pair_decisions(
+    table: Table, families: Mapping[str, Family]
+) -> tuple[pd.Series, pd.DataFrame] | None:
     """The decisions and the scores of the same outputs by the same raters, in equal order; None
     where the study has not both."""
-    decisions = [key for key, kind in kinds.items() if kind == "decision"]
-    scores = [key for key, kind in kinds.items() if kind == "likert"]
+    decisions = [key for key, family in families.items() if family.decides]
+    scores = [key for key, family in families.items() if family.has_points]
     if not decisions or not scores:
         return None
     wide = table.rows.pivot_table(

@@ -20,6 +20,7 @@
 #   value ~ system + (1 | group) + (1 | participant) + (1 | group:system) + (1 | participant:system)
 #   and (1 | participant:group) where one person rates several outputs for one input.
 # Likert: means, and a cumulative-link mixed model as a check, since the points are only ordered.
+# Numbers of another kind, such as those of a slider: means.
 # Magnitudes: log(value / standard); a difference of logs is a ratio. Decisions: shares,
 # by the same linear model, whose intervals may pass 0 or 1 where a share is near them.
 # Preferences: wins, ties and losses, with intervals from a bootstrap over items and raters; for
@@ -103,6 +104,8 @@ for (origin in c("simulated", "imported")) {
   if (n) note(n, " of ", nrow(ratings), " ratings are ", origin, ".")
 }
 ratings$value <- as.numeric(ratings$value)
+# an answer may have no number: not applicable, or words
+ratings <- ratings[!is.na(ratings$value), ]
 # what is drawn anew as a whole: the cluster where the study has clusters, else the group
 ratings$unit <- ifelse(ratings$cluster == "", paste("group", ratings$group),
                        paste("cluster", ratings$cluster))

@@ -5,8 +5,8 @@
 It writes systems.csv (one row for each criterion and system) and pairs.csv (one row for each
 criterion and two systems) and prints both. `estimate` is the mean of a Likert criterion, the
 geometric mean of magnitudes, the share of yes of a decision, the win share (ties as half) of a
-preference; between two systems it is the difference, for magnitudes the ratio, for preferences
-the net win share.
+preference, and the mean of any other number; between two systems it is the difference, for
+magnitudes the ratio, for preferences the net win share.
 
 Every rating counts once. The results pages of Evalsite compare systems by a mixed model wherever
 somebody did not rate everything; that model, and so the numbers of these pages, are in analysis.R.
@@ -54,9 +54,11 @@ def read_ratings(path: Path) -> pd.DataFrame:
             print(f"{count} of {len(ratings)} ratings are {origin}.")
     group = "group " + ratings["group"]
     cluster = "cluster " + ratings["cluster"]
-    return ratings.assign(
-        value=ratings["value"].astype(int), unit=group.where(ratings["cluster"] == "", cluster)
+    # an answer may have no number: not applicable, or words
+    ratings = ratings.assign(
+        value=pd.to_numeric(ratings["value"]), unit=group.where(ratings["cluster"] == "", cluster)
     )
+    return ratings[ratings["value"].notna()]
 
 
 def read_baseline() -> str:

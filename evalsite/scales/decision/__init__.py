@@ -23,6 +23,7 @@ class Decision(Scale):
     maximum: ClassVar[int] = 1
     kind: ClassVar[str] = "decision"
     family: ClassVar[str] = "decision"
+    is_told_in_words: ClassVar[bool] = True
     verb: ClassVar[str] = "chose"
     note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no"
     needed: ClassVar[frozenset[str]] = frozenset({"yes", "no"})

@@ -1,52 +1,171 @@
-"""The part of a report on a criterion by which two outputs are compared."""
+"""Figures of preferences: win shares, strengths, ties, and agreement on outcomes."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import exp
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from evalsite.analysis.agreement import agree_on_categories, count_units
+from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.explaining import explain_weighing
+from evalsite.analysis.families.numbers import Numbers, average_outputs
+from evalsite.analysis.families.preference import PREFERENCE
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
+from evalsite.analysis.findings import order_pairs, tell_finding
 from evalsite.analysis.intervals import detectable_figure
+from evalsite.analysis.intra import compare_swapped
 from evalsite.analysis.pairs import PairResult, PairsResult, compare_pairs, read_preferences
-from evalsite.analysis.report.agreement import agree_by_pair, agree_on_categories
-from evalsite.analysis.report.explaining import explain_weighing
-from evalsite.analysis.report.findings import order_pairs, tell_finding
-from evalsite.analysis.report.sides import keep_detectable, keep_possible, turn_figure
+from evalsite.analysis.sides import keep_detectable, keep_possible, turn_figure
+from evalsite.analysis.simulated import Design, Floats, Parts
 from evalsite.analysis.table import Table
 
 _OUTCOMES = [-1.0, 0.0, 1.0]
 
 
-def report_preferences(table: Table, seed: int, baseline: str | None = None) -> dict[str, Any]:
-    """Systems, pairs, tests and agreement of one criterion of preferences, as figures.
+class PreferenceNumbers(Numbers):
+    """Pairs of systems are compared; with more than two, strengths are estimated."""
 
-    `baseline`: all comparisons are with this system, which has answers here; None: every pair.
-    """
-    rows = table.rows
-    rows = rows[rows.outcome.notna()]
-    table = replace(table, rows=rows)
-    result = compare_pairs(_read(table), baseline=baseline, seed=seed)
-    systems = _rank(result)
-    family = sum(pair.p_corrected is not None for pair in result.pairs)
-    pairs = [_tell(pair, family, baseline) for pair in result.pairs]
-    outcome = rows.outcome
-    return {
-        "answers": [],
-        "standard": None,
-        "systems": systems,
-        "pairs": order_pairs(pairs, systems),
-        "weighing": explain_weighing(systems, pairs),
-        "tests": _list_tests(result),
-        "fit": _show_fit(result),
-        "agreement": [
-            *agree_on_categories(table, outcome, _OUTCOMES, seed, unit="item", is_ordered=True),
-            *agree_by_pair(table, seed),
-        ],
-        "kappas": None,
-        "drawn": "clusters of inputs" if (rows.cluster != "").any() else "inputs",
-        "cautions": result.cautions,
-    }
+    family = PREFERENCE
+    levels = ("system",)
+    repeat_level: Level = "nominal"
+    repetition_level: Level = "nominal"
+    has_closed_form = False
+
+    def report(
+        self, table: Table, described: Mapping[str, Any], seed: int, baseline: str | None
+    ) -> dict[str, Any]:
+        rows = table.rows
+        rows = rows[rows.outcome.notna()]
+        table = replace(table, rows=rows)
+        result = compare_pairs(_read(table), baseline=baseline, seed=seed)
+        systems = _rank(result)
+        family = sum(pair.p_corrected is not None for pair in result.pairs)
+        pairs = [_tell(pair, family, baseline) for pair in result.pairs]
+        outcome = rows.outcome
+        return {
+            "answers": [],
+            "standard": None,
+            "systems": systems,
+            "pairs": order_pairs(pairs, systems),
+            "weighing": explain_weighing(systems, pairs),
+            "tests": _list_tests(result),
+            "fit": _show_fit(result),
+            "agreement": [
+                *agree_on_categories(table, outcome, _OUTCOMES, seed, unit="item", is_ordered=True),
+                *_agree_by_pair(table, seed),
+            ],
+            "kappas": None,
+            "drawn": "clusters of inputs" if (rows.cluster != "").any() else "inputs",
+            "cautions": result.cautions,
+        }
+
+    def write_notes(self, criterion: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the model of strengths, how far it fits, and the model of each pair."""
+        if fit := criterion.get("fit"):
+            yield (
+                "Davidson's model: the first is preferred, there is a tie, the second is "
+                "preferred, as s1 : t √(s1 s2) : s2, with a strength s of each system and one t "
+                "for all. Expected counts are those that it gives for the comparisons made."
+            )
+            if missing := fit["through_others"]:
+                told = ", ".join(" and ".join(pair) for pair in missing)
+                yield (
+                    f"Never compared directly: {told}. Their ranks part only where the model can "
+                    "be checked and fits."
+                )
+        for pair in criterion["pairs"]:
+            known = pair["effect"].details
+            if variances := known.get("variances"):
+                told = ", ".join(
+                    f"{'input' if term == 'item' else term.replace('item', 'input')} {value:.3g}"
+                    for term, value in variances.items()
+                )
+                yield (
+                    f"Mixed model of {pair['system_1']} and {pair['system_2']}, of answers as 1, 0 "
+                    f"and -1: a random intercept of each term; variances: {told}."
+                )
+
+    def score_outputs(self, table: Table) -> pd.DataFrame:
+        """Return a row for each of the two outputs of an item, with its net wins as `value`."""
+        rows = table.rows
+        answered = rows[rows.outcome.notna()]
+        sides = [
+            answered.assign(system=answered[name], given=sign * answered.outcome)
+            for name, sign in (("system_1", -1), ("system_2", 1))
+        ]
+        return average_outputs(pd.concat(sides))
+
+    def compare_repeats(self, passes: pd.DataFrame, seed: int) -> dict[str, Figure]:
+        """Return how often the outcome, and how often the side, stays."""
+        sides = compare_swapped(
+            first=passes["first"],
+            second=passes["second"],
+            first_left=passes.first_left,
+            second_left=passes.second_left,
+        )
+        return {"same_outcome": sides.same_outcome, "same_side": sides.same_side}
+
+    # --- a study beside its repetition
+
+    def take_values(self, table: Table, standard: float | None) -> tuple[pd.DataFrame, pd.Series]:
+        """Return outcomes as seen from the system whose name comes first."""
+        rows = table.rows
+        rows = rows[rows.outcome.notna()]
+        return rows, rows.outcome.where(rows.system_1 <= rows.system_2, -rows.outcome)
+
+    def score_systems(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return two rows for each `answer`: what each system gets of it, a tie as half."""
+        rows = rows.assign(answer=np.arange(len(rows)))
+        named = rows[["system_1", "system_2"]]
+        low, high = named.min(axis=1), named.max(axis=1)
+        return pd.concat(
+            [
+                rows.assign(system=low, value=(1 - rows.value) / 2),
+                rows.assign(system=high, value=(1 + rows.value) / 2),
+            ],
+            ignore_index=True,
+        )
+
+    # --- planned
+
+    def simulate(
+        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
+        points: int, tie_share: float,
+    ) -> Floats:  # fmt: skip
+        """Return outcomes 1, 0, -1 by Davidson's model, strengths differing by item and rater."""
+        p, q = design.raters, design.items
+        theta = difference + rng.normal(0, parts.item_system, (rows, 1, q))
+        theta = theta + rng.normal(0, parts.rater_system, (rows, p, 1))
+        nu = 2 * tie_share / (1 - tie_share)
+        up, down = np.exp(theta / 2), np.exp(-theta / 2)
+        total = up + down + nu
+        chance = rng.random((rows, p, q))
+        return np.asarray((chance < up / total) * 1.0 - (chance > 1 - down / total))
+
+
+def _agree_by_pair(table: Table, seed: int) -> list[Figure]:
+    """Nominal alpha of the outcomes of each two systems, where more than two were compared."""
+    parts = table.rows.groupby(["system_1", "system_2"])
+    if parts.ngroups < 2:
+        return []
+    return [
+        count_units(
+            alpha(
+                unit=rows["item"],
+                rater=rows.participant if table.raters_known else None,
+                value=rows.outcome,
+                block=rows.block,
+                level="nominal",
+                seed=seed,
+                name=f"alpha_nominal, {one} : {two}",
+            ),
+            "item",
+        )
+        for (one, two), rows in parts
+    ]
 
 
 def _read(table: Table) -> Any:
@@ -217,3 +336,6 @@ def _list_tests(result: PairsResult) -> list[Figure]:
                 )
             )
     return found
+
+
+NUMBERS = PreferenceNumbers()

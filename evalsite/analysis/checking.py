@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evalsite.analysis.figure import LEVEL, Figure
-from evalsite.analysis.report.findings import write_p
+from evalsite.analysis.findings import write_p
 
 _LEAST = 6  # of fewer differences not even the smallest p value of sign flips is below 5 %
 _MOST_NAMED = 3

@@ -1,0 +1,79 @@
+"""What a family of analysis declares in words and plain facts.
+
+Pages read it, so nothing heavy is imported here: what is computed is in `numbers`, in the folder
+of the family.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+GUESS = "an informed guess of the usual size, to be replaced by results of your own"
+RANKME = "what this site's analysis finds in the published ratings of RankME (Novikova, Dušek and "
+_PARTS = ("rater", "item", "item_system", "rater_system", "residual")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Standard deviations that a study can be planned with, and where they are from.
+
+    `points`: of scales with points, how many the scale has that they were found on.
+    """
+
+    key: str
+    label: str
+    origin: str
+    parts: Mapping[str, float]
+    points: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planner:
+    """How a study is planned whose main question is of this family.
+
+    `simulation` names it in stored plans. `read_difference` takes what was entered and the width
+    of the scale, and returns the difference as simulated; ValueError: a sentence for the form.
+    `width`: how far an interval reaches is a number of units, a share, or a factor.
+    """
+
+    simulation: str
+    question: str
+    example: str
+    unit: str
+    difference: str  # with {asked} and {label}
+    read_difference: Callable[[float, float], float]
+    sources: tuple[Source, ...]
+    width: Literal["units", "share", "factor"] = "units"
+    parts: tuple[str, ...] = _PARTS  # those that its simulation has
+    has_points: bool = False
+    has_ties: bool = False
+    note: str = ""  # with {ties}
+    note_on_design: str = ""  # with {points} and {difference}, those of a simulated design
+    no_results: str = ""  # why the results of a study don't tell how much its ratings vary
+    first_items: int | None = None  # the inputs tried first where there is no closed form
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """A way to analyse the answers to a criterion.
+
+    `is_scored`: answers are scores, which correlate with others and show raters who are strict;
+    `has_points`: on points that lie equally far apart; `decides`: they are yes or no, and can be
+    set beside scores; `compares`: each is of two outputs. `is_log`: logarithms are analysed.
+    """
+
+    name: str
+    headline: str  # how the main figure of a system is made, as a sentence
+    score: str  # what a repetition compares of a system
+    human: str  # what automatic metrics stand beside
+    people: str  # the same in a word or two
+    is_scored: bool = False
+    has_points: bool = False
+    decides: bool = False
+    compares: bool = False
+    is_log: bool = False
+    # a table of its own on raters: its title, and the figures of a rater with their labels
+    rater_part: str = ""
+    rater_columns: Mapping[str, str] = field(default_factory=dict)
+    planner: Planner | None = None
+    unplanned: str = ""  # what to do without a planner

@@ -1,0 +1,211 @@
+"""Figures of magnitudes: geometric means and ratios, and what the order on a page says."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp, log
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalsite.analysis.agreement import describe_ratings, split
+from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.compare import PairComparison
+from evalsite.analysis.describe import Described
+from evalsite.analysis.families.magnitude import MAGNITUDE
+from evalsite.analysis.families.numbers import Ends
+from evalsite.analysis.families.scored import Others, ScoredNumbers, write_rank
+from evalsite.analysis.figure import Figure, leave_open
+from evalsite.analysis.icc import icc
+from evalsite.analysis.magnitude import SLIP, describe_magnitudes, find_slips, log_ratio
+from evalsite.analysis.plackett import rank_within_screens, read_rankings
+from evalsite.analysis.rank_tests import sign_test
+from evalsite.analysis.ranks import kendall_w_of_sets, pairwise_correlation
+from evalsite.analysis.sides import keep_detectable
+from evalsite.analysis.simulated import Design, Floats, Parts, draw_latent
+from evalsite.analysis.table import Table
+
+_OTHERS = ("geo_mean_winsorised", "mean_rank", "share_best")
+_MOST_LOG = log(1e6)  # scores have six digits at most: no true ratio lies beyond
+
+
+class MagnitudeNumbers(ScoredNumbers):
+    """Logarithms are analysed, so that a difference is a ratio."""
+
+    family = MAGNITUDE
+    effect = "ratio"
+    equal = 1.0
+    repeat_level: Level = "ratio"
+    repetition_level: Level = "interval"
+    change = ("sd_log_change", "sd of log changes")
+
+    def compare_values(self, table: Table) -> Any:
+        rows = table.rows
+        if rows.standard.isna().any() or rows.standard.nunique() < 2:
+            return rows.value
+        # standards that differ between items: all on the scale of the most usual one
+        return rows.value / rows.standard * float(rows.standard.mode()[0])
+
+    def describe_others(
+        self, table: Table, known: dict[str, Any], described: dict[str, Described], seed: int
+    ) -> Others:
+        standard = table.rows.standard
+        figures = describe_magnitudes(
+            standard=None if standard.isna().any() else standard, seed=seed, **known
+        )
+        return {
+            name: (
+                [*(of[key] for key in _OTHERS if key in of), described[name].figures["median"]],
+                _list_centred(of),
+            )
+            for name, of in figures.items()
+        }
+
+    def check_pairs(
+        self, pairs: Sequence[PairComparison], table: Table
+    ) -> Sequence[PairComparison]:
+        """Return the pairs with a sign test of the order within pages, which needs no ratios."""
+        if table.rater is None:
+            return pairs
+        # what each rater gave to each system on one page, a page in a row
+        screens = table.rows.pivot_table(
+            index=["participant", "group"], columns="system", values="value", aggfunc="mean"
+        )
+        return [_add_check(pair, screens) for pair in pairs]
+
+    def choose_effect(self, pair: PairComparison) -> Figure:
+        return pair.ratio or pair.difference
+
+    def find_bounds(self, ends: Ends | None) -> Ends:
+        most = exp(_MOST_LOG)
+        return 1 / most, most
+
+    def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
+        figure = keep_detectable(figure, _MOST_LOG)
+        if figure is None or figure.value is None:
+            return figure
+        low, high = (None if end is None else exp(end) for end in (figure.low, figure.high))
+        return replace(figure, value=exp(figure.value), low=low, high=high)
+
+    def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
+        """Return agreement on log scores, on raw ratios, and on the order within a screen."""
+        rows = table.rows
+        known = describe_ratings(table, np.asarray(self.measure(table)), seed)
+        # alpha takes the logarithms itself, and says so
+        in_logs = known | {"value": np.exp(known["value"]), "transform": "ln"}
+        ranks = rows.groupby(["participant", "group"]).value.rank(ascending=False)
+        return [
+            alpha(level="interval", name="alpha_log", **in_logs),
+            alpha(level="ratio", name="alpha_ratio", **(known | {"value": rows.value})),
+            _rank_within_pages(
+                alpha(level="ordinal", name="alpha_ranks", **known | {"value": ranks})
+            ),
+            *icc(transform="ln", **known).values(),
+            *split(known),
+            kendall_w_of_sets(
+                group=rows.group, rater=table.rater, object_=rows.system, value=rows.value,
+                seed=seed, name="kendall_w",
+            ),
+            pairwise_correlation(kind="spearman", name="pairwise_spearman", **known),
+        ]  # fmt: skip
+
+    def find_standard(self, table: Table) -> float | None:
+        """Return the score of the standard, where all ratings have the same one."""
+        found = table.rows.standard.dropna().unique()
+        return float(found[0]) if len(found) == 1 else None
+
+    def count_slips(self, table: Table) -> Figure | None:
+        """Return how many scores are so far from the others of their page as slips would be."""
+        if table.rater is None:
+            return None
+        rows = table.rows
+        page = rows.groupby(["participant", "group"]).ngroup()
+        found = find_slips(page=page, logs=np.log(rows.value), rater=rows.participant)
+        return Figure(
+            name="slips",
+            method=f"scores over {SLIP:g} times above or below the median of a rater's page, or of "
+            "all their scores where a page has two or one",
+            value=float(found.sum()),
+            n={"ratings": len(rows)},
+            details={"interval": "none: a count"},
+        )
+
+    def list_order(self, table: Table, seed: int) -> list[dict[str, Any]]:
+        """Return the ranking by the order within a page, which needs no ratios, the strongest
+        system first; [] of one system."""
+        rows = table.rows
+        if rows.system.nunique() < 2:
+            return []
+        screens = read_rankings(
+            rater=table.rater, item=rows.block, system=rows.system, value=rows.value,
+            screen=rows.group,
+        )  # fmt: skip
+        result = rank_within_screens(screens, seed=seed)
+        tiers = {name: tier for tier, some in enumerate(result.clusters, start=1) for name in some}
+        found = [
+            {
+                "system": system,
+                "strength": replace(figure, name="order_strength"),
+                "rank": write_rank(result.rank_ranges.get(system)),
+                "tier": tiers.get(system),
+                "left_out": result.left_out,
+            }
+            for system, figure in result.strengths.items()
+        ]
+        return sorted(found, key=lambda one: (-(one["strength"].value or 0), one["system"]))
+
+    def measure(self, table: Table) -> Any:
+        rows = table.rows
+        return log_ratio(rows.value, None if rows.standard.isna().any() else rows.standard)
+
+    # --- a study beside its repetition
+
+    def find_common_standard(self, first: Table, second: Table) -> float | None:
+        """Return the standard of most of the first study, where standards differ."""
+        known = [table.rows.standard for table in (first, second)]
+        if any(one.isna().any() for one in known):
+            return None
+        together = pd.concat(known)
+        return float(known[0].mode()[0]) if together.nunique() > 1 else None
+
+    def take_values(self, table: Table, standard: float | None) -> tuple[pd.DataFrame, pd.Series]:
+        rows = table.rows
+        return rows, rows.value if standard is None else rows.value / rows.standard * standard
+
+    # --- planned
+
+    def simulate(
+        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
+        points: int, tie_share: float,
+    ) -> Floats:  # fmt: skip
+        value = draw_latent(rng, design, parts, difference, rows)
+        return np.asarray(value[:, 1] - value[:, 0])
+
+
+def _add_check(pair: PairComparison, screens: pd.DataFrame) -> PairComparison:
+    apart = (screens[pair.second] - screens[pair.first]).dropna()
+    found = sign_test(apart)
+    method = f"{found.method}; order of the two on a rater's page, pages taken as independent"
+    found = leave_open(replace(found, method=method), pair.difference)
+    return replace(pair, checks=pair.checks | {"sign_within": found})
+
+
+def _list_centred(of: dict[str, Figure]) -> list[Figure]:
+    """What is left of a system's magnitudes without each rater's own modulus, and own spread."""
+    if "mean_log_z" not in of:
+        return []
+    centred = of["geo_mean_ratio_rater_centred"]
+    # back on the scale that raters used
+    unit = float(centred.details["standard"])
+    value, low, high = (
+        None if end is None else end * unit for end in (centred.value, centred.low, centred.high)
+    )
+    shown = replace(centred, name="geo_mean_centred", value=value, low=low, high=high)
+    return [shown, of["mean_log_z"]]
+
+
+def _rank_within_pages(figure: Figure) -> Figure:
+    return replace(figure, details={**figure.details, "transform": "rank on a rater's page"})
+
+
+NUMBERS = MagnitudeNumbers()

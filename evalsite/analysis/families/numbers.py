@@ -1,0 +1,117 @@
+"""What is computed of a criterion by its family; the defaults are those of scores of outputs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalsite.analysis.alpha import Level
+from evalsite.analysis.families.family import Family
+from evalsite.analysis.figure import Figure
+from evalsite.analysis.intra import POOLED, compare_passes
+from evalsite.analysis.metrics import LEVELS
+from evalsite.analysis.simulated import Design, Floats, Parts
+from evalsite.analysis.table import Table
+
+Ends = tuple[float, float]
+
+
+class Numbers:
+    """How the answers to a criterion are analysed.
+
+    `levels`: those at which automatic metrics are set beside them. `repeat_level` and
+    `repetition_level`: the level of alpha for answers given twice by one person, and by two
+    studies. `change`: the figure of a rater, and its label, that says how much answers change.
+    """
+
+    family: Family
+    levels: Sequence[str] = LEVELS
+    repeat_level: Level = "ordinal"
+    repetition_level: Level = "ordinal"
+    change: tuple[str, str] | None = None
+    has_closed_form = True
+
+    def report(
+        self, table: Table, described: Mapping[str, Any], seed: int, baseline: str | None
+    ) -> dict[str, Any]:
+        """Return systems, pairs, tests and agreement of one criterion, as figures.
+
+        `baseline`: all comparisons are with this system, which has ratings here; None: every pair.
+        """
+        raise NotImplementedError
+
+    def list_answers(
+        self, table: Table, key: str, scale: list[float] | None
+    ) -> list[dict[str, Any]]:
+        """List value and label of the answers in a bare file of known kind, low to high.
+
+        `scale`: the points that the command names. ValueError: the values are not such answers.
+        """
+        return []
+
+    def write_notes(self, criterion: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what the notes of a criterion say of this family alone."""
+        yield from ()
+
+    # --- beside automatic metrics
+
+    def measure(self, table: Table) -> Any:
+        """Return the values of ratings, such that their mean is the score of an output."""
+        return table.rows.value
+
+    def score_outputs(self, table: Table) -> pd.DataFrame:
+        """Return a row for each output: item, system, group, block, and its score as `value`."""
+        return average_outputs(table.rows.assign(given=self.measure(table)))
+
+    # --- answered twice by the same person
+
+    def compare_repeats(self, passes: pd.DataFrame, seed: int) -> dict[str, Figure]:
+        """Return how all raters together answered the second time."""
+        return compare_passes(
+            rater=passes.participant,
+            first=passes["first"],
+            second=passes["second"],
+            level=self.repeat_level,
+            seed=seed,
+        )[POOLED]
+
+    # --- a study beside its repetition
+
+    def find_common_standard(self, first: Table, second: Table) -> float | None:
+        """Return the standard that the scores of both studies are put in relation to, if any."""
+        return None
+
+    def take_values(self, table: Table, standard: float | None) -> tuple[pd.DataFrame, pd.Series]:
+        """Return the rows that a repetition compares, and their values."""
+        return table.rows, table.rows.value
+
+    def score_systems(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a repetition such that each is a score of one system."""
+        return rows
+
+    def find_low(self, tables: Sequence[Table], described: Mapping[str, Any]) -> float:
+        """Return where the scale begins."""
+        return 0.0
+
+    # --- planned
+
+    def simulate(
+        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
+        points: int, tie_share: float,
+    ) -> Floats:  # fmt: skip
+        """Return simulated differences of two systems (rows, raters, items)."""
+        raise NotImplementedError
+
+
+def average_outputs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each output with the mean of its column `given` as `value`."""
+    by_output = rows.groupby(["item", "system", "group", "block"], sort=True)
+    return by_output.given.mean().rename("value").reset_index()
+
+
+def find_scale(table: Table) -> Ends | None:
+    """The ends of the scale as the file tells them; None: it tells none, or has magnitudes."""
+    rows = table.rows
+    low, high = rows.scale_min.min(), rows.scale_max.max()
+    return None if np.isnan(low) or np.isnan(high) else (float(low), float(high))

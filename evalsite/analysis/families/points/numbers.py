@@ -1,0 +1,110 @@
+"""Figures of scores on points: means, the use of the points, ordinal agreement."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalsite.analysis.agreement import describe_ratings, split
+from evalsite.analysis.alpha import alpha
+from evalsite.analysis.describe import Described, describe_standardised
+from evalsite.analysis.families.numbers import Ends, find_scale
+from evalsite.analysis.families.points import POINTS
+from evalsite.analysis.families.points.found import find_points
+from evalsite.analysis.families.scored import Others, ScoredNumbers
+from evalsite.analysis.figure import Figure
+from evalsite.analysis.gwet import gwet, percent_agreement
+from evalsite.analysis.icc import icc
+from evalsite.analysis.kappa import kappa_matrix
+from evalsite.analysis.ranks import pairwise_correlation
+from evalsite.analysis.simulated import Design, Floats, Parts, draw_latent
+from evalsite.analysis.table import Table
+
+_OTHERS = ("median", "top_box", "bottom_box")
+_AVERAGES = ("trimmed_mean", "mode_share")
+_MOST_RATERS_SHOWN = 40
+
+
+class PointsNumbers(ScoredNumbers):
+    """Points lie equally far apart: their means and differences are compared."""
+
+    family = POINTS
+    change = ("mean_abs_change", "Mean change")
+
+    def find_ends(self, described: Mapping[str, Any]) -> Ends | None:
+        """Return the first and last point, or the ends of a scale without labelled points."""
+        ends = described.get("minimum"), described.get("maximum")
+        if not described["answers"] and None not in ends:
+            return float(ends[0]), float(ends[1])  # type: ignore[arg-type]
+        return super().find_ends(described)
+
+    def list_answers(
+        self, table: Table, key: str, scale: list[float] | None
+    ) -> list[dict[str, Any]]:
+        points = find_points(table, key, scale)
+        return [{"value": point, "label": f"{point:g}"} for point in points]
+
+    def describe_others(
+        self, table: Table, known: dict[str, Any], described: dict[str, Described], seed: int
+    ) -> Others:
+        own = {} if table.rater is None else describe_standardised(seed=seed, **known)
+        return {
+            name: (
+                [one.figures[key] for key in _OTHERS if key in one.figures],
+                [
+                    *(one.figures[key] for key in _AVERAGES if key in one.figures),
+                    *(own[name][key] for key in ("mean_centred", "mean_z") if name in own),
+                ],
+            )
+            for name, one in described.items()
+        }
+
+    def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
+        """Return agreement, the ordinal coefficients first."""
+        known = describe_ratings(table, table.rows.value, seed)
+        points = scale or sorted(table.rows.value.unique())
+        return [
+            alpha(level="ordinal", name="alpha_ordinal", **known),
+            gwet(scale=points, weights="quadratic", name="ac2", **known),
+            percent_agreement(name="percent_agreement", **known),
+            percent_agreement(within=1, name="within_1", **known),
+            *icc(**known).values(),
+            *split(known),
+            pairwise_correlation(kind="spearman", name="pairwise_spearman", **known),
+            pairwise_correlation(kind="kendall", name="pairwise_tau_b", **known),
+            alpha(level="interval", name="alpha_interval", **known),
+        ]
+
+    def compare_raters(self, table: Table) -> dict[str, Any] | None:
+        """Return the weighted kappas of all pairs of raters, as a square."""
+        rows = table.rows
+        found = kappa_matrix(unit=rows.output, rater=table.rater, value=rows.value)
+        raters = sorted(found.raters)
+        if not 2 <= len(raters) <= _MOST_RATERS_SHOWN or not len(found.kappa):
+            return None
+        square = pd.DataFrame(np.nan, index=raters, columns=raters)
+        for one, two, kappa in zip(found.first, found.second, found.kappa, strict=True):
+            names = found.raters[one], found.raters[two]
+            square.loc[names] = square.loc[names[::-1]] = kappa
+        values = [
+            [None if np.isnan(cell) else float(cell) for cell in row] for row in square.to_numpy()
+        ]
+        return {"raters": raters, "values": values}
+
+    def find_low(self, tables: Sequence[Table], described: Mapping[str, Any]) -> float:
+        """Return the lowest point, as the files tell it or else the criterion."""
+        scales = [scale[0] for scale in map(find_scale, tables) if scale]
+        ends = self.find_ends(described)
+        return min(scales) if scales else ends[0] if ends else 0.0
+
+    def simulate(
+        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
+        points: int, tie_share: float,
+    ) -> Floats:  # fmt: skip
+        value = draw_latent(rng, design, parts, difference, rows) + (points + 1) / 2
+        value = np.clip(np.rint(value), 1, points)
+        return np.asarray(value[:, 1] - value[:, 0])
+
+
+NUMBERS = PointsNumbers()

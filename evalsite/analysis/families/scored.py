@@ -1,0 +1,278 @@
+"""The report of a criterion that is rated for each output."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalsite.analysis.checking import find_disagreeing
+from evalsite.analysis.compare import Comparison, PairComparison, compare_systems
+from evalsite.analysis.describe import Described, describe_systems
+from evalsite.analysis.explaining import explain_weighing, find_estimator
+from evalsite.analysis.families.numbers import Ends, Numbers
+from evalsite.analysis.figure import Figure, Reason
+from evalsite.analysis.findings import order_pairs, tell_finding
+from evalsite.analysis.mixed import Mixed, fit_mixed, mean_figures, predict_outputs
+from evalsite.analysis.outputs import aggregate_outputs
+from evalsite.analysis.scores import Scores, read_scores
+from evalsite.analysis.sides import keep_detectable, keep_possible, turn_figure
+from evalsite.analysis.table import Table
+
+_SIZES = ("superiority", "dz", "gz", "rank_biserial", "cliffs_delta")
+
+# of each system: what is shown beside the headline figure, and the other ways to average
+Others = dict[str, tuple[list[Figure], list[Figure]]]
+
+
+class ScoredNumbers(Numbers):
+    """A family whose answers are numbers, one for each output.
+
+    `effect` names what two systems are compared by, `equal` is its value where they are equal;
+    `names`: figures that this family calls otherwise.
+    """
+
+    effect = "difference"
+    equal = 0.0
+    names: Mapping[str, str] = {}
+
+    def report(
+        self, table: Table, described: Mapping[str, Any], seed: int, baseline: str | None
+    ) -> dict[str, Any]:
+        """Return the part of a report; `outputs` is a function that makes the table of outputs,
+        which is too long for a report."""
+        answers = list(described["answers"])
+        scale = [float(answer["value"]) for answer in answers] or None
+        ends = self.find_ends(described)
+        scores = self._read(table)
+        mixed = fit_mixed(scores)
+        comparison = compare_systems(scores, baseline=baseline, seed=seed, mixed=mixed)
+        systems = self._list_systems(table, scale, comparison, seed)
+        slips = self.count_slips(table)
+        for name, figure in mean_figures(scores, mixed).items():
+            figure = self._rename(figure)
+            # a linear model knows no ends of the scale
+            figure = keep_possible(figure, *ends) if ends else figure
+            next(one for one in systems if one["system"] == name)["averages"].append(figure)
+        pairs = [
+            self._tell(pair, comparison, ends) for pair in self.check_pairs(comparison.pairs, table)
+        ]
+        estimator = find_estimator(systems, pairs)
+        return {
+            "answers": answers,
+            # of numbers without labels: what they may be
+            **({} if answers or ends is None else {"range": list(ends)}),
+            # of systems that are compared: the means of the model, or those of all ratings
+            "estimator": estimator,
+            "standard": self.find_standard(table),
+            "systems": systems,
+            "pairs": order_pairs(pairs, systems),
+            "weighing": explain_weighing(systems, pairs, estimator),
+            "order": self.list_order(table, seed),
+            "tests": self.list_tests(table, comparison),
+            "agreement": self.agree(table, scale, seed),
+            "kappas": self.compare_raters(table),
+            "slips": slips,
+            "model": comparison.model,
+            "drawn": name_drawn(table),
+            "cautions": _list_cautions(comparison, pairs, slips),
+            "outputs": partial(self._list_outputs, table, scores, mixed),
+        }
+
+    # --- what a family may do otherwise
+
+    def find_ends(self, described: Mapping[str, Any]) -> Ends | None:
+        """Return the lowest and highest value that there can be, where figures are cut there."""
+        values = [float(answer["value"]) for answer in described["answers"]]
+        return (min(values), max(values)) if values else None
+
+    def compare_values(self, table: Table) -> Any:
+        """Return the values that systems are compared by."""
+        return table.rows.value
+
+    def describe_others(
+        self, table: Table, known: dict[str, Any], described: dict[str, Described], seed: int
+    ) -> Others:
+        """Return what is shown beside the headline figure, and the other ways to average."""
+        raise NotImplementedError
+
+    def check_pairs(
+        self, pairs: Sequence[PairComparison], table: Table
+    ) -> Sequence[PairComparison]:
+        """Return the pairs with the tests that this family has beside the usual ones."""
+        return pairs
+
+    def choose_effect(self, pair: PairComparison) -> Figure:
+        """Return the figure that two systems are compared by."""
+        return pair.difference
+
+    def find_bounds(self, ends: Ends | None) -> Ends:
+        """Return the least and the largest effect that there can be."""
+        most = ends[1] - ends[0] if ends else inf
+        return -most, most
+
+    def keep_detectable(self, figure: Figure | None, most: float) -> Figure | None:
+        """Return the smallest effect that the design finds, if there can be such an effect."""
+        return keep_detectable(figure, most)
+
+    def list_tests(self, table: Table, comparison: Comparison) -> list[Figure]:
+        """Return the tests of all systems."""
+        return [] if comparison.overall is None else [comparison.overall]
+
+    def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
+        """Return how far raters agree."""
+        raise NotImplementedError
+
+    def compare_raters(self, table: Table) -> dict[str, Any] | None:
+        """Return the agreement of every two raters as a square, if there is one to show."""
+        return None
+
+    def find_standard(self, table: Table) -> float | None:
+        """Return the score that all ratings relate to, if there is one."""
+        return None
+
+    def count_slips(self, table: Table) -> Figure | None:
+        """Return how many ratings may be slips of the hand, where that can be seen."""
+        return None
+
+    def list_order(self, table: Table, seed: int) -> list[dict[str, Any]]:
+        """Return the ranking by the order within a page; [] where nothing is ordered."""
+        return []
+
+    # --- systems
+
+    def _rename(self, figure: Figure) -> Figure:
+        return replace(figure, name=self.names.get(figure.name, figure.name))
+
+    def _read(self, table: Table) -> Scores:
+        rows = table.rows
+        has_clusters = bool((rows.cluster != "").any())
+        # values, not logs of ratios: a shared standard moves all systems alike
+        return read_scores(
+            group=rows.group,
+            system=rows.system,
+            value=self.compare_values(table),
+            rater=table.rater,
+            cluster=rows.block if has_clusters else None,
+            is_log=self.family.is_log,
+        )
+
+    def _list_outputs(self, table: Table, scores: Scores, mixed: Mixed) -> pd.DataFrame:
+        """The table of outputs, with what the mixed model predicts of each."""
+        found = predict_outputs(scores, mixed)
+        predicted = np.full(len(table), np.nan)
+        if found is not None:
+            predicted[scores.row] = found
+        return aggregate_outputs(
+            table,
+            is_log=self.family.is_log,
+            predicted=predicted,
+            reason=str(mixed.reason or Reason.TOO_FEW),
+        )
+
+    def _list_systems(
+        self, table: Table, scale: list[float] | None, comparison: Comparison, seed: int
+    ) -> list[dict[str, Any]]:
+        rows = table.rows
+        known = {
+            "rater": table.rater,
+            "group": rows.block,
+            "system": rows.system,
+            "value": rows.value,
+        }
+        described = {one.system: one for one in describe_systems(scale=scale, seed=seed, **known)}
+        others = self.describe_others(table, known, described, seed)
+        found = [
+            {
+                "system": name,
+                "n": described[name].figures["mean"].n["ratings"],
+                "headline": self._rename(figure),
+                "others": others[name][0],
+                "averages": others[name][1],
+                "counts": _count(described[name], scale),
+                "rank": write_rank(comparison.rank_ranges.get(name)),
+                "cluster": _find_cluster(comparison, name),
+            }
+            for name, figure in comparison.systems.items()
+        ]
+        return sorted(found, key=lambda one: (-(one["headline"].value or 0), one["system"]))
+
+    # --- pairs
+
+    def _tell(
+        self, pair: PairComparison, comparison: Comparison, ends: Ends | None
+    ) -> dict[str, Any]:
+        """The pair, the better system first; the effect is of the first over or minus the second.
+
+        With a baseline it always stands second, so that all effects are seen from it.
+        """
+        effect = self.choose_effect(pair)
+        details = {
+            **effect.details,
+            "p_corrected": pair.p_corrected,
+            "correction": comparison.correction,
+            "family": comparison.family,
+        }
+        least, most = self.find_bounds(ends)
+        effect = keep_possible(replace(effect, name=self.effect, details=details), least, most)
+        first, second = pair.second, pair.first
+        effects = [_name_sides(pair.effects[key]) for key in _SIZES if key in pair.effects]
+        checks = [replace(check, name=name) for name, check in pair.checks.items()]
+        is_lower = effect.value is not None and effect.value < self.equal
+        if is_lower and comparison.baseline is None:
+            first, second = second, first
+            effect = turn_figure(effect)
+            effects, checks = ([turn_figure(one) for one in some] for some in (effects, checks))
+        detectable = self.keep_detectable(pair.detectable, most)
+        return {
+            "system_1": first,
+            "system_2": second,
+            "effect": effect,
+            "sizes": effects,
+            "checks": checks,
+            "counts": None,
+            "detectable": detectable,
+            "finding": tell_finding(first, second, effect, detectable),
+        }
+
+
+def name_drawn(table: Table) -> str:
+    """What a bootstrap draws anew: clusters, where the study has some."""
+    return "clusters of inputs" if (table.rows.cluster != "").any() else "inputs"
+
+
+def write_rank(found: tuple[int, int] | None) -> dict[str, int] | None:
+    """The ends of a rank range as plain data."""
+    return None if found is None else {"low": found[0], "high": found[1]}
+
+
+def _count(described: Described, scale: list[float] | None) -> dict[int, int] | None:
+    if scale is None:
+        return None
+    return {int(value): number for value, number in described.counts.items()}
+
+
+def _find_cluster(comparison: Comparison, name: str) -> int | None:
+    parts = enumerate(comparison.clusters, start=1)
+    return next((number for number, systems in parts if name in systems), None)
+
+
+def _name_sides(figure: Figure) -> Figure:
+    """The figure with its method as the report names the two: the first is system_1."""
+    if figure.name != "superiority":
+        return figure
+    return replace(figure, method="P(first > second) + .5 P(equal), same item and rater")
+
+
+def _list_cautions(
+    comparison: Comparison, pairs: list[dict[str, Any]], slips: Figure | None
+) -> list[str]:
+    found = list(comparison.cautions)
+    if find_disagreeing(pairs):
+        found.append("models_disagree")
+    if slips is not None and slips.value:
+        found.append("possible_slips")
+    return found

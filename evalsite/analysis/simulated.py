@@ -1,0 +1,66 @@
+"""Simulated studies of two systems: the design, what ratings are made of, and latent ratings."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Standard deviations of what a rating is made of, in the units of the scale.
+
+    Likert: points of the latent scale (one point = one step). Magnitude: natural logarithms.
+    Pairs: log odds of the second system's win among decided answers (`item_system` and
+    `rater_system` are of that difference; the residual is the model's own chance).
+    """
+
+    rater: float = 0.0
+    item: float = 0.0
+    item_system: float
+    rater_system: float
+    residual: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """How many items, raters, and ratings for each output; all raters on all items if None."""
+
+    items: int
+    raters: int
+    per_output: int | None = None
+
+    @property
+    def ratings_per_output(self) -> int:
+        """How many raters see each item."""
+        return self.raters if self.per_output is None else min(self.per_output, self.raters)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every rater sees every item."""
+        return self.ratings_per_output == self.raters
+
+    def shown(self) -> NDArray[np.bool_]:
+        """Which rater sees which item (raters, items): dealt round, so that loads are even."""
+        k, table = self.ratings_per_output, np.zeros((self.raters, self.items), dtype=bool)
+        for item in range(self.items):
+            # Another stride each round, so that the same raters do not always meet.
+            start = item * k + item * k // self.raters
+            table[(start + np.arange(k)) % self.raters, item] = True
+        return table
+
+
+def draw_latent(
+    rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int
+) -> Floats:
+    """Latent ratings (rows, 2 systems, raters, items)."""
+    p, q = design.raters, design.items
+    rater = rng.normal(0, parts.rater, (rows, 1, p, 1))
+    item = rng.normal(0, parts.item, (rows, 1, 1, q))
+    output = rng.normal(0, parts.item_system, (rows, 2, 1, q))
+    taste = rng.normal(0, parts.rater_system, (rows, 2, p, 1))
+    rest = rng.normal(0, parts.residual, (rows, 2, p, q))
+    shift = np.array([-difference / 2, difference / 2])[None, :, None, None]
+    return np.asarray(rater + item + output + taste + rest + shift)
