@@ -134,6 +134,23 @@ def rate_set(address: str, html: str, saves: int) -> Work:
     return work
 
 
+def rate_sets(home: str, sets: int, saves: int) -> Work:
+    """The whole loop of one person: start a set, rate all of it, finish, start the next one."""
+
+    def work(connection: Connection) -> Iterable[float]:
+        for _ in range(sets):
+            began = time.perf_counter()
+            address, page = connection.save_and_go_on(f"{home}start/", {})
+            for number in range(saves):
+                address, page = connection.save_and_go_on(address, fill(page.text, number))
+                if number == saves - 1:
+                    connection.save_and_go_on(address, {})
+                yield 1000 * (time.perf_counter() - began)
+                began = time.perf_counter()
+
+    return work
+
+
 def bare_saves(saves: int, address: str = "/bare/") -> Work:
     """As many saves by a bare pair of views."""
 
