@@ -13,7 +13,7 @@ from evalsite.annotation.consent import answer_consent
 from evalsite.annotation.dealing import claim_set, deal_pilot_set, has_work
 from evalsite.annotation.display import Progress, view_example
 from evalsite.annotation.ignoring import ignored_items
-from evalsite.annotation.journey import Step, entry_step, next_step
+from evalsite.annotation.journey import Step, entry_step, next_step, step_in
 from evalsite.annotation.leases import answered_items
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.menu import menu_headings
@@ -22,6 +22,7 @@ from evalsite.annotation.rating_views import ignored_before
 from evalsite.annotation.services import Saved
 from evalsite.annotation.sets import (
     find_changes,
+    find_set,
     finish_set,
     open_places,
     unanswered_places,
@@ -136,7 +137,7 @@ def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
     item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
     if item_set is None:
         return redirect(address(request, "participant-no-work"))
-    return go_to(request, next_step(me))
+    return go_to(request, step_in(me, item_set))
 
 
 @participant_page
@@ -163,9 +164,13 @@ def due_bonus(me: Participant) -> str:
     return say_due(me.study, me.item_sets.filter(finished_at__isnull=False).count())
 
 
-def told_codes(me: Participant) -> dict[str, Any]:
+def finished_sets(me: Participant) -> list[ItemSet]:
+    return list(me.item_sets.filter(finished_at__isnull=False).order_by("number"))
+
+
+def told_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
     """The code to show: the study's fixed one, else that of the last finished set; those before."""
-    finished = list(me.item_sets.filter(finished_at__isnull=False).order_by("number"))
+    finished = finished_sets(me) if finished is None else finished
     if not finished:
         return {"code": "", "earlier_codes": []}
     if me.study.completion_code:
@@ -178,21 +183,21 @@ def told_codes(me: Participant) -> dict[str, Any]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     """The answers of a set, open to change until Finish is pressed."""
-    item_set = ItemSet.objects.filter(participant=me, number=number).first()
+    item_set = find_set(me, number)
     if item_set is None:
         return unknown_link(request)
     if not has_agreed(me):
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
         finish_set(participant=me, item_set=item_set)
-        item_set.refresh_from_db()
     if item_set.finished_at is not None:
         return redirect(address(request, "participant-finish"))
-    missing = wanted_places(me, item_set)
+    answered = answered_items(item_set)
+    missing = wanted_places(me, item_set, answered)
     ignored = ignored_items(me, item_set) if me.study.config.has_ignore else {}
     changes = {change.place: change.form for change in find_changes(me, item_set)}
     wrong = [place for place, form in changes.items() if not form.is_valid()]
-    answered = item_set.total - len(unanswered_places(item_set))
+    done = item_set.total - len(unanswered_places(item_set, answered))
     context = page_context(request, me) | {
         "places": [
             (
@@ -204,12 +209,12 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
             for place in open_places(item_set)
         ],
         "wrong": [(place, address(request, "rating-page", number, place)) for place in wrong],
-        "answered": answered,
+        "answered": done,
         "total": item_set.total,
         "is_complete": not missing and not wrong,
         "status": Saved.words_of(request.GET.get("was", "")),
         "ignored": ignored_before(request, me, item_set),
-        "progress": Progress(answered, item_set.total),
+        "progress": Progress(done, item_set.total),
     }
     return render(request, "annotation/review.html", context)
 
@@ -218,7 +223,7 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
 @require_safe
 def pause(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
     """A break in a long set. Everything is saved."""
-    item_set = ItemSet.objects.filter(participant=me, number=number).first()
+    item_set = find_set(me, number)
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
     total = len(item_set.item_ids)
@@ -236,7 +241,8 @@ def pause(request: HttpRequest, me: Participant, number: int, place: int) -> Htt
 @require_http_methods(["GET", "HEAD", "POST"])
 def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     """Thanks, the code, feedback, and the next set if there is one."""
-    codes = told_codes(me)
+    sets = finished_sets(me)
+    codes = told_codes(me, sets)
     code = codes["code"]
     if not code or (request.method == "POST" and not has_agreed(me)):
         return redirect(address(request, "participant-home"))
@@ -244,8 +250,8 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     if form.is_bound and form.is_valid():
         record_answers(participant=me, answers=form.cleaned_data)
         return redirect(address(request, "participant-finish") + "?feedback=saved")
-    sets = list(me.item_sets.filter(finished_at__isnull=False))
-    done = sum(len(answered_items(item_set)) for item_set in sets)
+    shown = [item_id for item_set in sets for item_id in item_set.item_ids]
+    done = me.annotations.filter(item__in=shown).count()
     next_set = _next_set_label(me, len(sets))
     context = page_context(request, me) | {
         "done": done,
