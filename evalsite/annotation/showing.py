@@ -29,7 +29,7 @@ _held_by = Prepared(
                 "participant__drafts", condition=Q(participant__drafts__item=item)
             )
         )
-        .select_related("item", "draft")
+        .select_related("item", "draft")  # type: ignore[misc] # the stubs know no relation
     )
 )
 _slot_shown = Prepared(

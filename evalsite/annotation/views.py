@@ -10,7 +10,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.annotation.bonus import find_earners
 from evalsite.annotation.consent import answer_consent
-from evalsite.annotation.dealing import claim_set, deal_pilot_set, has_work
+from evalsite.annotation.dealing import (
+    claim_set,
+    deal_pilot_set,
+    has_work,
+    may_have_another_set,
+)
 from evalsite.annotation.display import Progress, view_example
 from evalsite.annotation.ignoring import ignored_items
 from evalsite.annotation.journey import Step, entry_step, next_step, step_in
@@ -39,14 +44,16 @@ from evalsite.participants.access import (
 )
 from evalsite.participants.forms import FeedbackForm
 from evalsite.participants.joins import visible_receipt
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.models import Participant
 from evalsite.participants.services import (
     consent_hash,
     consent_text,
+    finished_sets,
     has_agreed,
     instructions_hash,
     mark_instructions_read,
     record_answers,
+    told_codes,
 )
 from evalsite.participants.views import shut_sentence
 from evalsite.studies.bonus import say_cap, say_due, say_open
@@ -121,7 +128,7 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     if step is not None:
         return go_to(request, step)
     if request.method == "POST":
-        return begin_set(request, me)
+        return begin_set(request, me, "participant-no-work")
     step = next_step(me)
     if step.name != "participant-start":
         return go_to(request, step)
@@ -132,11 +139,11 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "annotation/start.html", context)
 
 
-def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
-    """The first open place of the set that this person holds from now on."""
+def begin_set(request: HttpRequest, me: Participant, or_else: str) -> HttpResponse:
+    """The first open place of the set that this person holds from now on; or another page."""
     item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
     if item_set is None:
-        return redirect(address(request, "participant-no-work"))
+        return redirect(address(request, or_else))
     return go_to(request, step_in(me, item_set))
 
 
@@ -164,21 +171,6 @@ def due_bonus(me: Participant) -> str:
     return say_due(me.study, me.item_sets.filter(finished_at__isnull=False).count())
 
 
-def finished_sets(me: Participant) -> list[ItemSet]:
-    return list(me.item_sets.filter(finished_at__isnull=False).order_by("number"))
-
-
-def told_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
-    """The code to show: the study's fixed one, else that of the last finished set; those before."""
-    finished = finished_sets(me) if finished is None else finished
-    if not finished:
-        return {"code": "", "earlier_codes": []}
-    if me.study.completion_code:
-        return {"code": me.study.completion_code, "earlier_codes": []}
-    *earlier, last = finished
-    return {"code": last.code, "earlier_codes": [(one.number, one.code) for one in earlier]}
-
-
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
@@ -189,7 +181,9 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     if not has_agreed(me):
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
-        finish_set(participant=me, item_set=item_set)
+        is_finished = finish_set(participant=me, item_set=item_set)
+        if is_finished and request.POST.get("go") == "another" and entry_step(me) is None:
+            return begin_set(request, me, "participant-finish")
     if item_set.finished_at is not None:
         return redirect(address(request, "participant-finish"))
     answered = answered_items(item_set)
@@ -212,11 +206,23 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
         "answered": done,
         "total": item_set.total,
         "is_complete": not missing and not wrong,
+        "may_do_another": _may_do_another(me),
         "status": Saved.words_of(request.GET.get("was", "")),
         "ignored": ignored_before(request, me, item_set),
         "progress": Progress(done, item_set.total),
     }
     return render(request, "annotation/review.html", context)
+
+
+def _may_do_another(me: Participant) -> bool:
+    """Whether to offer the next set beside Finish, which deals it without the page between.
+
+    That page leads back to where a person came from, so nobody who has to go back skips it.
+    """
+    study = me.study
+    if me.is_pilot or me.stopped_at or study.completion_url or not study.is_open:
+        return False
+    return may_have_another_set(me, study)
 
 
 @participant_page
