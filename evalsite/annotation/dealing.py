@@ -23,10 +23,12 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.ordering import order_items
 from evalsite.annotation.picking import Pick, new_to, pick_places, with_room
 from evalsite.lib.deadlocks import in_transaction
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 
 _TRIES = 3
+_study_of = Prepared(lambda pk: Study.objects.for_pages().filter(pk=pk).order_by())
 
 
 class LostRace(Exception):
@@ -59,8 +61,8 @@ def _claim_in_tries(participant: Participant, *, skip_locked: bool) -> ItemSet |
 
 def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
     me = lock_participant(participant)
-    study = Study.objects.for_pages().get(pk=me.study_id)
-    if me.stopped_at or me.withdrawn_at:
+    study = _study_of.one(me.study_id)
+    if study is None or me.stopped_at or me.withdrawn_at:
         return None
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
     if open_set is not None and hold_again(open_set, me, study):
