@@ -71,3 +71,84 @@ def test_who_withdraws_hears_what_became_of_the_answers_and_keeps_the_code(keep,
 
     assert words in page.content.decode()
     assert ItemSet.objects.get().code in page.content.decode()
+
+
+# --- the next set without the page between ------------------------------------------------
+
+
+def answer_all(tab, number: int = 1) -> None:
+    for place in range(1, len(tab.me.item_sets.get(number=number).item_ids) + 1):
+        tab.open(place, number=number).post(ENTERED, to=tab.address_of(place, number))
+
+
+def review(tab, go: str | None = None, number: int = 1):
+    address = f"{tab.home}sets/{number}/review/"
+    return tab.client.get(address) if go is None else tab.client.post(address, {"go": go})
+
+
+def test_finish_and_do_another_leads_to_the_first_item_of_the_next_set():
+    tab = open_tab(make_live(items=2, set_size=1))
+    answer_all(tab)
+    assert review(tab).context["may_do_another"]
+
+    for _ in range(2):
+        response = review(tab, "another")
+        assert response.headers["Location"] == tab.address_of(1, number=2)
+
+    first, second = ItemSet.objects.order_by("number")
+    assert first.finished_at
+    assert first.code
+    assert second.finished_at is None
+
+
+def test_finish_alone_deals_nothing():
+    tab = open_tab(make_live(items=2, set_size=1))
+    answer_all(tab)
+
+    assert review(tab, "").headers["Location"] == f"{tab.home}finish/"
+    assert ItemSet.objects.count() == 1
+
+
+def test_where_nothing_is_left_another_set_leads_to_the_last_page():
+    tab = open_tab(make_live(items=1))
+    answer_all(tab)
+
+    assert review(tab, "another").headers["Location"] == f"{tab.home}finish/"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"completion_url": "https://example.org/done"},
+        {"max_sets": 1},
+        {"max_items": 1},
+        {"state": "paused"},
+    ],
+)
+def test_nobody_who_must_go_back_or_is_done_is_offered_another_set(fields):
+    tab = open_tab(make_live(items=2, set_size=1))
+    answer_all(tab)
+    Study.objects.update(**fields)
+
+    assert not review(tab).context["may_do_another"]
+    if "completion_url" not in fields:
+        review(tab, "another")
+        assert ItemSet.objects.count() == 1
+
+
+def test_an_incomplete_set_is_neither_finished_nor_followed_by_another():
+    tab = open_tab(make_live(items=3, set_size=2))
+
+    assert review(tab, "another").status_code == 200
+    assert not ItemSet.objects.get().finished_at
+
+
+def test_the_code_of_a_finished_set_is_on_the_page_for_stopping():
+    tab = open_tab(make_live(items=2, set_size=1))
+    answer_all(tab)
+    review(tab, "another")
+
+    page = tab.client.get(f"{tab.home}stop/")
+
+    assert page.context["code"] == ItemSet.objects.get(number=1).code
+    assert page.context["code"] in page.content.decode()

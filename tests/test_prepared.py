@@ -1,6 +1,7 @@
 """Queries whose SQL is kept say the same as those that Django builds anew."""
 
 import threading
+from contextlib import nullcontext
 from datetime import UTC, datetime
 
 import pytest
@@ -8,9 +9,11 @@ from django.db import connection, transaction
 from django.db.models import Model
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.lib.prepared import Prepared, PreparedInsert, PreparedUpdate
+from evalsite.lib.clock import now, standing_at
+from evalsite.lib.prepared import Prepared, PreparedInsert
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item
 from tests.factories import launch, make_annotator, make_study
@@ -67,6 +70,38 @@ def test_a_number_that_no_column_holds_finds_nothing(number):
     assert slot_of.one(number, 0) is None
 
 
+@pytest.mark.parametrize("value", [None, 1.5, datetime(2026, 1, 2, tzinfo=UTC), b"x", [1]])
+def test_a_value_that_a_query_cannot_carry_is_refused(value):
+    with pytest.raises(TypeError):
+        slot_of.one(value, 0)
+
+
+@pytest.mark.parametrize("moment", [None, datetime(2026, 1, 2, tzinfo=UTC)])
+@pytest.mark.parametrize("clock", [now, timezone.now])
+def test_a_query_that_would_keep_the_moment_of_its_first_run_is_refused(moment, clock):
+    late = Prepared(lambda study: Slot.objects.filter(study=study, lease_until__lt=clock()))
+
+    with standing_at(moment) if moment else nullcontext(), pytest.raises(TypeError):
+        late.all(make_study().pk)
+
+
+def test_a_query_that_can_find_nothing_finds_nothing():
+    study = make_study(items=2)
+
+    assert items_of.all(study.pk) == []
+
+
+def test_columns_that_are_left_out_are_read_when_they_are_asked_for():
+    study = launch(make_study(items=1))
+    me = make_annotator(study)
+    found = Prepared(
+        lambda pk: Participant.objects.filter(pk=pk).select_related("study").defer("study__consent")
+    ).one(me.pk)
+
+    assert found.study.get_deferred_fields() == {"consent"}
+    assert found.study.consent == study.consent
+
+
 def test_a_row_that_is_found_can_be_saved_as_any_other():
     study = launch(make_study(items=1))
     item = items_of.all(study.pk, "item-001")[0]
@@ -105,16 +140,6 @@ def test_every_connection_has_statements_of_its_own():
     look()
 
     assert found == [["item-001", "item-002"]] * 4
-
-
-def test_an_update_changes_the_rows_of_its_query_and_no_other():
-    study = launch(make_study(items=3))
-    item = study.items.main().first()
-    move = PreparedUpdate(lambda item: Slot.objects.free().filter(item=item), pos=7_000_000)
-
-    assert move.run(item.pk) == study.k
-    assert set(Slot.objects.filter(pos=7_000_000).values_list("item", flat=True)) == {item.pk}
-    assert move.run(item.pk + 1_000_000) == 0
 
 
 def test_inserted_rows_are_as_those_that_django_creates():

@@ -26,10 +26,12 @@ from evalsite.annotation.ordering import order_items
 from evalsite.annotation.picking import Pick, new_to, pick_places, with_room
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.integrity import is_violation
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 
 _TRIES = 3
+_study_of = Prepared(lambda pk: Study.objects.for_pages().filter(pk=pk).order_by())
 
 
 class LostRace(Exception):
@@ -72,8 +74,8 @@ def is_lost_race(error: IntegrityError) -> bool:
 
 def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
     me = lock_participant(participant)
-    study = Study.objects.get(pk=me.study_id)
-    if me.stopped_at or me.withdrawn_at:
+    study = _study_of.one(me.study_id)
+    if study is None or me.stopped_at or me.withdrawn_at:
         return None
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
     if open_set is not None:
@@ -165,13 +167,13 @@ def has_work(me: Participant, study: Study) -> bool:
     """Whether a claim by this person would find something now."""
     if not study.is_open or me.stopped_at or not may_have_another_set(me, study):
         return False
-    left, free, lapsed = items_left(me, study), Slot.objects.free(), lapsed_slots(study)
+    left, is_new = items_left(me, study), new_to(me, study)
+    free = with_room(Slot.objects.free().filter(study=study), study, left)
+    if free.filter(is_new).exists():
+        return True
     # a claim frees what has lapsed, so that is work too
-    found = (
-        with_room(free.filter(study=study), study, left),
-        with_room(lapsed, study, left, among=lapsed),
-    )
-    return any(slots.filter(new_to(me, study)).exists() for slots in found)
+    lapsed = lapsed_slots(study)
+    return with_room(lapsed, study, left, among=lapsed).filter(is_new).exists()
 
 
 def deal_pilot_set(participant: Participant) -> ItemSet | None:

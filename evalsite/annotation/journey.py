@@ -83,7 +83,11 @@ def next_step(me: Participant) -> Step:
     step = entry_step(me)
     if step is not None:
         return _unless_shut(me, step)
-    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+    return step_in(me, ItemSet.objects.filter(participant=me, finished_at__isnull=True).first())
+
+
+def step_in(me: Participant, open_set: ItemSet | None) -> Step:
+    """The page of somebody who has nothing to do before work: in their open set, or between two."""
     if open_set is not None and open_set.total:
         places = wanted_places(me, open_set)
         if places and not may_go_on(me, [open_set.item_ids[place - 1] for place in places]):

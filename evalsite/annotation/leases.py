@@ -12,11 +12,11 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from evalsite.annotation.controls import find_controls, lost_controls
-from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.models import Draft, Slot
 from evalsite.lib.clock import now
-from evalsite.lib.prepared import Prepared, PreparedUpdate
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 
 _REAP = 5
 # a set without an answer: so long from being dealt, and so much longer once
@@ -30,11 +30,12 @@ _RESERVED_LESS = timedelta(seconds=_RENEW_AFTER_SECONDS + 1)
 _locked = Prepared(
     lambda pk: Participant.objects.select_for_update(no_key=True).filter(pk=pk).order_by()
 )
-_end_reservation = PreparedUpdate(
-    lambda participant: ItemSet.objects.filter(
-        participant=participant, finished_at__isnull=True, reserved_until__isnull=False
-    ),
-    reserved_until=None,
+_answered = Prepared(
+    lambda participant, *items: (
+        Item.objects.filter(pk__in=items, annotations__participant=participant)
+        .order_by()
+        .values_list("pk")
+    )
 )
 # locked in the order of the places, as by those who wait for one
 _held = Prepared(
@@ -85,15 +86,16 @@ def release_lapsed(study: Study, *, but: Participant) -> int:
 
     Returns how many are.
     """
+    lapsed = lapsed_slots(study).exclude(participant=but)
+    if not lapsed.exists():
+        return 0
     # By heads, as they are dealt: two claims that each lock a part of one group would wait for
     # one another.
     lower = Slot.objects.leased().filter(
         participant=OuterRef("participant"), pos=OuterRef("pos"), id__lt=OuterRef("id")
     )
     heads = (
-        lapsed_slots(study)
-        .filter(~Exists(lower))
-        .exclude(participant=but)
+        lapsed.filter(~Exists(lower))
         .select_for_update(skip_locked=True)
         .order_by("lease_until")
         .values("participant", "pos")[:_REAP]
@@ -185,11 +187,7 @@ def _find_new_end(open_set: ItemSet, study: Study, ends: Collection[datetime]) -
 
 def answered_items(item_set: ItemSet) -> set[int]:
     """Items of this set that its participant has answered, in whichever set that was."""
-    return set(
-        Annotation.objects.filter(
-            participant_id=item_set.participant_id, item_id__in=item_set.item_ids
-        ).values_list("item_id", flat=True)
-    )
+    return {item_id for (item_id,) in _answered.all(item_set.participant_id, *item_set.item_ids)}
 
 
 def _take_slot(item_id: int, me: Participant, until: Any) -> bool:
@@ -233,7 +231,8 @@ def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> Non
         return
     with transaction.atomic():
         me = lock_participant(participant)
-        _end_reservation.run(me.pk)
+        reserved = ItemSet.objects.filter(participant=me, finished_at__isnull=True)
+        reserved.filter(reserved_until__isnull=False).update(reserved_until=None)
         renew_leases(me, study, lease_end(study))
 
 

@@ -168,25 +168,28 @@ class _Queue:
             heads = list(self._heads()[:wanted])
             if heads:
                 self.after = heads[-1].pos
-                places += _whole_groups_at(heads, self.me)
+                places += _places_at(heads, self.pick.study, self.me)
             if len(heads) < wanted:
                 break
         return places
 
     def _heads(self) -> QuerySet[Slot]:
-        """The lowest free slot of each place, of items that are new to me."""
-        lower = Slot.objects.free().filter(
-            study=OuterRef("study"),
-            pos=OuterRef("pos"),
-            id__lt=OuterRef("id"),
-            item__held_at__isnull=True,
-        )
+        """The lowest free slot of each place, with its item, of items that are new to me."""
         study, met = self.pick.study, self.pick.met
-        key = "item__group" if study.groups == Study.Groups.ONCE else "item"
-        heads: QuerySet[Slot] = Slot.objects.free().filter(
-            ~Exists(lower), new_to(self.me, study), study=study, pos__gt=self.after
+        heads: QuerySet[Slot] = _with_item(Slot.objects.free()).filter(
+            new_to(self.me, study), study=study, pos__gt=self.after
         )
-        heads = with_room(heads.exclude(**{f"{key}__in": met}), study, self.pick.left)
+        if study.groups == Study.Groups.TOGETHER:
+            lower = Slot.objects.free().filter(
+                study=OuterRef("study"),
+                pos=OuterRef("pos"),
+                id__lt=OuterRef("id"),
+                item__held_at__isnull=True,
+            )
+            heads = with_room(heads.filter(~Exists(lower)), study, self.pick.left)
+        if met:
+            key = "item__group" if study.groups == Study.Groups.ONCE else "item"
+            heads = heads.exclude(**{f"{key}__in": met})
         if self.upto is not None:
             heads = heads.filter(pos__lte=self.upto)
         locked = heads.select_for_update(skip_locked=self.skip_locked, of=("self",))
@@ -222,14 +225,25 @@ def new_to(me: Participant, study: Study) -> Q:
     return ~Q(Exists(dealt)) & ~Q(Exists(answered)) & Q(item__held_at__isnull=True)
 
 
+def _with_item(slots: QuerySet[Slot]) -> QuerySet[Slot]:
+    """These slots with what dealing needs of their items."""
+    return slots.select_related("item").defer("item__inputs", "item__extra", "item__gold")
+
+
+def _places_at(heads: list[Slot], study: Study, me: Participant) -> list[Place]:
+    """The places of these heads: each head alone, or with the free slots that share its place."""
+    # only groups that stay together share a place
+    if study.groups != Study.Groups.TOGETHER:
+        return [[head] for head in heads]
+    return _whole_groups_at(heads, me)
+
+
 def _whole_groups_at(heads: list[Slot], me: Participant) -> list[Place]:
     """The free slots that share a place with each head; none of a place with an item of mine."""
     slots = (
-        Slot.objects.free()
+        _with_item(Slot.objects.free())
         .filter(study_id=heads[0].study_id, pos__in=[head.pos for head in heads])
         .filter(item__held_at__isnull=True)
-        .select_related("item")
-        .defer("item__inputs", "item__extra", "item__gold")
         .order_by("pos", "id")
     )
     groups: dict[int, Place] = {head.pos: [] for head in heads}

@@ -26,12 +26,10 @@ from evalsite.annotation.services import (
     save_draft,
     submit_annotation,
 )
-from evalsite.annotation.sets import group_place, kept_until, look_over
+from evalsite.annotation.sets import find_set, group_place, kept_until, look_over
 from evalsite.annotation.showing import as_shown, circumstances, fill_screen, load_shown
 from evalsite.annotation.state import Shown
 from evalsite.lib.clock import now
-from evalsite.lib.prepared import Prepared
-from evalsite.lib.rows import only
 from evalsite.participants.access import (
     address,
     keeps_page,
@@ -47,12 +45,6 @@ from evalsite.studies.controls import items_per_set
 logger = logging.getLogger(__name__)
 
 _LONGEST_MINUTES = 10
-
-_set_of = Prepared(
-    lambda participant, number: ItemSet.objects.filter(
-        participant=participant, number=number
-    ).order_by()
-)
 
 
 def show_unsaved(
@@ -79,7 +71,7 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
         return _save(request, me)
     if not has_agreed(me):
         return redirect(address(request, "participant-home"))
-    item_set = _set_of.one(me.pk, number)
+    item_set = find_set(me, number)
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
     if item_set.finished_at is not None:
@@ -281,7 +273,7 @@ def _show_again(
     code: int,
 ) -> HttpResponse:
     """The page again, as it was, with every entered value and a message at each fault."""
-    item_set = only(ItemSet.objects.filter(participant=me, number=shown.set_number))
+    item_set = find_set(me, shown.set_number)
     times, groups = look_over(me, item_set) if item_set else ({}, {})
     group = group_place(me, item_set, shown.item_id, times, groups) if item_set else NO_GROUP
     total = item_set.total if item_set else shown.total

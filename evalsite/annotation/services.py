@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from evalsite.annotation.display import order_of
 from evalsite.annotation.leases import (
@@ -19,7 +19,7 @@ from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Rev
 from evalsite.annotation.values import Passage, Value
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
-from evalsite.lib.prepared import PreparedInsert, PreparedUpdate
+from evalsite.lib.prepared import PreparedInsert
 from evalsite.participants.models import Participant
 from evalsite.participants.services import Agreement, Withdrawn, agreement_of
 from evalsite.studies.models import Item
@@ -31,14 +31,6 @@ REPORTS_TO_HOLD = 2
 # how often a save that lost a race to another tab is tried again
 _TRIES = 3
 
-
-_finish_mine = PreparedUpdate(
-    lambda slot, participant, item: Slot.objects.leased().filter(
-        pk=slot, participant=participant, item=item
-    ),
-    state=Slot.State.DONE,
-    lease_until=None,
-)
 
 _insert_annotation = PreparedInsert(Annotation)
 _insert_ratings = PreparedInsert(Rating)
@@ -220,9 +212,7 @@ def _place(
 
 def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     """The slot that is done by this submission: the one I hold, else a free one of the item."""
-    if submission.slot_id and _finish_mine.run(
-        submission.slot_id, participant.pk, submission.item.pk
-    ):
+    if submission.slot_id and _finish_mine(submission.slot_id, participant, submission.item):
         return submission.slot_id
     if Annotation.objects.filter(participant=participant, item=submission.item).exists():
         return None
@@ -233,6 +223,18 @@ def _fill_slot(participant: Participant, submission: Submission) -> int | None:
     if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
         return slot.pk
     return None
+
+
+def _finish_mine(slot_id: int, participant: Participant, item: Item) -> bool:
+    """Mark this slot as done if it is leased to this participant, as nearly every one is."""
+    with connection.cursor() as cursor:
+        # as a queryset's update(), which costs a save a sixth of its time
+        cursor.execute(
+            "UPDATE annotation_slot SET state = %s, lease_until = NULL"
+            " WHERE id = %s AND item_id = %s AND participant_id = %s AND state = %s",
+            [Slot.State.DONE, slot_id, item.pk, participant.pk, Slot.State.LEASED],
+        )
+        return bool(cursor.rowcount)
 
 
 def _free_slot_for(participant: Participant, submission: Submission) -> Slot | None:

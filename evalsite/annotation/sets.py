@@ -21,6 +21,11 @@ from evalsite.participants.models import ItemSet, Participant, make_completion_c
 from evalsite.participants.services import has_agreed
 from evalsite.studies.models import Item, Study
 
+_set_of = Prepared(
+    lambda participant, number: ItemSet.objects.filter(
+        participant=participant, number=number
+    ).order_by()
+)
 _answers_to = Prepared(
     lambda participant, *items: (
         Item.objects.filter(pk__in=items)
@@ -31,6 +36,11 @@ _answers_to = Prepared(
         .values_list("pk", "group", "kind", "mine__started_at", "mine__submitted_at")
     )
 )
+
+
+def find_set(me: Participant, number: int) -> ItemSet | None:
+    """Return this person's set of this number, if there is one."""
+    return _set_of.one(me.pk, number)
 
 
 def unanswered_places(item_set: ItemSet, answered: Collection[int] | None = None) -> list[int]:
@@ -155,6 +165,8 @@ def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
         draft.item_id: draft
         for draft in Draft.objects.filter(participant=me, item_id__in=item_set.item_ids)
     }
+    if not drafts:
+        return []
     annotations = (
         Annotation.objects.filter(participant=me, item_id__in=list(drafts))
         .select_related("item")
@@ -187,17 +199,17 @@ def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
     me.study = participant.study
     if not has_agreed(me):
         return False
-    locked = ItemSet.objects.get(pk=item_set.pk)
-    if locked.finished_at is not None:
+    item_set.refresh_from_db()
+    if item_set.finished_at is not None:
         return True
-    changes = find_changes(me, locked)
-    if wanted_places(me, locked) or not all(change.form.is_valid() for change in changes):
+    changes = find_changes(me, item_set)
+    if wanted_places(me, item_set) or not all(change.form.is_valid() for change in changes):
         return False
     for change in changes:
         submit_annotation(participant=me, submission=_as_submission(change))
-    locked.finished_at = now()
-    locked.code = locked.code or make_completion_code()
-    locked.save(update_fields=["finished_at", "code"])
+    item_set.finished_at = now()
+    item_set.code = item_set.code or make_completion_code()
+    item_set.save(update_fields=["finished_at", "code"])
     Draft.objects.filter(participant=me).delete()
     return True
 

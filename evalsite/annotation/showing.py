@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from django.db.models import FilteredRelation, Q
 from django.http import Http404
 
 from evalsite.annotation.models import Annotation, Draft, Slot
@@ -19,9 +20,16 @@ logger = logging.getLogger(__name__)
 _draft_of = Prepared(
     lambda participant, item: Draft.objects.filter(participant=participant, item=item)
 )
+# with what was entered for its item
 _held_by = Prepared(
-    lambda participant, item: Slot.objects.select_related("item").filter(
-        participant=participant, item=item
+    lambda participant, item: (
+        Slot.objects.filter(participant=participant, item=item)
+        .annotate(
+            draft=FilteredRelation(
+                "participant__drafts", condition=Q(participant__drafts__item=item)
+            )
+        )
+        .select_related("item", "draft")  # type: ignore[misc] # the stubs know no relation
     )
 )
 _slot_shown = Prepared(
@@ -96,9 +104,10 @@ def fill_screen(
     me: Participant, item_id: int, *, is_answered: bool
 ) -> tuple[Screen, dict[str, str]]:
     """The screen of an item, and what stands in its boxes: the newest of answer and draft."""
-    draft = _draft_of.one(me.pk, item_id)
+    slot = _held_by.one(me.pk, item_id)
+    draft = getattr(slot, "draft", None) if slot else _draft_of.one(me.pk, item_id)
     if not is_answered:
-        screen = screen_of(me, item_id)
+        screen = _load_held(me, item_id, slot)
         # after a lapse an item may come back with its outputs in other places
         return screen, dict(draft.values) if draft and draft.fits(screen.order) else {}
     annotation = (
@@ -113,7 +122,10 @@ def fill_screen(
 
 
 def screen_of(me: Participant, item_id: int) -> Screen:
-    slot = _held_by.one(me.pk, item_id) if not me.is_pilot else None
+    return _load_held(me, item_id, _held_by.one(me.pk, item_id))
+
+
+def _load_held(me: Participant, item_id: int, slot: Slot | None) -> Screen:
     item = slot.item if slot else Item.objects.get(pk=item_id)
     return load_screen(me, item, slot)
 

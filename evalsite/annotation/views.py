@@ -10,10 +10,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.annotation.bonus import find_earners
 from evalsite.annotation.consent import answer_consent
-from evalsite.annotation.dealing import claim_set, deal_pilot_set, has_work
+from evalsite.annotation.dealing import (
+    claim_set,
+    deal_pilot_set,
+    has_work,
+    may_have_another_set,
+)
 from evalsite.annotation.display import Progress, view_example
 from evalsite.annotation.ignoring import ignored_items
-from evalsite.annotation.journey import Step, entry_step, next_step
+from evalsite.annotation.journey import Step, entry_step, next_step, step_in
 from evalsite.annotation.leases import answered_items
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.menu import menu_headings
@@ -22,6 +27,7 @@ from evalsite.annotation.rating_views import ignored_before
 from evalsite.annotation.services import Saved
 from evalsite.annotation.sets import (
     find_changes,
+    find_set,
     finish_set,
     open_places,
     unanswered_places,
@@ -38,14 +44,16 @@ from evalsite.participants.access import (
 )
 from evalsite.participants.forms import FeedbackForm
 from evalsite.participants.joins import visible_receipt
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.models import Participant
 from evalsite.participants.services import (
     consent_hash,
     consent_text,
+    finished_sets,
     has_agreed,
     instructions_hash,
     mark_instructions_read,
     record_answers,
+    told_codes,
 )
 from evalsite.participants.views import shut_sentence
 from evalsite.studies.bonus import say_cap, say_due, say_open
@@ -120,7 +128,7 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     if step is not None:
         return go_to(request, step)
     if request.method == "POST":
-        return begin_set(request, me)
+        return begin_set(request, me, "participant-no-work")
     step = next_step(me)
     if step.name != "participant-start":
         return go_to(request, step)
@@ -131,12 +139,12 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "annotation/start.html", context)
 
 
-def begin_set(request: HttpRequest, me: Participant) -> HttpResponse:
-    """The first open place of the set that this person holds from now on."""
+def begin_set(request: HttpRequest, me: Participant, or_else: str) -> HttpResponse:
+    """The first open place of the set that this person holds from now on; or another page."""
     item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
     if item_set is None:
-        return redirect(address(request, "participant-no-work"))
-    return go_to(request, next_step(me))
+        return redirect(address(request, or_else))
+    return go_to(request, step_in(me, item_set))
 
 
 @participant_page
@@ -163,36 +171,27 @@ def due_bonus(me: Participant) -> str:
     return say_due(me.study, me.item_sets.filter(finished_at__isnull=False).count())
 
 
-def told_codes(me: Participant) -> dict[str, Any]:
-    """The code to show: the study's fixed one, else that of the last finished set; those before."""
-    finished = list(me.item_sets.filter(finished_at__isnull=False).order_by("number"))
-    if not finished:
-        return {"code": "", "earlier_codes": []}
-    if me.study.completion_code:
-        return {"code": me.study.completion_code, "earlier_codes": []}
-    *earlier, last = finished
-    return {"code": last.code, "earlier_codes": [(one.number, one.code) for one in earlier]}
-
-
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     """The answers of a set, open to change until Finish is pressed."""
-    item_set = ItemSet.objects.filter(participant=me, number=number).first()
+    item_set = find_set(me, number)
     if item_set is None:
         return unknown_link(request)
     if not has_agreed(me):
         return redirect(address(request, "participant-home"))
     if request.method == "POST":
-        finish_set(participant=me, item_set=item_set)
-        item_set.refresh_from_db()
+        is_finished = finish_set(participant=me, item_set=item_set)
+        if is_finished and request.POST.get("go") == "another" and entry_step(me) is None:
+            return begin_set(request, me, "participant-finish")
     if item_set.finished_at is not None:
         return redirect(address(request, "participant-finish"))
-    missing = wanted_places(me, item_set)
+    answered = answered_items(item_set)
+    missing = wanted_places(me, item_set, answered)
     ignored = ignored_items(me, item_set) if me.study.config.has_ignore else {}
     changes = {change.place: change.form for change in find_changes(me, item_set)}
     wrong = [place for place, form in changes.items() if not form.is_valid()]
-    answered = item_set.total - len(unanswered_places(item_set))
+    done = item_set.total - len(unanswered_places(item_set, answered))
     context = page_context(request, me) | {
         "places": [
             (
@@ -204,21 +203,33 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
             for place in open_places(item_set)
         ],
         "wrong": [(place, address(request, "rating-page", number, place)) for place in wrong],
-        "answered": answered,
+        "answered": done,
         "total": item_set.total,
         "is_complete": not missing and not wrong,
+        "may_do_another": _may_do_another(me),
         "status": Saved.words_of(request.GET.get("was", "")),
         "ignored": ignored_before(request, me, item_set),
-        "progress": Progress(answered, item_set.total),
+        "progress": Progress(done, item_set.total),
     }
     return render(request, "annotation/review.html", context)
+
+
+def _may_do_another(me: Participant) -> bool:
+    """Whether to offer the next set beside Finish, which deals it without the page between.
+
+    That page leads back to where a person came from, so nobody who has to go back skips it.
+    """
+    study = me.study
+    if me.is_pilot or me.stopped_at or study.completion_url or not study.is_open:
+        return False
+    return may_have_another_set(me, study)
 
 
 @participant_page
 @require_safe
 def pause(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
     """A break in a long set. Everything is saved."""
-    item_set = ItemSet.objects.filter(participant=me, number=number).first()
+    item_set = find_set(me, number)
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
     total = len(item_set.item_ids)
@@ -236,7 +247,8 @@ def pause(request: HttpRequest, me: Participant, number: int, place: int) -> Htt
 @require_http_methods(["GET", "HEAD", "POST"])
 def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     """Thanks, the code, feedback, and the next set if there is one."""
-    codes = told_codes(me)
+    sets = finished_sets(me)
+    codes = told_codes(me, sets)
     code = codes["code"]
     if not code or (request.method == "POST" and not has_agreed(me)):
         return redirect(address(request, "participant-home"))
@@ -244,8 +256,8 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     if form.is_bound and form.is_valid():
         record_answers(participant=me, answers=form.cleaned_data)
         return redirect(address(request, "participant-finish") + "?feedback=saved")
-    sets = list(me.item_sets.filter(finished_at__isnull=False))
-    done = sum(len(answered_items(item_set)) for item_set in sets)
+    shown = [item_id for item_set in sets for item_id in item_set.item_ids]
+    done = me.annotations.filter(item__in=shown).count()
     next_set = _next_set_label(me, len(sets))
     context = page_context(request, me) | {
         "done": done,

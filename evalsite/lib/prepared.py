@@ -1,32 +1,37 @@
 """Queries of the busiest pages, whose SQL is built once instead of at each run.
 
 To build the SQL of a queryset takes Django many times as long as it takes the database to answer:
-0.6 ms against 0.05 ms for one slot with its item. The querysets stay Django's own; what is the
-same at each run is kept, for each connection, and a run fills in its values.
+docs/decisions/0003-prepared-queries.md has the figures. The querysets stay Django's own; what is
+the same at each run is kept, for each connection, and a run fills in its values. Private parts of
+Django are used here and nowhere else: a compiler's `klass_info` and converters, and
+`get_related_populators`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from inspect import signature
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.query import ModelIterable, get_related_populators
-from django.db.models.sql.subqueries import UpdateQuery
 from django.db.transaction import TransactionManagementError
+
+from evalsite.lib.clock import standing_at
 
 Row = TypeVar("Row")
 _LARGEST = 2**63 - 1
 _KEPT = "evalsite_prepared"
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Blank(models.Expression):
     """The place of a value that each run fills in."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, number: int) -> None:
         super().__init__()
-        self.name = name
+        self.number = number
 
     def resolve_expression(self, *arguments: Any, **options: Any) -> "Blank":
         return self
@@ -38,58 +43,50 @@ class Blank(models.Expression):
 class Prepared(Generic[Row]):
     """A queryset of rows, or of `values_list`, built by a function whose parameters a run fills in.
 
-    Each value is a whole number, a text or a UUID. A function may take any number of them, for
-    `in`; the SQL is kept for each number.
+    Each value is a whole number, a text or a UUID; TypeError for any other, and for a function
+    that builds something else each time, for instance from `now()`: only what was built first is
+    kept. A function may take any number of values, for `in`; the SQL is kept for each number.
     """
 
     def __init__(self, build: Callable[..., models.QuerySet[Any, Row]]) -> None:
         self.build = build
 
     def one(self, *values: Any) -> Row | None:
-        """The row of a query that can find one at most, or None."""
+        """Return the row of a query that can find one at most, or None."""
         return next(self._run(values), None)
 
     def all(self, *values: Any) -> list[Row]:
         return list(self._run(values))
 
     def _run(self, values: tuple[Any, ...]) -> Iterator[Row]:
-        if any(isinstance(value, int) and abs(value) > _LARGEST for value in values):
-            # no column holds it, and SQLite refuses to compare it
-            return iter(())
+        for value in values:
+            if not isinstance(value, int | str | UUID):
+                raise TypeError(f"A prepared query can't carry a {type(value).__name__}.")
+            if isinstance(value, int) and abs(value) > _LARGEST:
+                # no column holds it, and SQLite refuses to compare it
+                return iter(())
         connection = connections["default"]
         kept = connection.__dict__.setdefault(_KEPT, {})
         key = self, len(values)
         if key not in kept:
-            kept[key] = _Select(self.build(*map(Blank, _names(values))), connection)
-        return kept[key].rows(dict(zip(_names(values), values, strict=True)))
+            kept[key] = self._prepare(len(values), connection)
+        return iter(()) if kept[key] is None else kept[key].rows(values)
 
+    def _prepare(self, count: int, connection: BaseDatabaseWrapper) -> "_Select | None":
+        """Return the query for so many values; None if it can't find anything."""
 
-class PreparedUpdate:
-    """An UPDATE of the rows of such a queryset; a value may be a `Blank` too."""
+        def make() -> _Select:
+            return _Select(self.build(*map(Blank, range(count))), connection)
 
-    def __init__(self, build: Callable[..., models.QuerySet[Any]], **changes: Any) -> None:
-        self.build = build
-        self.changes = changes
-        blanks = [change.name for change in changes.values() if isinstance(change, Blank)]
-        self.names = list(dict.fromkeys([*signature(build).parameters, *blanks]))
-
-    def run(self, *values: Any) -> int:
-        """The changes stand; returns in how many rows."""
-        connection = connections["default"]
-        kept = connection.__dict__.setdefault(_KEPT, {})
-        if self not in kept:
-            kept[self] = self._prepare(connection)
-        sql, parameters = kept[self]
-        with connection.cursor() as cursor:
-            given = dict(zip(self.names, values, strict=True))
-            cursor.execute(sql, _fill(parameters, given, connection))
-            return int(cursor.rowcount)
-
-    def _prepare(self, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
-        blanks = map(Blank, signature(self.build).parameters)
-        query: Any = self.build(*blanks).query.chain(UpdateQuery)
-        query.add_update_values(self.changes)
-        return query.get_compiler(connection=connection).as_sql()
+        try:
+            with standing_at(_LONG_AGO):
+                first = make()
+            second = make()
+        except EmptyResultSet:
+            return None
+        if (first.sql, first.parameters) != (second.sql, second.parameters):
+            raise TypeError("A prepared query must be the same each time it is built.")
+        return second
 
 
 class PreparedInsert:
@@ -101,7 +98,7 @@ class PreparedInsert:
         self.fields = [field for field in self.fields if not field.primary_key]
 
     def run(self, rows: Sequence[models.Model]) -> None:
-        """These rows are in the database, and know their primary keys."""
+        """Insert these rows, and set their primary keys."""
         connection = connections["default"]
         if not rows:
             return
@@ -152,7 +149,7 @@ class _Select:
         # the stubs know a later Django, which wants an argument more; a test reads related rows
         self.populators = get_related_populators(info, select, connection.alias)  # type: ignore[call-arg]
 
-    def rows(self, values: dict[str, Any]) -> Iterator[Any]:
+    def rows(self, values: tuple[Any, ...]) -> Iterator[Any]:
         if self.is_locking and not self.connection.in_atomic_block:
             raise TransactionManagementError("Rows are locked inside a transaction only.")
         with self.connection.cursor() as cursor:
@@ -170,11 +167,7 @@ class _Select:
             yield row
 
 
-def _names(values: tuple[Any, ...]) -> list[str]:
-    return [f"value {number}" for number in range(len(values))]
-
-
-def _fill(parameters: Any, values: dict[str, Any], connection: BaseDatabaseWrapper) -> list[Any]:
+def _fill(parameters: Any, values: tuple[Any, ...], connection: BaseDatabaseWrapper) -> list[Any]:
     has_uuid = connection.features.has_native_uuid_field
-    filled = [values[one.name] if isinstance(one, Blank) else one for one in parameters]
+    filled = [values[one.number] if isinstance(one, Blank) else one for one in parameters]
     return [one.hex if isinstance(one, UUID) and not has_uuid else one for one in filled]

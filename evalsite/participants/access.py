@@ -17,6 +17,7 @@ from evalsite.lib.limits import RateLimit
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Origin, Participant, hash_token
 from evalsite.participants.services import Withdrawn
+from evalsite.studies.models import Study
 from evalsite.studies.versions import shown_content
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,10 @@ _saves, _drafts = RateLimit(), RateLimit()
 
 _owner_of = Prepared(
     lambda token_hash: (
-        Participant.objects.filter(links__token_hash=token_hash).select_related("study").order_by()
+        Participant.objects.filter(links__token_hash=token_hash)
+        .select_related("study")
+        .defer(*(f"study__{name}" for name in Study.SELDOM_READ))
+        .order_by()
     )
 )
 
@@ -56,8 +60,7 @@ def participant_page(view: ParticipantView) -> ParticipantView:
     @never_cache
     @wraps(view)
     def wrapped(request: HttpRequest, token: str, **captured: Any) -> HttpResponse:
-        token_hash = hash_token(token)
-        me = _owner_of.one(token_hash)
+        me = _find_owner(token)
         if me is None:
             return unknown_link(request)
         request.token = token  # type: ignore[attr-defined]
@@ -73,6 +76,15 @@ def participant_page(view: ParticipantView) -> ParticipantView:
             return private(redirect("participant-withdrawn", token))
 
     return wrapped
+
+
+def _find_owner(token: str) -> Participant | None:
+    """Return whose link this is, with their study; None if it is nobody's."""
+    me = _owner_of.one(hash_token(token))
+    if me is not None and me.study.version_id is None:
+        # in a draft there is no version yet: pages show the study's own texts
+        me.study = Study.objects.get(pk=me.study_id)
+    return me
 
 
 def keeps_page(show: ParticipantView) -> Callable[[ParticipantView], ParticipantView]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import Any
 
 from django.db import transaction
 
 from evalsite.lib.clock import now
-from evalsite.participants.models import Answer, Consent, Participant, ParticipantLink
+from evalsite.participants.models import Answer, Consent, ItemSet, Participant, ParticipantLink
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_text, shown_content
 
@@ -102,3 +103,19 @@ def mark_instructions_read(*, participant: Participant) -> None:
 
 def instructions_hash(study: Study) -> str:
     return hash_text(str(shown_content(study)["texts"]["instructions"]))
+
+
+def finished_sets(me: Participant) -> list[ItemSet]:
+    """Return the sets that this person has finished, in their order."""
+    return list(me.item_sets.filter(finished_at__isnull=False).order_by("number"))
+
+
+def told_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
+    """The code to show: the study's fixed one, else that of the last finished set; those before."""
+    finished = finished_sets(me) if finished is None else finished
+    if not finished:
+        return {"code": "", "earlier_codes": []}
+    if me.study.completion_code:
+        return {"code": me.study.completion_code, "earlier_codes": []}
+    *earlier, last = finished
+    return {"code": last.code, "earlier_codes": [(one.number, one.code) for one in earlier]}

@@ -34,6 +34,7 @@ from evalsite.participants.models import Participant
 from evalsite.participants.services import (
     has_agreed,
     record_entry,
+    told_codes,
 )
 from evalsite.studies.bonus import say_cap
 from evalsite.studies.controls import items_per_set
@@ -207,5 +208,6 @@ def stop(request: HttpRequest, me: Participant) -> HttpResponse:
         "personal_link": personal_link(request),
         "until": me.study.closes_at,
         "study_id": me.study_id,
+        **told_codes(me),
     }
     return render(request, "participants/stop.html", context)

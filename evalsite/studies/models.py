@@ -31,6 +31,10 @@ class StudyQuerySet(models.QuerySet["Study"]):
             return self
         return self.filter(pk__in=Membership.objects.filter(user=user).values("study"))
 
+    def for_pages(self) -> "StudyQuerySet":
+        """Leave out columns that an item's page doesn't need: its texts are in the version."""
+        return self.defer(*Study.SELDOM_READ)
+
 
 class Study(models.Model):
     """One evaluation."""
@@ -52,6 +56,23 @@ class Study(models.Model):
         FREE = "free", "free: any items in a set"
         TOGETHER = "together", "together: items of a group follow one another"
         ONCE = "once", "once: a participant meets a group once"
+
+    # columns in groups: name a group rather than repeat its columns
+    TEXTS = (
+        "title", "organisation", "contact_name", "contact_email", "headline", "summary", "consent",
+        "instructions", "language",
+    )  # fmt: skip
+    DESIGN = (
+        "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
+        "check_every", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
+        "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+    )  # fmt: skip
+    PAY = (
+        "minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency", "completion_code",
+        "completion_url",
+    )  # fmt: skip
+    HISTORY = ("is_demo", "expected_participants", "created_at", "closed_at", "revision")
+    SELDOM_READ = (*TEXTS, *HISTORY)
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     # Which protocols exist is a setting, so the names are not choices of the column.

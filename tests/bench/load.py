@@ -134,6 +134,28 @@ def rate_set(address: str, html: str, saves: int) -> Work:
     return work
 
 
+def rate_sets(home: str, sets: int, saves: int, go: str = "another") -> Work:
+    """The whole loop of one person: start a set, rate all of it, finish, start the next one.
+
+    `go` is the button on the review page: "another" starts the next set at once.
+    """
+
+    def work(connection: Connection) -> Iterable[float]:
+        address = home
+        for _ in range(sets):
+            began = time.perf_counter()
+            if "/items/" not in address:
+                address, page = connection.save_and_go_on(f"{home}start/", {})
+            for number in range(saves):
+                address, page = connection.save_and_go_on(address, fill(page.text, number))
+                if number == saves - 1:
+                    address, page = connection.save_and_go_on(address, {"go": go})
+                yield 1000 * (time.perf_counter() - began)
+                began = time.perf_counter()
+
+    return work
+
+
 def bare_saves(saves: int, address: str = "/bare/") -> Work:
     """As many saves by a bare pair of views."""
 

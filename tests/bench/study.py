@@ -10,7 +10,7 @@ from evalsite.participants.models import ParticipantLink
 from evalsite.protocol import find_folder
 from evalsite.studies.models import Item, Output, Study, System
 from evalsite.studies.services import item_keys
-from tests.bench.load import Connection, Work, rate_set
+from tests.bench.load import Connection, Work, rate_set, rate_sets
 from tests.factories import SYSTEMS, launch, make_annotator, make_study
 
 SET_SIZE = 10
@@ -78,3 +78,9 @@ class People:
         """Sets enough for so many saves, each opened at its first item."""
         pages = [self.open_page() for _ in range(-(-saves // SET_SIZE))]
         return [rate_set(address, html, SET_SIZE) for address, html in pages]
+
+    def loops(self, saves: int, crowd: int) -> list[Work]:
+        """As many whole sets for each of a crowd as come to so many saves, with their claims."""
+        tokens = [ParticipantLink.objects.mint(make_annotator(self.study)) for _ in range(crowd)]
+        sets = -(-saves // (SET_SIZE * crowd))
+        return [rate_sets(f"/p/{token}/", sets, SET_SIZE) for token in tokens]
