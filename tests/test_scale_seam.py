@@ -17,8 +17,6 @@ CLASSES = frozenset(one.__name__ for one in SCALES.values())
 
 # who may: the scales themselves, their families, and scripts that run without the site
 INSIDE = ("evalsite/scales", "evalsite/analysis/families", "evalsite/exchange/scripts")
-# still to come
-TO_COME = ("evalsite/exchange/bundle", "evalsite/exchange/exports", "evalsite/exchange/ratings")
 
 _IN_TEMPLATES = re.compile(rf"(?:==|!=|\bin)\s*(['\"])(?:{'|'.join(sorted(KINDS))})\1")
 
@@ -74,7 +72,7 @@ def list_files(folders: tuple[str, ...], pattern: str) -> list[Path]:
         file
         for folder in folders
         for file in sorted((ROOT / folder).rglob(pattern))
-        if not file.relative_to(ROOT).as_posix().startswith((*INSIDE, *TO_COME))
+        if not file.relative_to(ROOT).as_posix().startswith(INSIDE)
     ]
 
 
