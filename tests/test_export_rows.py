@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 from evalsite.annotation.models import Rating, Revision
 from evalsite.exchange.exports.exporting import count_rows
 from evalsite.exchange.exports.selection import Selection
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import Criterion
 from evalsite.quality.models import Exclusion
-from evalsite.scales.preference import Preference
 from evalsite.studies.models import Item, Output, Study, StudyVersion
+from tests.batches import import_rows, make_rows
 from tests.exports import START, annotate, export, main_items, read, study
 
 __all__ = ["study"]  # fixture
@@ -144,27 +142,18 @@ def test_ratings_of_a_criterion_that_the_protocol_dropped_are_still_exported(
 
 
 def test_preferences_speak_of_systems_and_never_of_sides(
-    study: Study, make_participant: Callable[..., Any]
+    make_study: Callable[..., Any], make_participant: Callable[..., Any]
 ) -> None:
-    study.config = SimpleNamespace(
-        criteria=(), default_options={}, standard_score=None, has_highlight=False, inputs=(),
-        criterion_by_key={
-            "readability": Criterion(
-                key="readability", label="", definition="",
-                scale=Preference(first="A", tie="Tie", second="B"),
-            )
-        },
-    )  # fmt: skip
-    item = main_items(study)[0]
-    item.outputs.get(position=1).delete()  # type: ignore[attr-defined]
-    item.outputs.filter(position=2).update(position=1)  # type: ignore[attr-defined]
-    preferred = item.outputs.get(system__name="template")  # type: ignore[attr-defined]
-    for output in (preferred, None):
+    study = make_study(items=0, protocol="pairwise")
+    import_rows(study, make_rows(study.config, items=1))
+    (item,) = main_items(study)
+    second = item.outputs.get(position=1)  # type: ignore[attr-defined]
+    for output in (second, None):
         annotation = annotate(study, make_participant(study), item, order_shown=[1, 0])
         annotation.ratings.all().delete()  # type: ignore[attr-defined]
         Rating.objects.create(
-            study=study, annotation=annotation, criterion="readability", output=output,
-            value=int(output is not None),
+            study=study, annotation=annotation, criterion=study.config.criteria[0].key,
+            output=output, value=int(output is not None),
         )  # fmt: skip
 
     rows = read(export(study))
@@ -172,8 +161,8 @@ def test_preferences_speak_of_systems_and_never_of_sides(
     keys = ("system", "output_id", "place", "system_1", "system_2", "preferred", "outcome",
             "shown_first", "value", "label")  # fmt: skip
     assert [tuple(row[key] for key in keys) for row in rows] == [
-        ("", "", "", "baseline", "template", "template", "2", "template", "1", "preferred"),
-        ("", "", "", "baseline", "template", "", "tie", "template", "0", "tie"),
+        ("", "", "", "alpha", "beta", "beta", "2", "beta", "1", "preferred"),
+        ("", "", "", "alpha", "beta", "", "tie", "beta", "0", "tie"),
     ]
 
 
