@@ -1,11 +1,14 @@
 """A launched study asks what it was launched with, whatever the installed protocol says by then."""
 
+import sqlite3
 from dataclasses import replace
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from evalsite.exchange.exports.codebook import write_codebook
+from evalsite.operations.database_dump import using_database
 from evalsite.protocol import find_folder
 from evalsite.protocol.version_0_1 import read_stored
 from evalsite.studies.models import Study
@@ -123,3 +126,22 @@ def test_instrument_of_version_0_1_has_the_words_that_were_stored(edited):
     assert (read.label, read.scale.list_answers()) == ("Old label", ((1, "bad"), (2, "good")))
     assert (found.note, found.output_name) == ("Any remarks?", "System's generation")
     assert found.design == then.design
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="opens another file")
+def test_instrument_is_read_again_from_another_database(tmp_path):
+    study = launch(make_study(protocol="fluency", items=2))
+    assert shown_content(study)["texts"]["title"] == "Restaurant descriptions"
+    other = tmp_path / "other.sqlite3"
+    with connection.cursor() as cursor:
+        cursor.execute(f"VACUUM INTO '{other}'")
+    with sqlite3.connect(other) as file:
+        file.execute(
+            "UPDATE studies_studyversion SET content = json_set(content, '$.texts.title', 'Other')"
+        )
+
+    with using_database(str(other)):
+        there = shown_content(study)["texts"]["title"]
+
+    assert there == "Other"

@@ -21,6 +21,7 @@ from evalsite.lib.database_state import (
     is_damaged,
     list_applied_migrations,
 )
+from evalsite.studies.frozen import forget_versions
 
 NAMES = {"sqlite": "database.sqlite3", "postgresql": "database.dump"}
 _NOT_ALLOWED = "42501"  # PostgreSQL's code of a missing privilege
@@ -49,11 +50,13 @@ def using_database(name: str) -> Iterator[None]:
     known = connection.settings_dict["NAME"]
     connection.close()
     connection.settings_dict["NAME"] = name
+    forget_versions()
     try:
         yield
     finally:
         connection.close()
         connection.settings_dict["NAME"] = known
+        forget_versions()
 
 
 @contextmanager

@@ -25,6 +25,6 @@ def read_instrument(version_id: int, protocol: str) -> Protocol:
 
 
 def forget_versions() -> None:
-    """Read every version again: for tests, whose versions come and go."""
+    """Read every version again, as after a change of the database that the site reads."""
     read_content.cache_clear()
     read_instrument.cache_clear()
