@@ -85,6 +85,24 @@ def test_damage_is_found_without_reading_a_row(damaged, is_quick):
     assert find_damage(connection, is_quick=is_quick)
 
 
+@only_sqlite
+@pytest.mark.parametrize("is_quick", [False, True])
+def test_damage_that_breaks_no_query_is_found(study, is_quick):
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE strict (a INTEGER)")
+        cursor.execute("INSERT INTO strict VALUES (NULL)")
+        cursor.execute("PRAGMA writable_schema = ON")
+        cursor.execute(
+            "UPDATE sqlite_master SET sql = 'CREATE TABLE strict (a INTEGER NOT NULL)'"
+            " WHERE name = 'strict'"
+        )
+        cursor.execute("PRAGMA writable_schema = RESET")
+        try:
+            assert find_damage(connection, is_quick=is_quick) == ["NULL value in strict.a"]
+        finally:
+            cursor.execute("DROP TABLE strict")
+
+
 @pytest.mark.django_db
 def test_sound_database_has_no_damage():
     assert find_damage(connection) == []

@@ -150,6 +150,13 @@ def test_bundle_of_whoever_may_not_see_identities_has_no_entry_answers(study, ro
     assert check(bundle).about["has_entry_answers"] is False
 
 
+def test_bundle_is_not_found_in_another_study(study):
+    job = make(client_of(study, TeamRole.OWNER), study)
+    other = make_study(items=0, title="Another", by=make_user("zoe"))
+
+    assert take(sign_in(make_user("root", is_superuser=True)), other, job).status_code == 404
+
+
 @pytest.mark.parametrize("role", WITH)
 def test_bundle_of_whoever_may_see_identities_has_them_as_before(study, role):
     client = client_of(study, role)
