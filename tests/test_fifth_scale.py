@@ -2,25 +2,12 @@
 
 import csv
 import json
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from django.db import connection
 
-ROOT = Path(__file__).resolve().parent.parent
-
-# what docs/new-scale.md tells an author to write, by file
-DOCUMENT = (ROOT / "docs" / "new-scale.md").read_text(encoding="utf-8")
-DOCUMENTED = {
-    name: content
-    for name, content in re.findall(
-        r"^```\w+ (\S+)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL
-    )
-}
+from tests.plugins import COMPREHENSION, ROOT, count_results, read_documented, run_tests
 
 APPS = """
 from evalsite.protocol import (
@@ -76,15 +63,7 @@ PRACTICE = {
             "why": "The second is no sentence.",
         }
     ],
-    "comprehension": [
-        {
-            "question": f"Which is {number}?",
-            "choices": ["1", "2", "3"],
-            "right": f"{number}",
-            "why": "-",
-        }
-        for number in (1, 2, 3)
-    ],
+    "comprehension": COMPREHENSION,
 }
 
 # the lines that a settings file gets
@@ -100,7 +79,7 @@ INSTALLED_APPS = [*INSTALLED_APPS, "slider", "sliders"]
 @pytest.fixture
 def folder(tmp_path):
     """A folder with a scale and a protocol that uses it, beside settings that list both."""
-    for name, content in DOCUMENTED.items():
+    for name, content in read_documented("new-scale.md").items():
         path = tmp_path / "slider" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
@@ -121,40 +100,19 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run_tests(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
-    """These tests of the protocol with the new scale, in a process of their own."""
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTEST_", "EVALSITE_"))
-    }
-    return subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", *files, "-q", "-k", "sliders"),
-            *("-p", "no:cacheprovider", "--color=no"),
-        ],
-        cwd=ROOT,
-        env=inherited | {"DJANGO_SETTINGS_MODULE": "fifth_settings", "PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def assert_passed(done: subprocess.CompletedProcess[str], at_least: int) -> None:
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    counts = re.findall(r"(\d+) ([a-z]+)(?=,| in )", done.stdout.splitlines()[-1])
-    told = {what: int(number) for number, what in counts}
-    assert set(told) <= {"passed", "deselected"}
-    assert told["passed"] >= at_least
+def run_on_sliders(folder: Path, *names: str) -> dict[str, int]:
+    """These test files on the protocol with the new scale; how many passed or were left out."""
+    files = [f"tests/test_{name}.py" for name in names]
+    return count_results(run_tests(folder, "fifth_settings", "sliders", files))
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
 def test_a_fifth_scale_passes_the_whole_contract_without_a_change_to_the_site(folder):
     """Upload, page, keys, save, review, practice and gold, simulation, export, report."""
-    done = run_tests(folder, "tests/test_contract.py", "tests/test_instruments.py")
+    counts = run_on_sliders(folder, "contract", "instruments")
 
-    assert_passed(done, at_least=25)
+    assert counts["passed"] >= 25
+    assert set(counts) == {"passed", "deselected"}
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
@@ -162,18 +120,20 @@ def test_answers_on_a_fifth_scale_travel_in_files_and_bundles(folder):
     """Export, codebook, import of ratings, bundle: packed, verified, brought back."""
     names = ("bundle_round_trip", "bundle_draft", "ratings_import", "export_exact", "export_items")
 
-    done = run_tests(folder, *[f"tests/test_{name}.py" for name in names])
+    counts = run_on_sliders(folder, *names)
 
-    assert_passed(done, at_least=8)
+    assert counts["passed"] >= 8
+    assert set(counts) == {"passed", "deselected"}
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
 def test_bad_input_is_tested_of_a_fifth_scale_too(folder):
     names = ("bad_answers", "bad_batches", "hostile_text")
 
-    done = run_tests(folder, *[f"tests/test_{name}.py" for name in names])
+    counts = run_on_sliders(folder, *names)
 
-    assert_passed(done, at_least=20)
+    assert counts["passed"] >= 20
+    assert set(counts) == {"passed", "deselected"}
 
 
 def test_the_site_names_no_scale():

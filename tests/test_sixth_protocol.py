@@ -2,17 +2,14 @@
 
 import csv
 import json
-import os
-import re
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from django.db import connection
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.plugins import COMPREHENSION, count_results, read_documented, run_tests
 
 # A folder of its own, with every scale that the magnitude protocol does not use.
 APPS = """
@@ -93,25 +90,11 @@ PRACTICE = {
             "why": "The second leaves out when it begins.",
         }
     ],
-    "comprehension": [
-        {
-            "question": f"Which is {number}?",
-            "choices": ["1", "2", "3"],
-            "right": f"{number}",
-            "why": "-",
-        }
-        for number in (1, 2, 3)
-    ],
+    "comprehension": COMPREHENSION,
 }
 
 # what docs/new-protocol.md tells an author to write, by file
-DOCUMENT = (ROOT / "docs" / "new-protocol.md").read_text(encoding="utf-8")
-DOCUMENTED = {
-    name: content
-    for name, content in re.findall(
-        r"^```\w+ (\S+)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL
-    )
-}
+DOCUMENTED = read_documented("new-protocol.md")
 
 # the lines that a settings file gets
 SETTINGS = """
@@ -162,34 +145,17 @@ def run_contract_suite(
     folder: Path, only: str = "", files: Sequence[str] = ("tests/test_contract.py",)
 ) -> subprocess.CompletedProcess[str]:
     """The contract suite, or one test of it, in a process of its own for this protocol alone."""
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTEST_", "EVALSITE_"))
-    }
-    command = [sys.executable, "-m", "pytest", *files, "-q"]
-    command += ["-k", f"{folder.name} and {only}" if only else folder.name]
-    command += ["-p", "no:cacheprovider", "--color=no"]
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        env=inherited
-        | {"DJANGO_SETTINGS_MODULE": "sixth_settings", "PYTHONPATH": str(folder.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    names = f"{folder.name} and {only}" if only else folder.name
+    return run_tests(folder.parent, "sixth_settings", names, files)
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
 def test_a_sixth_protocol_is_one_folder_and_one_line_of_settings(sixth):
     done = run_contract_suite(sixth)
 
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    counts = re.findall(r"(\d+) ([a-z]+)(?=,| in )", done.stdout.splitlines()[-1])
-    told = {what: int(number) for number, what in counts}
-    assert told["passed"] >= 8
-    assert set(told) <= {"passed", "deselected"}
+    counts = count_results(done)
+    assert counts["passed"] >= 8
+    assert set(counts) <= {"passed", "deselected"}
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
