@@ -23,7 +23,7 @@ ANSWERS = {
 
 def make_marking_study(*texts: str, **fields: Any) -> Study:
     """A live study of one batch, with one output for each text, each in a group of its own."""
-    study = make_study(protocol=CONFIG.label, items=0, set_size=len(texts), **fields)
+    study = make_study(protocol=CONFIG.key, items=0, set_size=len(texts), **fields)
     batch = Batch.objects.create(study=study, file_name="b.csv", sha256="0" * 64, rows=len(texts))
     system = System.objects.create(study=study, name="neural")
     for number, text in enumerate(texts, start=1):

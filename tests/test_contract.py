@@ -3,7 +3,6 @@
 import io
 import json
 import re
-from html.parser import HTMLParser
 from random import Random
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,20 +15,17 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
 from django.utils.html import escape
 
-from evalsite.annotation.display import QuestionView, question_names
+from evalsite.annotation.display import question_names
 from evalsite.annotation.explaining import right_entries, standard_of
 from evalsite.annotation.launch import launch_study
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.screens import (
     Screen,
-    answered_screen,
-    entered_values,
     load_screen,
 )
 from evalsite.annotation.simulation import Crowd, Visitor, simulate_crowd
 from evalsite.exchange.batches.checking import check_file
 from evalsite.exchange.demo import import_example, make_demo_study
-from evalsite.exchange.exports.codebook import write_codebook
 from evalsite.exchange.exports.exporting import Choice, stream_file
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
@@ -40,12 +36,8 @@ from evalsite.protocol import (
     find_folder,
     installed_protocols,
 )
-from evalsite.results.analysing import analyse_study
-from evalsite.results.facts import collect_facts
-from evalsite.results.models import Report
 from evalsite.studies.gold import asked_criteria, check_gold, find_gold
 from evalsite.studies.models import Item, Output, Study, System
-from tests.answering import RatingPage, right_answers
 from tests.factories import launch, make_annotator, make_study, make_user, mint_link
 
 pytestmark = pytest.mark.django_db
@@ -372,86 +364,6 @@ def test_rating_page_shows_every_output_and_asks_every_question(config):
         )
     ids = re.findall(r'\sid="([^"]+)"', html)
     assert len(ids) == len(set(ids)), "The page shows something twice."
-
-
-def test_every_question_is_answered_by_keys(config):
-    page = Client().get(open_rating_page(make_live(config)))
-    controls = _Controls(page.content.decode())
-
-    for question in page.context["item"].questions:
-        found = controls.of(question.name)
-        assert found, f"{question.name} has no control."
-        assert all("data-key" in one or "number" in one.get("class", "") for one in found), (
-            f"{question.name}: give each button a data-key, or a box the class “number”."
-        )
-
-
-class _Controls(HTMLParser):
-    """The attributes of a page's input elements."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.found: list[dict[str, str]] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in ("input", "select", "textarea"):
-            self.found.append({name: value or "" for name, value in attrs})
-
-    def of(self, name: str) -> list[dict[str, str]]:
-        return [one for one in self.found if one.get("name") == name]
-
-
-def test_answer_comes_back_to_be_reviewed_and_changed(config):
-    study = make_live(config)
-    page = RatingPage(study)
-    answers = page.answers
-
-    assert page.post(answers).status_code == 302
-    review = page.client.get(f"{page.home}sets/1/review/")
-    again = page.show(page.client.get(page.address))
-
-    assert review.status_code == 200
-    assert {name: again.entered.get(name) for name in answers} == answers
-    changed = {one.name: another_right(one, answers[one.name]) for one in again.questions}
-    assert again.post(changed).status_code == 302
-    kept = Annotation.objects.get(study=study, item__kind="main")
-    stored = entered_values(answered_screen(kept, study), kept)
-    assert {name: stored[name] for name in changed} == changed
-    assert kept.revisions.count() == 1
-
-
-def another_right(question: QuestionView, right: str) -> str:
-    return next(text for text in right_answers(question) if text != right)
-
-
-def test_codebook_says_what_the_values_of_each_criterion_are(config):
-    codebook = write_codebook(config)
-
-    for criterion in config.criteria:
-        assert f"{criterion.key}: {criterion.scale.describe_values()}" in codebook
-
-
-@pytest.mark.one_database
-def test_report_is_computed_and_shown_from_its_answers(config, client):
-    study = make_demo_study(config, by=make_user())
-    list(simulate_crowd(study, participants=4, seed="report"))
-    content, digest = analyse_study(study)
-    report = Report.objects.create(study=study, fingerprint="0", sha256=digest, content=content)
-
-    criteria = {one["key"]: one for one in report.content["kept"]["criteria"]}
-    facts = collect_facts(study, report)
-    client.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
-    page = client.get(reverse("admin:study-results", args=[study.pk]))
-
-    assert list(criteria) == [criterion.key for criterion in config.criteria]
-    for criterion in config.criteria:
-        assert criteria[criterion.key]["family"] == criterion.scale.family
-        assert criteria[criterion.key]["systems"]
-        assert escape(criterion.label) in page.content.decode()
-    assert [asked.scale for asked in facts.criteria] == [
-        criterion.scale.words() for criterion in config.criteria
-    ]
 
 
 def test_empty_form_is_refused_and_says_what_is_missing(config):

@@ -109,7 +109,7 @@ def run_on_sliders(folder: Path, *names: str) -> dict[str, int]:
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
 def test_a_fifth_scale_passes_the_whole_contract_without_a_change_to_the_site(folder):
     """Upload, page, keys, save, review, practice and gold, simulation, export, report."""
-    counts = run_on_sliders(folder, "contract", "instruments")
+    counts = run_on_sliders(folder, "contract", "contract_answers", "instruments")
 
     assert counts["passed"] >= 25
     assert set(counts) == {"passed", "deselected"}

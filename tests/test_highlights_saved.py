@@ -250,7 +250,7 @@ def test_the_box_for_passages_has_its_words_and_its_hint(tab):
     html = tab.page.content.decode()
 
     assert "Copy passages here, one per line" in html
-    assert CONFIG.highlight_hint in html
+    assert CONFIG.highlight in html
     assert "into the text, to mark passages of it" in html
 
 

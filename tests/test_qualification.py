@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -343,7 +344,7 @@ def test_launch_is_refused_where_nothing_can_be_asked(monkeypatch):
     study = without_gold(make_study(is_qualification_on=True))
     assert "Qualification" not in problems(study)
 
-    monkeypatch.setitem(study.config._practice, "comprehension", [])
+    monkeypatch.setattr(Study, "config", replace(study.config, comprehension=()))
 
     assert "no practice item has a gold" in problems(study)
 

@@ -95,6 +95,7 @@ PRACTICE = {
 
 # what docs/new-protocol.md tells an author to write, by file
 DOCUMENTED = read_documented("new-protocol.md")
+CONTRACT = ("tests/test_contract.py", "tests/test_contract_answers.py")
 
 # the lines that a settings file gets
 SETTINGS = """
@@ -142,7 +143,9 @@ def summaries(tmp_path):
 
 
 def run_contract_suite(
-    folder: Path, only: str = "", files: Sequence[str] = ("tests/test_contract.py",)
+    folder: Path,
+    only: str = "",
+    files: Sequence[str] = CONTRACT,
 ) -> subprocess.CompletedProcess[str]:
     """The contract suite, or one test of it, in a process of its own for this protocol alone."""
     names = f"{folder.name} and {only}" if only else folder.name

@@ -3,8 +3,8 @@
 import hashlib
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from evalsite.exchange.batches.checking import Checked, check_file
 from evalsite.exchange.batches.importing import import_batch
 from evalsite.exchange.batches.values import name_group, write_texts
 from evalsite.exchange.uploads import clean_file_name
+from evalsite.studies.models import Study
 from tests.uploads import GOOD, HEADER, Check, check, study, told
 
 __all__ = ["check", "study"]  # fixtures
@@ -264,12 +265,10 @@ def test_mapping_refuses_two_columns_in_one_field_and_two_forms_at_once(check: C
 
 
 @pytest.fixture
-def single(study: Any) -> Any:
+def single(study: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The study, as if its protocol showed one output at a time."""
-    config = study.config
-    study.config = SimpleNamespace(
-        outputs=(1, 1), inputs=config.inputs, criteria=(), output_aliases=config.output_aliases
-    )
+    shown = replace(study.config, outputs=(1, 1), criteria=())
+    monkeypatch.setattr(Study, "config", shown)
     return study
 
 

@@ -58,7 +58,7 @@ class JobWorker(QueueWorker):
                 if self.batch and has_worked is False:
                     return
                 if self.running and has_worked is False:
-                    time.sleep(self.interval)
+                    self._sleep(self.interval)
 
     def _work_or_wait(self) -> bool | None:
         """Whether a job was run; None after a wait for the database."""
@@ -80,9 +80,15 @@ class JobWorker(QueueWorker):
 
     def _wait(self, reason: str) -> None:
         logger.warning("%s The job worker goes on in %d s.", reason, self._pause)
-        time.sleep(self._pause)
+        self._sleep(self._pause)
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
         self._next_look = 0
+
+    def _sleep(self, seconds: float) -> None:
+        """Sleep for so long, or until asked to stop: a signal alone doesn't end a sleep."""
+        end = time.monotonic() + seconds
+        while self.running and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, 1))
 
     def _look_after_others(self) -> None:
         moment = time.monotonic()
