@@ -56,7 +56,6 @@ def _page() -> dict[str, Any]:
         "has_back": True,
         "draft_url": f"{home}draft/",
         "report_url": f"{home}sets/1/items/4/report/?state={'x' * 120}",
-        "protocol_script": config.script,
         "progress": Progress(3, 10),
         "minutes_left": 4,
     }  # fmt: skip
