@@ -1,6 +1,7 @@
 """System checks: refuse to start in a state that would lose data or confuse researchers."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
@@ -8,10 +9,11 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connections
+from django.utils.module_loading import import_string
 
 from evalsite.lib.database_state import WHAT_TO_DO_IF_DAMAGED, is_damaged, refuse_newer_database
 from evalsite.protocol import (
-    InvalidInstrument,
+    Protocol,
     ProtocolConfig,
     ScaleConfig,
     installed_folders,
@@ -40,19 +42,21 @@ def check_protocols(**kwargs: Any) -> list[CheckMessage]:
 
 def _check_instrument(folder: ProtocolConfig) -> list[CheckMessage]:
     """The instrument in this folder is whole, and has the folder's name as its key."""
-    try:
-        key = folder.instrument.key
-    except InvalidInstrument as error:
-        faults = [str(fault) for fault in error.faults]
-    except (OSError, ValueError) as error:
-        faults = [str(error)]
-    else:
-        is_right = key == folder.label
-        faults = [] if is_right else [f"key must be {folder.label!r}, the name of its folder"]
+    faults = folder.problems or _find_missing_hooks(folder.instrument)
     return [
         Error(f"The protocol {folder.name!r} has a fault: {fault}", id="evalsite.E004")
         for fault in faults
     ]
+
+
+def _find_missing_hooks(protocol: Protocol) -> Sequence[str]:
+    missing = []
+    for name in sorted(protocol.hook_names):
+        try:
+            import_string(name)
+        except ImportError as error:
+            missing.append(f"the hook {name} doesn't exist ({error})")
+    return missing
 
 
 @register("scales")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from hashlib import sha256
 from typing import Any
 
@@ -269,16 +270,25 @@ def test_bundle_of_an_unknown_protocol_is_refused_with_its_name():
 
 
 @pytest.mark.django_db
-def test_instrument_that_would_call_code_of_anything_but_a_protocol_is_refused():
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ({"hooks": {"standard_score": "os.system"}}, "hooks_not_allowed"),
+        ({"hooks": {"clean": "protocols.fluency.tests.json"}}, "protocols.fluency.tests.json"),
+        ({"hooks": {"clean": "protocols.magnitude.hooks.gone"}}, "protocols.magnitude.hooks.gone"),
+        ({"key": "rrgen"}, "is that of “rrgen”, not of “fluency”"),
+    ],
+)
+def test_instrument_that_the_protocol_here_could_not_have_is_refused(edit, said):
     files = read_files(bundle_of("fluency"))
     content = json.loads(files["versions/1.json"])
-    content["instrument"]["hooks"] = {"standard_score": "os.system"}
+    content["instrument"] |= edit
     about = json.loads(files["study.json"])
     text = layout.dump(content).encode()
     about["study"]["versions"][0]["sha256"] = sha256(text).hexdigest()
     changed = {"versions/1.json": text, "study.json": json.dumps(about).encode()}
 
-    with pytest.raises(ValidationError, match="hooks_not_allowed"):
+    with pytest.raises(ValidationError, match=re.escape(said)):
         restore(zip_files(sum_up(files | changed)))
 
     assert not Study.objects.exists()

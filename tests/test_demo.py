@@ -32,6 +32,8 @@ def fluency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProtocolConfig:
     monkeypatch.setattr(folder, "path", str(tmp_path / "fluency"))
     monkeypatch.setitem(folder.__dict__, "instrument", None)
     del folder.__dict__["instrument"]  # read again, also when the test is over
+    monkeypatch.setitem(folder.__dict__, "problems", None)
+    del folder.__dict__["problems"]
     return folder
 
 

@@ -4,7 +4,7 @@ import sqlite3
 from dataclasses import replace
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 
 from evalsite.exchange.exports.codebook import write_codebook
@@ -145,3 +145,25 @@ def test_instrument_is_read_again_from_another_database(tmp_path):
         there = shown_content(study)["texts"]["title"]
 
     assert there == "Other"
+
+
+def test_study_of_version_0_1_needs_no_installed_protocol(settings):
+    then = find_folder("fluency").instrument
+    settings.PROTOCOLS = []
+
+    found = read_stored(shape_of_0_1(then), "fluency")
+
+    assert (found.key, found.title, found.note) == ("fluency", "fluency", "Any remarks?")
+
+
+def test_version_of_a_transaction_that_failed_is_not_read_for_another_study():
+    try:
+        with transaction.atomic():
+            failed = launch(make_study(protocol="rrgen", items=0))
+            assert failed.config.key == "rrgen"
+            raise LookupError
+    except LookupError:
+        study = launch(make_study(protocol="fluency", items=0))
+
+    assert study.config.key == "fluency"
+    assert shown_content(study)["instrument"]["key"] == "fluency"

@@ -63,7 +63,17 @@ def finish(tab: Tab, go: str = "finish", number: int = 1) -> Any:
 
 def test_every_column_of_a_study_is_in_one_group_or_says_what_the_study_is():
     groups = (*Study.TEXTS, *Study.DESIGN, *Study.PAY, *Study.HISTORY)
-    others = {"id", "protocol", "options", "state", "seed", "version", "closes_at", "launched_at"}
+    others = {
+        "id",
+        "protocol",
+        "options",
+        "state",
+        "seed",
+        "version",
+        "closes_at",
+        "launched_at",
+        "closed_at",
+    }
     columns = {field.name for field in Study._meta.concrete_fields}
 
     assert len(groups) == len(set(groups))

@@ -223,11 +223,23 @@ def _check_layout(layout: Any, bounds: tuple[Any, Any], faults: Faults) -> None:
     wanted = layout.get("outputs", "one")
     check_choice(wanted, {"one", "several", "pair"}, "layout.outputs", faults)
     if wanted == "one" and bounds != (1, 1):
-        faults.add("wrong_layout", "layout.outputs", "one output a page needs least 1 and most 1")
+        faults.add(
+            "wrong_layout",
+            "layout.outputs",
+            "must be 'several' or 'pair' unless an item has exactly one output",
+        )
     if wanted == "pair" and bounds != (2, 2):
-        faults.add("wrong_layout", "layout.outputs", "a pair needs least 2 and most 2")
+        faults.add(
+            "wrong_layout",
+            "layout.outputs",
+            "can only be 'pair' if an item has exactly two outputs",
+        )
     if wanted == "several" and isinstance(bounds[1], int) and bounds[1] < 2:
-        faults.add("wrong_layout", "layout.outputs", "several outputs need a most of 2 or more")
+        faults.add(
+            "wrong_layout",
+            "layout.outputs",
+            "can only be 'several' if an item may have two or more outputs",
+        )
 
 
 # --- criteria ---------------------------------------------------------------------

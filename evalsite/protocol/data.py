@@ -115,10 +115,15 @@ def _write_example(example: Example, scales: Mapping[str, Any]) -> dict[str, Any
     }
     if example.ratings:
         data["ratings"] = {
-            key: scales[key].rating_to_data(values) for key, values in example.ratings.items()
+            # an unknown criterion is a fault that the check names
+            key: scales[key].rating_to_data(values) if key in scales else list(values)
+            for key, values in example.ratings.items()
         }
     if example.gold:
-        data["gold"] = {key: scales[key].gold_to_data(text) for key, text in example.gold.items()}
+        data["gold"] = {
+            key: scales[key].gold_to_data(text) if key in scales else text
+            for key, text in example.gold.items()
+        }
     if example.marked:
         data["x_marked"] = {name: list(passages) for name, passages in example.marked.items()}
     return data

@@ -62,7 +62,9 @@ def check_examples(
         isinstance(one, Mapping) and one.get("gold") for one in practice
     )
     if practice and not has_gold and not data.get("comprehension"):
-        faults.add("no_gold", "practice", "says nowhere what is right, and nor do questions")
+        faults.add(
+            "no_gold", "practice", "needs gold on at least one item, or comprehension questions"
+        )
 
 
 def _check_inputs(
@@ -73,7 +75,9 @@ def _check_inputs(
         return
     for name in inputs:
         if name not in columns:
-            faults.add("unknown_column", f"{place}.inputs.{name}", "is no input of this instrument")
+            faults.add(
+                "unknown_column", f"{place}.inputs.{name}", "isn't an input of this instrument"
+            )
     for name, column in columns.items():
         if column.get("required", True) and name not in inputs:
             faults.add("missing_key", f"{place}.inputs.{name}", "is required")
@@ -90,7 +94,7 @@ def _check_answers(
         for key, answer in answers.items():
             at = f"{place}.{part}.{key}"
             if key not in scales:
-                faults.add("unknown_criterion", at, "is no criterion of this instrument")
+                faults.add("unknown_criterion", at, "isn't a criterion of this instrument")
                 continue
             data = scales[key][1]
             scale = get_scale(data["kind"]).from_data(data)

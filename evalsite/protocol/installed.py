@@ -11,7 +11,8 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.conf import settings
 
-from evalsite.protocol.instrument import Protocol
+from evalsite.protocol.faults import Fault, Faults, check_keys
+from evalsite.protocol.instrument import InvalidInstrument, Protocol
 
 logger = logging.getLogger(__name__)
 
@@ -41,10 +42,44 @@ class ProtocolConfig(AppConfig):
         """
         if self.protocol is None:
             return Protocol.from_data(self._read_json("protocol.json"))
-        data = self.protocol.to_data() | self._read_json("practice.json")
+        data = self._write_declared(self.protocol) | self._read_practice()
         if not self.protocol.instructions:
             data["instructions"] = (self._folder / "instructions.md").read_text(encoding="utf-8")
         return Protocol.from_data(data)
+
+    @cached_property
+    def problems(self) -> tuple[str, ...]:
+        """Say why the instrument can't be used; nothing if it can. Looked for, and logged, once."""
+        found: tuple[str, ...] = ()
+        try:
+            if self.instrument.key != self.label:
+                found = (f"key must be {self.label!r}, the name of its folder",)
+        except InvalidInstrument as error:
+            found = tuple(map(str, error.faults))
+        except (OSError, ValueError) as error:
+            found = (f"{type(error).__name__}: {error}",)
+        if found:
+            logger.error("The protocol %s can't be used: %s", self.label, "; ".join(found))
+        return found
+
+    def _write_declared(self, protocol: Protocol) -> dict[str, Any]:
+        try:
+            return protocol.to_data()
+        except (AttributeError, LookupError, TypeError) as error:
+            # a part of another type than is declared for it
+            raise InvalidInstrument(
+                Faults(
+                    [Fault("type", "apps.py", f"can't be read: {type(error).__name__}: {error}")]
+                )
+            ) from error
+
+    def _read_practice(self) -> dict[str, Any]:
+        data, faults = self._read_json("practice.json"), Faults()
+        names = ("examples", "practice", "comprehension")
+        check_keys(data, "practice.json", faults, needed=(), optional=names)
+        if faults:
+            raise InvalidInstrument(faults)
+        return data
 
     @property
     def example_batch(self) -> Path:
@@ -88,13 +123,8 @@ def installed_protocols() -> dict[str, Protocol]:
 
     One with a fault is left out, so that it stops nothing else; `manage.py check` names it.
     """
-    found = {}
-    for key, folder in installed_folders().items():
-        try:
-            found[key] = folder.instrument
-        except (OSError, ValueError) as error:
-            logger.error("The protocol %s can't be used: %s", key, error)
-    return found
+    folders = installed_folders().items()
+    return {key: folder.instrument for key, folder in folders if not folder.problems}
 
 
 def get_protocol(key: str) -> Protocol:

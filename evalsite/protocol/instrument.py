@@ -105,6 +105,12 @@ class Protocol:
 
     # --- hooks
 
+    @property
+    def hook_names(self) -> frozenset[str]:
+        """Return the dotted names of all functions and forms that this instrument calls."""
+        accept = self.eligibility.accept if self.eligibility else {}
+        return frozenset({*self.hooks.values(), *([accept] if isinstance(accept, str) else [])})
+
     def _call(self, hook: str, default: Any, *args: Any) -> Any:
         return import_string(self.hooks[hook])(*args) if hook in self.hooks else default
 

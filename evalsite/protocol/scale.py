@@ -240,7 +240,7 @@ class Scale:
         ):
             at = f"{place}.{number}"
             if check_whole(value, at, faults) and not self.is_row(value, has_output=True):
-                faults.add("unknown_answer", at, "is no answer of this scale")
+                faults.add("unknown_answer", at, "isn't an answer on this scale")
 
     def gold_to_data(self, text: str) -> Any:
         """Write the gold of a practice item: text of a gold column as one part for each output."""
@@ -257,7 +257,7 @@ class Scale:
         except ValidationError as error:
             faults.add("bad_gold", place, str(error.message))
         except (KeyError, TypeError):
-            faults.add("bad_gold", place, "is no gold of this scale")
+            faults.add("bad_gold", place, "isn't gold of this scale")
 
 
 def join_choices(words: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from evalsite.protocol.parts import (
     Ignore,
     IgnoreReason,
     InputColumn,
+    Source,
 )
 from evalsite.protocol.scale import Scale, get_scale
 
@@ -26,9 +27,20 @@ def read_stored(data: Mapping[str, Any], key: str) -> Protocol:
     """Read the instrument of a study of this protocol, in whichever shape it was stored."""
     if data.get("format") == FORMAT:
         return Protocol.from_stored(data)
-    folder = find_folder(key)
+    return _convert(data, _find_protocol(key))
+
+
+def _find_protocol(key: str) -> Protocol:
+    """Return the protocol as it was in version 0.1; one without names if it isn't installed."""
+    try:
+        folder = find_folder(key)
+    except LookupError:
+        unknown = Source(cite="not known", licence="not known", exact="not known", ours="not known")
+        return Protocol(
+            key=key, title=key, summary="", source=unknown, criteria=(), inputs=(), note=""
+        )
     then = folder.instrument_of_version_0_1
-    return _convert(data, folder.instrument if then is None else Protocol.from_stored(then))
+    return folder.instrument if then is None else Protocol.from_stored(then)
 
 
 def read_criteria(data: Mapping[str, Any]) -> tuple[Criterion, ...]:

@@ -80,7 +80,7 @@ def collect_facts(study: Study, report: Report) -> Facts:
     if version is None or version == study.version:
         content, asked = shown_content(study), study.config
     else:
-        content, asked = version.content, read_instrument(version.pk, study.protocol)
+        content, asked = version.content, read_instrument(study.pk, version.pk, study.protocol)
     texts = content["texts"]
     wanted = {criterion["key"] for criterion in found["criteria"]}
     return Facts(

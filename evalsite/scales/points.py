@@ -17,7 +17,8 @@ def parse_parts(text: str, outputs: int, parse: Callable[[str], range]) -> Parts
     if len(parts) != outputs:
         raise ValidationError(
             f"{quote(text)} has {len(parts)} of {outputs} right answers. Give one for each "
-            "output in the order of the file, parted by commas; leave a place empty to ask nothing."
+            "output in the order of the file, separated by commas; leave a place empty to ask "
+            "nothing."
         )
     return [parse(part) if part else None for part in parts]
 

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from django.apps import apps
 
@@ -9,19 +10,20 @@ from evalsite.protocol import Protocol
 from evalsite.protocol.version_0_1 import read_stored
 
 
-# safe to keep for the life of the process: a version is never changed
+# Safe to keep for the life of the process, for a version is never changed. By study as well: what a
+# transaction made that failed gives its number back.
 @lru_cache(maxsize=256)
-def read_content(version_id: int) -> dict[str, Any]:
+def read_content(study_id: UUID, version_id: int) -> dict[str, Any]:
     """Return the content of a version: texts, settings, options and instrument."""
-    versions = apps.get_model("studies", "StudyVersion").objects
+    versions = apps.get_model("studies", "StudyVersion").objects.filter(study=study_id)
     content: dict[str, Any] = versions.values_list("content", flat=True).get(pk=version_id)
     return content
 
 
 @lru_cache(maxsize=256)
-def read_instrument(version_id: int, protocol: str) -> Protocol:
-    """Return the instrument that this version froze."""
-    return read_stored(read_content(version_id)["instrument"], protocol)
+def read_instrument(study_id: UUID, version_id: int, protocol: str) -> Protocol:
+    """Return the instrument that this version of a study froze."""
+    return read_stored(read_content(study_id, version_id)["instrument"], protocol)
 
 
 def forget_versions() -> None:

@@ -71,7 +71,7 @@ class Study(models.Model):
         "minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency", "completion_code",
         "completion_url",
     )  # fmt: skip
-    HISTORY = ("is_demo", "expected_participants", "created_at", "closed_at", "revision")
+    HISTORY = ("is_demo", "expected_participants", "created_at", "revision")
     SELDOM_READ = (*TEXTS, *HISTORY)
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
@@ -180,7 +180,7 @@ class Study(models.Model):
         """What is asked: frozen since the launch; until then the protocol as it is installed."""
         if self.version_id is None:
             return get_protocol(self.protocol)
-        return read_instrument(self.version_id, self.protocol)
+        return read_instrument(self.pk, self.version_id, self.protocol)
 
     @property
     def is_launched(self) -> bool:

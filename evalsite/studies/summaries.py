@@ -10,7 +10,7 @@ from django.db.models import Count, Max, QuerySet
 from django.utils.formats import date_format
 from django.utils.text import slugify
 
-from evalsite.protocol import installed_protocols
+from evalsite.protocol import installed_folders
 from evalsite.studies.controls import checks_in, items_per_set, repeats_in
 from evalsite.studies.models import Item, Study
 
@@ -44,8 +44,8 @@ def list_of(words: list[str]) -> str:
 
 def name_of_protocol(name: str) -> str:
     """The title of a protocol; its bare name when it is no longer installed."""
-    config = installed_protocols().get(name)
-    return config.title if config else name
+    folder = installed_folders().get(name)
+    return name if folder is None or folder.problems else folder.instrument.title
 
 
 def describe_study(study: Study) -> list[str]:

@@ -11,7 +11,7 @@ from django.db.models import Max
 import evalsite
 from evalsite.protocol import Design
 from evalsite.studies.controls import items_per_set
-from evalsite.studies.frozen import read_content
+from evalsite.studies.frozen import forget_versions, read_content
 from evalsite.studies.models import Study, StudyVersion
 
 _TEXTS = (
@@ -52,7 +52,7 @@ def build_content(study: Study) -> dict[str, Any]:
         "instrument": (
             study.config.to_data()
             if study.version_id is None
-            else read_content(study.version_id)["instrument"]
+            else read_content(study.pk, study.version_id)["instrument"]
         ),
         "software": evalsite.__version__,
     }
@@ -83,6 +83,8 @@ def make_version(study: Study, *, by: Any) -> StudyVersion:
     if study.version is not None and study.version.sha256 == digest:
         return study.version
     last = study.versions.aggregate(last=Max("number"))["last"] or 0
+    # another version may have had its number, in a transaction that failed
+    forget_versions()
     version = StudyVersion.objects.create(
         study=study,
         number=last + 1,
@@ -99,4 +101,4 @@ def shown_content(study: Study) -> dict[str, Any]:
     """What participants see: the frozen version, or before launch the study as it stands."""
     if study.version_id is None:
         return build_content(study)
-    return read_content(study.version_id)
+    return read_content(study.pk, study.version_id)

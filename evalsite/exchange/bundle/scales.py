@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalsite.exchange.bundle.opening import BadBundle
-from evalsite.protocol import Criterion, Scale, get_scale
+from evalsite.protocol import Criterion, Protocol, Scale, find_folder, get_scale
 from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import FORMAT
 from evalsite.protocol.faults import Fault
@@ -51,9 +51,21 @@ def insist_on_instrument(data: Mapping[str, Any], protocol: str) -> None:
     """Refuse an instrument that a study of this installed protocol can't have (BadBundle)."""
     try:
         _insist_on_format(data)
-        read_stored(data, protocol)
+        asked = read_stored(data, protocol)
     except _UNREADABLE:
         raise _unreadable() from None
+    if asked.key != protocol:
+        raise BadBundle(f"The instrument is that of “{asked.key[:_LONGEST]}”, not of “{protocol}”.")
+    if unknown := asked.hook_names - _list_hooks(protocol):
+        raise BadBundle(f"The instrument calls what “{protocol}” here doesn't: {min(unknown)}.")
+
+
+def _list_hooks(protocol: str) -> frozenset[str]:
+    """List what the installed protocol calls, now and in version 0.1."""
+    folder = find_folder(protocol)
+    kept = folder.instrument_of_version_0_1
+    then = frozenset[str]() if kept is None else Protocol.from_stored(kept).hook_names
+    return folder.instrument.hook_names | then
 
 
 def _insist_on_kind(kind: Any) -> None:

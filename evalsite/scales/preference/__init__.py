@@ -186,7 +186,7 @@ class Preference(Scale):
 
     def check_rating(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
         if check_whole(data, place, faults) and data not in _VALUES:
-            faults.add("unknown_answer", place, "is no answer of this scale")
+            faults.add("unknown_answer", place, "isn't an answer on this scale")
 
     def gold_to_data(self, text: str) -> Any:
         """Write a gold of a practice item, whose outputs have no systems: a number, or tie."""
