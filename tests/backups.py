@@ -99,6 +99,11 @@ def change(path: Path, folder: Path, **changes: Any) -> Path:
     unpack(path, folder)
     about = json.loads((folder / MANIFEST).read_text())
     (folder / MANIFEST).write_text(json.dumps(about | changes))
+    return pack_again(path, folder)
+
+
+def pack_again(path: Path, folder: Path) -> Path:
+    """An archive of what stands in the folder, without a fault of its own."""
     changed = path.with_name("changed.tar.gz")
     with tarfile.open(changed, "w:gz") as archive:
         for part in sorted(folder.rglob("*")):

@@ -30,6 +30,7 @@ from tests.backups import (
     new_site,
     only_postgresql,
     only_sqlite,
+    pack_again,
     refused,
     unpack,
 )
@@ -127,6 +128,21 @@ def test_damaged_backup_is_refused_and_the_site_stays_empty(spoil, settings, tmp
         assert refused(check_backup, path) == refused(restore_backup, path) == "damaged"
         assert not Study.objects.exists()
         assert not [one for one in (tmp_path / "new").rglob("*") if "evalsite" not in one.name]
+
+
+def test_archive_that_is_whole_but_holds_other_bytes_is_refused(settings, tmp_path, path):
+    keep(make_study(), b"a,b\n1,2\n")
+    make_backup(path)
+    folder = unpack(path, tmp_path / "read")
+    (file,) = [
+        one for one in folder.rglob("*") if one.is_file() and one.read_bytes()[:4] == b"a,b\n"
+    ]
+    file.write_bytes(b"a,b\n1,3\n")
+    changed = pack_again(path, folder)
+
+    with new_site(settings, tmp_path / "new"):
+        assert refused(check_backup, changed) == refused(restore_backup, changed) == "damaged"
+        assert not Study.objects.exists()
 
 
 def test_backup_with_other_rows_than_it_says_is_refused(settings, tmp_path, path):
