@@ -1,5 +1,6 @@
 """A protocol with a fault is named by `manage.py check`, and stops nothing else."""
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -91,3 +92,16 @@ def test_hook_that_does_not_exist_is_named(folder, monkeypatch):
 
     with pytest.raises(SystemCheckError, match=r"protocols\.fluency\.hooks\.gone"):
         call_command("check")
+
+
+def test_protocol_may_be_one_file_of_plain_data(folder, monkeypatch):
+    data = folder.instrument.to_data() | {"title": "From a file"}
+    Path(folder.path, "protocol.json").write_text(json.dumps(data))
+    for name in ("instructions.md", "practice.json"):
+        Path(folder.path, name).unlink()
+    monkeypatch.setattr(folder, "protocol", None)
+    del folder.__dict__["instrument"]
+
+    found = installed_protocols()["fluency"]
+
+    assert (found.title, found.to_data()) == ("From a file", data)
