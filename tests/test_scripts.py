@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import random
 import shutil
@@ -370,3 +371,39 @@ def test_numbers_of_an_unknown_kind_are_analysed_as_points(script: str, tmp_path
     (pair,) = tables["pairs"]
     assert pair["effect"] == "difference"
     assert float(pair["estimate"]) == pytest.approx(10.5, abs=0.01)
+
+
+def rate_by_a_standard(scale: str) -> list[dict[str, Any]]:
+    """Magnitudes of two systems, with what the export adds of their standard."""
+    chance = random.Random(5)
+    values = [
+        (f"p{rater}", f"g{item}", system, round(100 * worth * chance.uniform(0.5, 2)))
+        for rater in range(4)
+        for item in range(6)
+        for system, worth in (("A", 1.2), ("B", 0.8))
+    ]
+    return [
+        {"participant": rater, "group": item, "system": system, "value": value, "scale": scale,
+         "scale_max": 999_999, "standard": 100, "log_ratio": math.log(value / 100)}
+        for rater, item, system, value in values
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rate", "kind"), [(rate_by_a_standard, "magnitude"), (rate_outputs, "preference")]
+)
+def test_an_unknown_kind_is_analysed_as_its_rows_say(
+    script: str, rate: Callable[[str], Any], kind: str, tmp_path: Path
+) -> None:
+    rows = rate(kind)
+    known = run(script, tmp_path, write(rows, tmp_path))
+    renamed = [row | {"scale": "of another name"} for row in rows]
+
+    tables = run(script, tmp_path, write(renamed, tmp_path))
+
+    kept = ("effect", "estimate", "low", "high")
+    for table in ("systems", "pairs"):
+        assert [[row.get(name) for name in kept] for row in tables[table]] == [
+            [row.get(name) for name in kept] for row in known[table]
+        ]
+    assert {row["effect"] for row in tables["pairs"]} <= {"ratio", "net win share", "strength"}

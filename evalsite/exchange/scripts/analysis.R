@@ -378,7 +378,10 @@ set.seed(seed)
 results <- lapply(unique(ratings$criterion), function(criterion) {
   message(criterion, " ...") # the ordinal check may take minutes
   d <- ratings[ratings$criterion == criterion, ]
-  scale <- d$scale[1]
+  # a kind of question that this script doesn't know is analysed by what its rows hold
+  scale <- if (all(d$outcome != "")) "preference"
+           else if (all(d$log_ratio != "")) "magnitude"
+           else d$scale[1]
   if (scale == "preference") analyse_preferences(d, criterion)
   else analyse_values(d, criterion, scale)
 })

@@ -124,7 +124,8 @@ def interval(draws: np.ndarray) -> tuple[float, float]:
 def analyse_values(ratings: pd.DataFrame, baseline: str) -> Iterator[tuple[str, dict[str, object]]]:
     """Rows of both tables for a criterion that is rated for each output."""
     criterion, scale = ratings["criterion"].iloc[0], ratings["scale"].iloc[0]
-    is_ratio = scale == "magnitude"
+    # of another kind of question, too, that relates to a standard
+    is_ratio = scale == "magnitude" or bool((ratings["log_ratio"] != "").all())
     back: Callable = np.exp if is_ratio else np.asarray
     ratings = ratings.assign(y=np.log(ratings["value"]) if is_ratio else ratings["value"])
     draws = Draws(ratings)
@@ -219,7 +220,7 @@ def make_tables(ratings: pd.DataFrame, baseline: str = "") -> dict[str, pd.DataF
     """The tables "systems" and "pairs", criteria in the order of the file."""
     rows: dict[str, list[dict[str, object]]] = {"systems": [], "pairs": []}
     for _, some in ratings.groupby("criterion", sort=False):
-        is_preference = some["scale"].iloc[0] == "preference"
+        is_preference = bool((some["outcome"] != "").all())
         analyse = analyse_preferences if is_preference else analyse_values
         for table, row in analyse(some, baseline):
             rows[table].append(row)
