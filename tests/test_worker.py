@@ -33,7 +33,7 @@ from evalsite.jobs.services import (
     take_over_job,
 )
 from evalsite.jobs.takeover import Takeover
-from evalsite.jobs.worker import order_fairly
+from evalsite.jobs.worker import JobWorker, order_fairly
 from evalsite.lib.clock import now
 from tests.databases import NO_SERVER, Cluster, find_binaries
 from tests.factories import make_study, make_user
@@ -400,3 +400,14 @@ def test_worker_that_is_asked_to_stop_while_the_database_is_away_stops(tmp_path:
             code = None
 
     assert code == 0
+
+
+def test_signal_that_arrives_while_a_line_is_logged_is_not_lost(caplog):
+    """A handler that logs fails in the middle of another line, and logging hides that."""
+    worker = JobWorker(interval=0, batch=False)
+
+    with pytest.raises(SystemExit):
+        worker.shutdown(signal.SIGTERM, None)
+
+    assert not worker.running
+    assert not caplog.records

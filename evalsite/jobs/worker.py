@@ -1,9 +1,11 @@
 """The job worker: it runs one job at a time, and outlives its database."""
 
 import logging
+import sys
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from types import FrameType
 
 from django.db import (
     InterfaceError,
@@ -48,6 +50,18 @@ class JobWorker(QueueWorker):
         self.takeover = Takeover(self.worker_id)
         self._pause = _FIRST_PAUSE
         self._next_look = self._next_upkeep = 0.0
+
+    def shutdown(self, signum: int, frame: FrameType | None) -> None:
+        """Stop after the job that runs, or at once without one; a second signal ends the job.
+
+        Nothing is logged here: a signal that arrives while a line is being written would be lost.
+        """
+        if not self.running:
+            self.reset_signals()
+            sys.exit(1)
+        self.running = False
+        if not self.running_task:
+            sys.exit(0)
 
     def run(self) -> None:
         """Run jobs until asked to stop; in a batch, until none waits."""
