@@ -123,7 +123,7 @@ def release_places(me: Participant) -> None:
 def must_give_way(open_set: ItemSet, study: Study) -> bool:
     """Whether this set was reserved for nothing until a moment ago, and others may want places.
 
-    Otherwise somebody who never answers could take the same places at every end of a reservation,
+    Otherwise a person who never answers could take the same places at every end of a reservation,
     before anybody else can. If as many places are left for others, nobody has to wait.
     """
     ended = open_set.reserved_until

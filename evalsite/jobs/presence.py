@@ -60,7 +60,7 @@ def be_present(worker: str) -> Iterator[None]:
 def _make_lock(path: Path) -> int:
     """Return a lock on this file, which bears its name only once it is locked.
 
-    Otherwise somebody might look in between, and take this worker for dead.
+    Otherwise another process might look in between, and take this worker for dead.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unnamed = path.with_name(f"{_UNNAMED}{path.name}")

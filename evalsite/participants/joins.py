@@ -182,7 +182,7 @@ def _lock_joins(study: Study) -> None:
 def _digest(study: Study, address: str, day: date) -> str:
     """Return what stands for an address in this study on this day; "" if there is no address.
 
-    Of IPv6, one half stands for the site, the other for the network in it.
+    For IPv6, one half identifies the site, the other the network in it.
     """
     try:
         found = ip_address(address)

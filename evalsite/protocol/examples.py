@@ -103,7 +103,7 @@ def _check_answers(
 
 
 def _check_marked(example: Mapping[str, Any], place: str, faults: Faults) -> None:
-    """Check that what is to be marked stands in the inputs."""
+    """Check that the passages to mark occur in the inputs."""
     inputs, marked = example.get("inputs", {}), example.get("x_marked", {})
     if not isinstance(inputs, Mapping) or not isinstance(marked, Mapping):
         faults.add("type", f"{place}.x_marked", "must be an object, as must the inputs")

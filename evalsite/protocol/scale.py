@@ -3,7 +3,7 @@
 The site knows scales by this class alone. A scale says what its answer is in four forms:
 
 - an *entry*: the text of a form control ("4", "tie"), by the number of the question's output on
-  the page, from 1; 0 stands for a question about all outputs;
+  the page, from 1; 0 means a question about all outputs;
 - an *answer*: what its form field cleans an entry to;
 - *values*: one whole number for each output in the order uploaded, or for a question about all
   outputs the scale's own list; None where something was not answered;
@@ -176,7 +176,7 @@ class Scale:
         return "the rating", True, f"{self.minimum} to {self.maximum}"
 
     def write_markdown(self) -> str:
-        """Write the scale as it was shown, for whoever reads a bundle."""
+        """Write the scale as it was shown, for readers of a bundle."""
         return f"A whole number from {self.minimum} to {self.maximum}."
 
     # --- words of reports
