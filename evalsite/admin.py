@@ -22,7 +22,9 @@ from evalsite.studies.models import Study
 from evalsite.studies.pages import StudyView, get_study, held_rank, is_enough
 from evalsite.studies.summaries import describe_study, name_of_protocol
 
-APPS_WITH_PAGES = ("results", "exchange", "quality", "annotation", "participants", "studies")
+APPS_WITH_PAGES = (
+    "results", "imports", "exports", "quality", "annotation", "participants", "studies",
+)  # fmt: skip
 PAGE = 50
 MACHINERY = ("axes", "django_tasks_database")
 ARCHIVED = (

@@ -15,10 +15,10 @@ from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Highlight
 from evalsite.annotation.services import keep_revision
 from evalsite.annotation.simulation import simulate_crowd
-from evalsite.exchange.bundle.layout import CHECKSUMS, Contents, write_checksums
-from evalsite.exchange.bundle.packing import write_bundle
-from evalsite.exchange.bundle.verifying import Report, verify_bundle
-from evalsite.exchange.models import MetricFile, MetricScore
+from evalsite.exports.bundle.layout import CHECKSUMS, Contents, write_checksums
+from evalsite.exports.bundle.packing import write_bundle
+from evalsite.exports.bundle.verifying import Report, verify_bundle
+from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, ParticipantIdentity, ParticipantLink
 from evalsite.protocol import installed_protocols

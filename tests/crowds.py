@@ -16,7 +16,7 @@ from django.db.models import Count
 
 from evalsite.annotation.launch import launch_study
 from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.exchange.demo import import_example
+from evalsite.imports.demo import import_example
 from evalsite.jobs.services import run_job
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Item, Study

@@ -6,8 +6,8 @@ from hashlib import sha256
 from typing import Any
 
 from evalsite.annotation.models import RatingsFile
-from evalsite.exchange.ratings.checking import CheckedRatings, check_ratings
-from evalsite.exchange.ratings.importing import Source, import_ratings
+from evalsite.imports.ratings.checking import CheckedRatings, check_ratings
+from evalsite.imports.ratings.importing import Source, import_ratings
 from evalsite.protocol import Criterion
 from evalsite.studies.models import Item, Study
 from tests.batches import Row, write_csv

@@ -5,7 +5,7 @@ from typing import Any
 
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.simulation import simulate_crowd
-from evalsite.exchange.demo import make_demo_study
+from evalsite.imports.demo import make_demo_study
 from evalsite.protocol import get_protocol
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysing import analyse_study

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalsite.annotation.bonus import find_earners
 from evalsite.annotation.models import Annotation, Highlight, Rating
-from evalsite.exchange.models import MetricScore
+from evalsite.imports.models import MetricScore
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.quality.models import Exclusion
 from evalsite.studies.agreement import agrees_with_gold

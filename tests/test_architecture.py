@@ -34,30 +34,11 @@ BREACHES = {
         "evalsite/operations/archive.py",
         "import evalsite.operations.backup",
     ),
-    "inside-exchange": (
-        "evalsite/exchange/formats/reading.py",
-        "import evalsite.exchange.batches.items",
+    "inside-imports": (
+        "evalsite/imports/tables/reading.py",
+        "import evalsite.imports.batches.items",
     ),
-    "inside-exchange-formats": (
-        "evalsite/exchange/formats/records.py",
-        "import evalsite.exchange.formats.reading",
-    ),
-    "inside-exchange-exports": (
-        "evalsite/exchange/exports/columns.py",
-        "import evalsite.exchange.exports.tables",
-    ),
-    "inside-exchange-batches": (
-        "evalsite/exchange/batches/rows.py",
-        "import evalsite.exchange.batches.items",
-    ),
-    "inside-exchange-ratings": (
-        "evalsite/exchange/ratings/rows.py",
-        "import evalsite.exchange.ratings.answers",
-    ),
-    "inside-exchange-metrics": (
-        "evalsite/exchange/metrics/cells.py",
-        "import evalsite.exchange.metrics.checking",
-    ),
+    "inside-exports": ("evalsite/exports/columns.py", "import evalsite.exports.bundle"),
 }
 
 HEAVY = ("pandas", "numpy", "scipy", "matplotlib")
@@ -129,7 +110,7 @@ def test_a_planted_breach_is_refused(contract, copied_tree):
     [
         ("layers", "evalsite"),
         ("inside-annotation", "evalsite/annotation"),
-        ("inside-exchange", "evalsite/exchange"),
+        ("inside-imports", "evalsite/imports"),
     ],
 )
 def test_a_part_without_a_place_in_the_layers_is_refused(contract, folder, copied_tree):

@@ -20,7 +20,7 @@ from evalsite import operations
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.uploads import drop_upload
+from evalsite.imports.uploads import drop_upload
 from evalsite.operations.archive import MANIFEST
 from evalsite.operations.backup import make_backup
 from evalsite.operations.restore import Examination, check_backup, restore_backup

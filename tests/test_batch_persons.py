@@ -8,11 +8,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from evalsite.exchange.batches.checking import Checked
-from evalsite.exchange.batches.guessing import guess_mapping
-from evalsite.exchange.batches.importing import import_batch
-from evalsite.exchange.batches.persons import is_personal
-from evalsite.exchange.models import Upload
+from evalsite.imports.batches.checking import Checked
+from evalsite.imports.batches.guessing import guess_mapping
+from evalsite.imports.batches.importing import import_batch
+from evalsite.imports.batches.persons import is_personal
+from evalsite.imports.models import Upload
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Item
 from tests.exports import export

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation
-from evalsite.exchange.demo import import_example
+from evalsite.imports.demo import import_example
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.scales.likert import Likert
 from evalsite.scales.magnitude import Magnitude

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.exchange.bundle.gathering import Gathering
+from evalsite.exports.bundle.gathering import Gathering
 from tests.bundles import check, pack
 from tests.factories import launch, make_study
 from tests.test_export_cut import answer_two, change_all, meanwhile

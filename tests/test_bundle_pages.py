@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.bundle import job as packing
-from evalsite.exchange.bundle.layout import Contents
+from evalsite.exports.bundle import job as packing
+from evalsite.exports.bundle.layout import Contents
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now

@@ -22,9 +22,9 @@ from evalsite.annotation.models import (
     Slot,
 )
 from evalsite.annotation.slots import make_slots
-from evalsite.exchange.bundle import layout
-from evalsite.exchange.bundle.restoring import Restored, restore_bundle
-from evalsite.exchange.models import MetricFile, MetricScore
+from evalsite.exports.bundle import layout
+from evalsite.exports.bundle.restoring import Restored, restore_bundle
+from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.participants.models import (

@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.exchange.exports.codebook import list_chapters, write_codebook
-from evalsite.exchange.exports.columns import NAMES, ONE_OF, YES_NO, list_files
-from evalsite.exchange.exports.exporting import Choice, stream_file
+from evalsite.exports.codebook import list_chapters, write_codebook
+from evalsite.exports.columns import NAMES, ONE_OF, YES_NO, list_files
+from evalsite.exports.exporting import Choice, stream_file
 from evalsite.protocol import Protocol, installed_protocols, installed_scales
 from tests.batches import import_rows, make_rows
 from tests.exports import export, read

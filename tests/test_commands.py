@@ -14,7 +14,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evalsite.annotation.models import Annotation
-from evalsite.exchange.demo import import_example
+from evalsite.imports.demo import import_example
 from evalsite.management.commands.serve import Part, Site, is_answering
 from tests.factories import launch, make_study, make_user
 from tests.workers import wait_until

@@ -6,8 +6,8 @@ from django.urls import reverse
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Highlight, Rating
-from evalsite.exchange.exports import exporting
-from evalsite.exchange.exports.reading import STRETCH
+from evalsite.exports import exporting
+from evalsite.exports.reading import STRETCH
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
 from evalsite.quality.checks import count_checks

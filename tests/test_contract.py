@@ -24,9 +24,9 @@ from evalsite.annotation.screens import (
     load_screen,
 )
 from evalsite.annotation.simulation import Crowd, Visitor, simulate_crowd
-from evalsite.exchange.batches.checking import check_file
-from evalsite.exchange.demo import import_example, make_demo_study
-from evalsite.exchange.exports.exporting import Choice, stream_file
+from evalsite.exports.exporting import Choice, stream_file
+from evalsite.imports.batches.checking import check_file
+from evalsite.imports.demo import import_example, make_demo_study
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.protocol import (

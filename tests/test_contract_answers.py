@@ -11,8 +11,8 @@ from evalsite.annotation.display import QuestionView
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.screens import answered_screen, entered_values
 from evalsite.annotation.simulation import simulate_crowd
-from evalsite.exchange.demo import make_demo_study
-from evalsite.exchange.exports.codebook import write_codebook
+from evalsite.exports.codebook import write_codebook
+from evalsite.imports.demo import make_demo_study
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.results.analysing import analyse_study
 from evalsite.results.facts import collect_facts

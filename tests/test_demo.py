@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from evalsite.annotation.models import Annotation
-from evalsite.exchange.demo import make_demo_studies
+from evalsite.imports.demo import make_demo_studies
 from evalsite.protocol import Protocol, ProtocolConfig, find_folder
 from evalsite.studies.models import Batch, Item, Study
 from tests.factories import make_study, make_user
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def small(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two protocols are enough here, and as few people as give each item its answers."""
-    monkeypatch.setattr("evalsite.exchange.demo._SHARE_DONE", 0)
+    monkeypatch.setattr("evalsite.imports.demo._SHARE_DONE", 0)
     settings.PROTOCOLS = ["protocols.fluency", "protocols.rrgen"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.exchange.batches.checking import Checked, check_file
+from evalsite.imports.batches.checking import Checked, check_file
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Study
 from tests.factories import make_study

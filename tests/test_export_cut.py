@@ -11,11 +11,11 @@ from django.db import DatabaseError, connection, transaction
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Rating, Revision
-from evalsite.exchange.exports import reading, tables
-from evalsite.exchange.exports.columns import list_files
-from evalsite.exchange.exports.cut import consistent_cut
-from evalsite.exchange.exports.exporting import Choice, stream_file
-from evalsite.exchange.exports.writing import Plain, weave_rows
+from evalsite.exports import reading, tables
+from evalsite.exports.columns import list_files
+from evalsite.exports.cut import consistent_cut
+from evalsite.exports.exporting import Choice, stream_file
+from evalsite.exports.writing import Plain, weave_rows
 from evalsite.lib.transactions import deferred_transaction
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study

@@ -7,10 +7,10 @@ import pandas
 import pytest
 
 from evalsite.annotation.models import Annotation, Revision
-from evalsite.exchange.exports import reading
-from evalsite.exchange.exports.columns import list_files
-from evalsite.exchange.exports.exporting import count_rows
-from evalsite.exchange.exports.selection import Selection
+from evalsite.exports import reading
+from evalsite.exports.columns import list_files
+from evalsite.exports.exporting import count_rows
+from evalsite.exports.selection import Selection
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Study

@@ -14,8 +14,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.exports.exporting import Choice
-from evalsite.exchange.exports.jobs import KEPT_DAYS, KIND, find_file, read_choice, start_export
+from evalsite.exports.exporting import Choice
+from evalsite.exports.jobs import KEPT_DAYS, KIND, find_file, read_choice, start_export
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.studies.models import Membership, Study
@@ -126,7 +126,7 @@ def test_job_that_stopped_is_told_and_started_again(
     job = start_export(answered, Choice(file="ratings"), by=None)
     folder = django_settings.DATA_DIR / "exports"
     with monkeypatch.context() as broken:
-        broken.setattr("evalsite.exchange.exports.jobs.write_file", _fill_the_disk)
+        broken.setattr("evalsite.exports.jobs.write_file", _fill_the_disk)
         with pytest.raises(OSError, match="full"):
             run_job(job)
 

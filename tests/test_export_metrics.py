@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.exchange.exports.writing import guard_cell
-from evalsite.exchange.metrics.checking import check_scores
-from evalsite.exchange.metrics.storing import store_scores, take_back_scores
-from evalsite.exchange.models import MetricFile, MetricScore
+from evalsite.exports.writing import guard_cell
+from evalsite.imports.metrics.checking import check_scores
+from evalsite.imports.metrics.storing import store_scores, take_back_scores
+from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.studies.models import Item, Output, Study, System
 from tests.bundles import bundle_of, change, check
 from tests.exports import export, read

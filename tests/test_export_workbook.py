@@ -14,12 +14,12 @@ from django.urls import reverse
 from openpyxl.utils.escape import unescape
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.exports import files as export_files
-from evalsite.exchange.exports import sheet_writing
-from evalsite.exchange.exports import views as export_views
-from evalsite.exchange.exports.columns import list_files
-from evalsite.exchange.exports.shared_columns import NUMBER, TEXT, WHOLE, Column
-from evalsite.exchange.exports.sheet_writing import name_column, write_workbook
+from evalsite.exports import files as export_files
+from evalsite.exports import sheet_writing
+from evalsite.exports import views as export_views
+from evalsite.exports.columns import list_files
+from evalsite.exports.shared_columns import NUMBER, TEXT, WHOLE, Column
+from evalsite.exports.sheet_writing import name_column, write_workbook
 from evalsite.studies.models import Output, Study
 from tests.exports import annotate, export, main_items, read, study
 from tests.test_export_files import HOSTILE, fill_with_hostile_texts

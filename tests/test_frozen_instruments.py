@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 
-from evalsite.exchange.exports.codebook import write_codebook
+from evalsite.exports.codebook import write_codebook
 from evalsite.operations.database_dump import using_database
 from evalsite.protocol import find_folder
 from evalsite.protocol.version_0_1 import read_stored

@@ -9,7 +9,7 @@ from django.db import connection
 from evalsite.annotation.fsck import CHECKS, SITE_CHECKS, find_breaches
 from evalsite.annotation.models import Highlight, Rating, Slot
 from evalsite.annotation.simulation import simulate_crowd
-from evalsite.exchange.demo import make_demo_study
+from evalsite.imports.demo import make_demo_study
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet

@@ -19,8 +19,8 @@ from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.launch import launch_study
 from evalsite.annotation.models import Slot
 from evalsite.annotation.services import save_draft
-from evalsite.exchange.models import MetricFile, Upload
-from evalsite.exchange.uploads import keep_upload
+from evalsite.imports.models import MetricFile, Upload
+from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Participant

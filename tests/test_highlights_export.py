@@ -14,10 +14,10 @@ from django.urls import reverse
 from evalsite.annotation.models import Annotation, Highlight
 from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.annotation.values import Passage
-from evalsite.exchange.exports.codebook import list_chapters
-from evalsite.exchange.exports.columns import HIGHLIGHTS
-from evalsite.exchange.exports.exporting import count_rows
-from evalsite.exchange.exports.selection import Selection
+from evalsite.exports.codebook import list_chapters
+from evalsite.exports.columns import HIGHLIGHTS
+from evalsite.exports.exporting import count_rows
+from evalsite.exports.selection import Selection
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Output, Study
 from tests.exports import export, main_items, read

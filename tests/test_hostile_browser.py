@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page
 
-from evalsite.exchange.uploads import keep_upload
+from evalsite.imports.uploads import keep_upload
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.models import Item
 from tests.batches import write_csv

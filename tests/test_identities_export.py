@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.exports.columns import list_files
+from evalsite.exports.columns import list_files
 from evalsite.participants.models import Participant, ParticipantIdentity
 from evalsite.studies.models import Membership
 from tests.arriving import STUDY_ID, P, Q, V, W, join, prolific

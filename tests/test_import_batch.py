@@ -16,15 +16,15 @@ from django.utils import timezone
 from evalsite.annotation.dealing import deal_pilot_set
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.batches.checking import check_file
-from evalsite.exchange.batches.importing import (
+from evalsite.imports.batches.checking import check_file
+from evalsite.imports.batches.importing import (
     check_open_for_items,
     find_same_file,
     import_batch,
     import_file,
     undo_batch,
 )
-from evalsite.exchange.uploads import keep_upload
+from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.protocol import find_folder
 from evalsite.studies.models import Batch, Item

@@ -21,7 +21,7 @@ def study(make_study: Callable[..., Any]) -> Study:
 def show(study: Study, job: Job) -> str:
     context = {"job": job, "job_title": "Checking rankme.csv", "study": study, "can_restart": True}
     return render_to_string(
-        "exchange/_job.html", context, request=RequestFactory().get("/admin/somewhere/")
+        "jobs/_job.html", context, request=RequestFactory().get("/admin/somewhere/")
     )
 
 

@@ -9,10 +9,10 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.batches.importing import undo_batch
-from evalsite.exchange.metrics.checking import CheckedScores, check_scores
-from evalsite.exchange.metrics.storing import store_scores, take_back_scores
-from evalsite.exchange.models import MetricFile, MetricScore
+from evalsite.imports.batches.importing import undo_batch
+from evalsite.imports.metrics.checking import CheckedScores, check_scores
+from evalsite.imports.metrics.storing import store_scores, take_back_scores
+from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.studies.models import Item, Study
 from tests.batches import import_rows, make_rows
 from tests.factories import launch

@@ -16,9 +16,9 @@ from django.test import Client
 from django.urls import reverse
 from openpyxl import Workbook
 
-from evalsite.exchange.metrics.checking import check_scores
-from evalsite.exchange.metrics.storing import store_scores
-from evalsite.exchange.models import MetricFile, MetricScore, Upload
+from evalsite.imports.metrics.checking import check_scores
+from evalsite.imports.metrics.storing import store_scores
+from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Membership, Study
 from tests.browsing import is_watched

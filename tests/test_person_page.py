@@ -6,7 +6,7 @@ from django.urls import reverse
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.annotation.values import Value
-from evalsite.exchange.demo import import_example
+from evalsite.imports.demo import import_example
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.results.answers import Given

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalsite.exchange.ratings.checking import CheckedRatings
+from evalsite.imports.ratings.checking import CheckedRatings
 from evalsite.studies.models import Batch, Study
 from tests.batches import import_rows, make_rows
 from tests.factories import add_batch, launch

@@ -13,7 +13,7 @@ from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating, RatingsFile, Slot
 from evalsite.annotation.simulation import simulate_crowd
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.ratings.importing import Source, import_ratings, undo_ratings
+from evalsite.imports.ratings.importing import Source, import_ratings, undo_ratings
 from evalsite.participants.models import ItemSet, Participant, ParticipantIdentity, ParticipantLink
 from evalsite.protocol import installed_protocols
 from evalsite.quality.models import Exclusion

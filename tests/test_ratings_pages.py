@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, RatingsFile
-from evalsite.exchange.exports.exporting import Choice, name_file
-from evalsite.exchange.models import Upload
-from evalsite.exchange.ratings import files as ratings_files
+from evalsite.exports.exporting import Choice, name_file
+from evalsite.imports.models import Upload
+from evalsite.imports.ratings import files as ratings_files
 from evalsite.jobs.models import Job
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Membership, Study
@@ -248,7 +248,7 @@ def test_an_import_that_was_killed_goes_on_and_counts_once(
         raise ConnectionError
 
     with monkeypatch.context() as broken:
-        broken.setattr("evalsite.exchange.ratings.storing._move", break_off)
+        broken.setattr("evalsite.imports.ratings.storing._move", break_off)
         press_import(staff_client, study, waiting)
         with pytest.raises(ConnectionError):
             run_waiting_jobs()

@@ -8,9 +8,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.exchange.models import Upload
-from evalsite.exchange.ratings.files import CHECK, IMPORT, UNDO
-from evalsite.exchange.uploads import keep_upload
+from evalsite.imports.models import Upload
+from evalsite.imports.ratings.files import CHECK, IMPORT, UNDO
+from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Membership, Study
 from tests.factories import make_user

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.audit.models import AuditEntry
-from evalsite.exchange.models import MetricFile
+from evalsite.imports.models import MetricFile
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.quality.models import AnalysisPlan, Exclusion

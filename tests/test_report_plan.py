@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalsite.annotation.simulation import simulate_crowd
-from evalsite.exchange.demo import make_demo_study
+from evalsite.imports.demo import make_demo_study
 from evalsite.lib.clock import standing_at
 from evalsite.protocol import get_protocol
 from evalsite.quality.plans import plan_of

@@ -10,9 +10,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.exchange.metrics.checking import check_scores
-from evalsite.exchange.metrics.storing import store_scores, take_back_scores
-from evalsite.exchange.models import MetricFile
+from evalsite.imports.metrics.checking import check_scores
+from evalsite.imports.metrics.storing import store_scores, take_back_scores
+from evalsite.imports.models import MetricFile
 from evalsite.results.analysing import compute_report, newest_report, take_fingerprint
 from evalsite.results.writing_html import write_page
 from evalsite.results.writing_latex import list_files

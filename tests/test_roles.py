@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from evalsite.admin import collect_study_views
 from evalsite.annotation.models import RatingsFile
-from evalsite.exchange.uploads import keep_upload
+from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.quality.excluding import exclude
 from evalsite.studies.members import invite_colleague

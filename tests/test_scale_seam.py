@@ -16,7 +16,7 @@ KINDS = frozenset(SCALES)
 CLASSES = frozenset(one.__name__ for one in SCALES.values())
 
 # who may: the scales themselves, their families, and scripts that run without the site
-INSIDE = ("evalsite/scales", "evalsite/analysis/families", "evalsite/exchange/scripts")
+INSIDE = ("evalsite/scales", "evalsite/analysis/families", "evalsite/exports/scripts")
 
 _IN_TEMPLATES = re.compile(rf"(?:==|!=|\bin)\s*(['\"])(?:{'|'.join(sorted(KINDS))})\1")
 

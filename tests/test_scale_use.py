@@ -6,7 +6,7 @@ from django.urls import reverse
 from evalsite.annotation.models import Rating
 from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.annotation.values import Value
-from evalsite.exchange.demo import import_example
+from evalsite.imports.demo import import_example
 from evalsite.quality.models import AnalysisPlan
 from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
 from evalsite.studies.models import Study

@@ -10,9 +10,9 @@ from django.core.exceptions import ValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsite.exchange.ratings.rows import RatingRow
-from evalsite.exchange.ratings.values import ValueReader
 from evalsite.fields import WHOLE_NUMBER
+from evalsite.imports.ratings.rows import RatingRow
+from evalsite.imports.ratings.values import ValueReader
 from evalsite.protocol import Criterion, Scale
 from evalsite.scales.decision import Decision
 from evalsite.scales.likert import Likert, Point

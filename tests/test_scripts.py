@@ -18,8 +18,8 @@ import pytest
 from django.db import connection
 
 from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.exchange.exports.columns import FILES
-from evalsite.exchange.scripts import read_scripts
+from evalsite.exports.columns import FILES
+from evalsite.exports.scripts import read_scripts
 from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysing import analyse_study

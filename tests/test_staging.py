@@ -3,7 +3,7 @@
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from evalsite.exchange.staging import copy_rows
+from evalsite.imports.bulk import copy_rows
 
 pytestmark = [
     pytest.mark.django_db,

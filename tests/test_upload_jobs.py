@@ -14,10 +14,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.exchange.batches import files as batch_files
-from evalsite.exchange.batches.files import CHECK, IMPORT, UNDO, begin_import
-from evalsite.exchange.models import Upload
-from evalsite.exchange.uploads import keep_upload
+from evalsite.imports.batches import files as batch_files
+from evalsite.imports.batches.files import CHECK, IMPORT, UNDO, begin_import
+from evalsite.imports.models import Upload
+from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import restart_job
 from evalsite.studies.models import Batch, Item, Study
@@ -36,8 +36,8 @@ import os, signal, sys
 import django
 django.setup()
 from django.core.management import call_command
-from evalsite.exchange.batches import files as batch_files
-from evalsite.exchange.batches import importing
+from evalsite.imports.batches import files as batch_files
+from evalsite.imports.batches import importing
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[1] == "in the middle of the transaction":

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from evalsite.exchange.batches.checking import check_file
-from evalsite.exchange.formats.faults import UnreadableFile
-from evalsite.exchange.formats.reading import Row, Table, open_table
+from evalsite.imports.batches.checking import check_file
+from evalsite.imports.tables.faults import UnreadableFile
+from evalsite.imports.tables.reading import Row, Table, open_table
 from tests.uploads import GOOD, Check, check, study, told
 
 pytestmark = pytest.mark.one_database

@@ -15,11 +15,11 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.exchange.batches.checking import check_file
-from evalsite.exchange.batches.importing import undo_batch
-from evalsite.exchange.formats import shared_strings
-from evalsite.exchange.formats.faults import UnreadableFile
-from evalsite.exchange.formats.reading import Limits, open_table
+from evalsite.imports.batches.checking import check_file
+from evalsite.imports.batches.importing import undo_batch
+from evalsite.imports.tables import shared_strings
+from evalsite.imports.tables.faults import UnreadableFile
+from evalsite.imports.tables.reading import Limits, open_table
 from evalsite.studies.models import Item, Output
 from tests.factories import answer_item, launch, make_annotator, make_study
 from tests.sheets import make_package, share, write_texts

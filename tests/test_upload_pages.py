@@ -16,8 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from evalsite.exchange.models import MetricFile, MetricScore, Upload
-from evalsite.exchange.uploads import keep_upload
+from evalsite.imports.models import MetricFile, MetricScore, Upload
+from evalsite.imports.uploads import keep_upload
 from evalsite.studies.models import Batch, Item, Output, Study
 from tests.factories import launch
 from tests.uploads import GOOD

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from evalsite.exchange.batches.checking import check_file
-from evalsite.exchange.formats.faults import UnreadableFile
-from evalsite.exchange.formats.reading import open_table
+from evalsite.imports.batches.checking import check_file
+from evalsite.imports.tables.faults import UnreadableFile
+from evalsite.imports.tables.reading import open_table
 from tests.sheets import make_package, share, write_texts
 from tests.uploads import study
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.exchange.batches.checking import Checked, check_file
+from evalsite.imports.batches.checking import Checked, check_file
 from tests.batches import told
 from tests.factories import make_study
 from tests.sheets import write_workbook

@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from evalsite.exchange.models import Upload
-from evalsite.exchange.study_views import study_views
-from evalsite.exchange.uploads import keep_upload
+from evalsite.imports.models import Upload
+from evalsite.imports.study_views import study_views
+from evalsite.imports.uploads import keep_upload
 from evalsite.studies.models import Batch, Membership, Study
 from tests.factories import make_user
 from tests.test_upload_pages import address

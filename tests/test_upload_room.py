@@ -16,11 +16,11 @@ from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from evalsite.exchange.batches.files import CHECK
-from evalsite.exchange.formats.faults import UnreadableFile
-from evalsite.exchange.formats.reading import open_table
-from evalsite.exchange.models import Upload
-from evalsite.exchange.uploads import check_quota, keep_upload, prune_uploads
+from evalsite.imports.batches.files import CHECK
+from evalsite.imports.models import Upload
+from evalsite.imports.tables.faults import UnreadableFile
+from evalsite.imports.tables.reading import open_table
+from evalsite.imports.uploads import check_quota, keep_upload, prune_uploads
 from evalsite.jobs import services
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job, start_job

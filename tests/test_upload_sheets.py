@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from openpyxl import Workbook
 
-from evalsite.exchange.formats.reading import Row, Table, open_table
+from evalsite.imports.tables.reading import Row, Table, open_table
 from tests.sheets import (
     make_package,
     make_rows,

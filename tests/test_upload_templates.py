@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 from openpyxl import load_workbook
 
-from evalsite.exchange.batches.checking import check_file
-from evalsite.exchange.batches.samples import TEMPLATES
+from evalsite.imports.batches.checking import check_file
+from evalsite.imports.batches.samples import TEMPLATES
 from evalsite.protocol import installed_protocols
 from tests.factories import make_study
 from tests.test_upload_pages import address

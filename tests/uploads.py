@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.exchange.batches.checking import Checked, check_file
+from evalsite.imports.batches.checking import Checked, check_file
 
 HEADER = "item,mr,system,output"
 GOOD = """\

@@ -18,10 +18,10 @@ from django.db.models import Count, Max
 import evalsite
 from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
-from evalsite.exchange.exports.cut import consistent_cut
-from evalsite.exchange.exports.exporting import Choice, write_file
-from evalsite.exchange.exports.writing import LINE_END
-from evalsite.exchange.models import MetricFile, MetricScore
+from evalsite.exports.cut import consistent_cut
+from evalsite.exports.exporting import Choice, write_file
+from evalsite.exports.writing import LINE_END
+from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.clock import now

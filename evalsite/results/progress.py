@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import TOP_UP_FROM, Annotation, Draft, Slot
-from evalsite.exchange.imported import tell_imports
+from evalsite.exports.imported import tell_imports
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.studies.models import Item, Output, Study, System

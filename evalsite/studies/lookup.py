@@ -10,6 +10,7 @@ from evalsite.studies.models import Study
 STUDY_HELP = "its id, the beginning of its id, or its title"
 _NOT_FOUND = 2  # exit code, as of a wrong option
 _MOST_LISTED = 50
+_MOST_FAULTS = 100
 
 
 def add_study_argument(parser: ArgumentParser) -> None:
@@ -47,4 +48,12 @@ def _list_studies(titles: dict[UUID, str]) -> str:
     lines = [f"  {pk}  {title}" for pk, title in titles.items()]
     if len(lines) > _MOST_LISTED:
         lines[_MOST_LISTED:] = [f"  and {len(lines) - _MOST_LISTED:,} more"]
+    return "\n".join(lines)
+
+
+def describe_faults(messages: list[str]) -> str:
+    """Return the first faults of a file as lines for a terminal."""
+    lines = ["Nothing was imported.", *messages[:_MOST_FAULTS]]
+    if len(messages) > _MOST_FAULTS:
+        lines.append(f"… and {len(messages) - _MOST_FAULTS:,} more faults.")
     return "\n".join(lines)

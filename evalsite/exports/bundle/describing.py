@@ -1,0 +1,309 @@
+"""What of a bundle is for reading: README, instructions and scales as shown, codebook."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from evalsite.exports.bundle.layout import (
+    ANALYSIS_PLAN,
+    CHECKSUMS,
+    CODEBOOK,
+    CODEBOOK_PAGE,
+    DATAPACKAGE,
+    OWN_FILES,
+    STUDY,
+    Contents,
+)
+from evalsite.exports.codebook import HEADER, PANDAS, Chapter, list_chapters
+from evalsite.exports.exporting import guard_cell, write_rows
+from evalsite.protocol import Criterion, Protocol
+from evalsite.protocol.version_0_1 import read_criteria
+from evalsite.quality.models import PLAN_MOMENTS
+from evalsite.studies.summaries import count_of
+
+# what each file under data/ is for, for whoever opens the bundle for the first time
+_PURPOSES = {
+    "ratings": "one row for each rating: the file to analyse",
+    "ratings_wide": "the same ratings, a column for each criterion",
+    "annotations": "one row for each item that a participant answered",
+    "highlights": "one row for each passage that somebody marked",
+    "participants": "one row for each person who came, under a pseudonym",
+    "items": "one row for each output with its text; it can be uploaded as a batch",
+    "metrics": "one row for each score that an automatic metric gave to an output",
+    "exclusions": "every decision to leave somebody or something out of analysis, with its reason",
+}
+
+
+# --- versions -----------------------------------------------------------------------------
+
+
+def write_instructions(content: Mapping[str, Any]) -> str:
+    """The instructions of a version, in the Markdown in which they were written."""
+    return str(content["texts"]["instructions"]).rstrip("\n") + "\n"
+
+
+def write_texts(content: Mapping[str, Any]) -> str:
+    """What else participants of a version read before they began: the start and the consent."""
+    texts = content["texts"]
+    parts = [f"# {texts['title']}", texts["headline"], texts["summary"]]
+    parts += ["# Consent", texts["consent"]]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def write_scales(content: Mapping[str, Any]) -> str:
+    """Write the criteria of a version with their questions and scales, as Markdown."""
+    try:
+        criteria = read_criteria(content["instrument"])
+    except LookupError:
+        # the rest of the bundle can still be read
+        return "A kind of question that was asked is no longer installed on this site.\n"
+    parts = [part for criterion in criteria for part in _describe_criterion(criterion)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _describe_criterion(criterion: Criterion) -> Iterator[str]:
+    yield f"# {criterion.label}"
+    yield f"Column `criterion`: `{criterion.key}`"
+    yield from (criterion.summary, criterion.definition, criterion.question, criterion.range_note)
+    yield criterion.scale.write_markdown()
+
+
+# --- codebook -----------------------------------------------------------------------------
+
+
+def list_all_chapters(config: Protocol) -> list[Chapter]:
+    """Every table of the bundle with its columns."""
+    own = [Chapter(name.rpartition("/")[2], columns) for name, columns in OWN_FILES.items()]
+    return [*list_chapters(config), *own]
+
+
+def write_codebook_csv(chapters: list[Chapter]) -> str:
+    """The codebook as CSV: one row for each column of each table."""
+    rows = [
+        (
+            chapter.file, column.name, column.meaning, column.type,
+            column.allowed, column.missing, column.derived,
+        )
+        for chapter in chapters
+        for column in chapter.columns
+    ]  # fmt: skip
+    return write_rows([HEADER, *([guard_cell(cell) for cell in row] for row in rows)])
+
+
+def write_codebook_page(chapters: list[Chapter], title: str) -> str:
+    """The codebook as a page that stands alone."""
+    context = {"chapters": chapters, "pandas": PANDAS, "title": title}
+    return render_to_string("exports/bundle_codebook.html", context)
+
+
+# --- README -------------------------------------------------------------------------------
+
+
+def write_readme(
+    study: Mapping[str, Any],
+    counts: Mapping[str, Any],
+    contents: Contents,
+    tables: list[str],
+    scripts: list[str],
+    plan: Mapping[str, Any],
+) -> str:
+    """What the bundle is, how each file is read, and how the scripts are run."""
+    parts = [
+        f"# {study['title']}",
+        f"A study of the protocol “{study['protocol']}”, made with Evalsite: its instructions and "
+        f"scales {'as shown' if study['versions'] else 'as they would be shown now'}, its items, "
+        "its design" + (", and its data." if contents.has_data else "."),
+        *_tell_origin(counts),
+        "## Files",
+        "\n".join(_list_files(study, contents, tables, scripts)),
+        "## Analysis plan",
+        _tell_plan(plan),
+        *(_tell_reading() if contents.has_data else ()),
+        *(_tell_scripts(scripts, plan["baseline"]) if contents.has_data and scripts else ()),
+        "## People",
+        _tell_people(contents),
+        _EXTRA,
+        "## Checking and repeating it",
+        *_tell_repeating(study, contents),
+        "## Licence",
+        "Nobody has chosen a licence yet. Whoever publishes this bundle writes here what others "
+        "may do with it, and looks up what holds for the texts of the items and of the protocol.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tell_origin(counts: Mapping[str, Any]) -> Iterator[str]:
+    total, origins = sum(counts["annotations"].values()), counts["origins"]
+    if count := origins.get("simulated"):
+        yield (
+            f"**{count:,} of {total:,} annotations are simulated.** No person gave them; they are "
+            "no data about anything. Their rows say so in the column `origin`."
+        )
+    if count := origins.get("imported"):
+        yield (
+            f"{count:,} of {total:,} annotations are imported: they were collected elsewhere. "
+            "Their rows say so in the column `origin`."
+        )
+
+
+def _list_files(
+    study: Mapping[str, Any], contents: Contents, tables: list[str], scripts: list[str]
+) -> Iterator[str]:
+    for table in tables:
+        purpose = _PURPOSES.get(table, "see the codebook")
+        yield f"- `data/{table}.csv`: {purpose}"
+    yield f"- `{CODEBOOK}`, `{CODEBOOK_PAGE}`: what each column of these files means"
+    if contents.has_data and scripts:
+        yield f"- {', '.join(f'`{name}`' for name in scripts)}: the study's main tables; see below"
+    yield (
+        f"- `{ANALYSIS_PLAN}`: what the researchers laid down about the analysis, and how many "
+        "answers were in when each part was last changed"
+    )
+    yield "- `design/plan.csv`: every place of every item, in the order in which they are dealt"
+    yield f"- `{STUDY}`: protocol, settings, texts, seed, counts, and the software's version"
+    for version in study["versions"]:
+        number = version["number"]
+        yield (
+            f"- `versions/{number}/`: instructions, scales, start and consent of version {number}, "
+            f"as shown; `versions/{number}.json` is the frozen content, and its SHA-256 is that "
+            f"of the version"
+        )
+    if not study["versions"]:
+        yield (
+            "- `versions/draft/`: instructions, scales, start and consent as participants would be "
+            "shown them now, for nothing is frozen before the launch; all of it in `content.json`"
+        )
+    yield "- `records/`: the rows from which the same study is made again, one JSON object a line"
+    yield f"- `{DATAPACKAGE}`: the tables as a Frictionless data package"
+    yield f"- `{CHECKSUMS}`: the SHA-256 of every other file"
+
+
+def _tell_plan(plan: Mapping[str, Any]) -> str:
+    """What is compared, whose answers are left out, where flags begin, and when that was fixed."""
+    baseline, rule = plan["baseline"], " ".join(plan["exclusion_rule"].split())
+    own = ", ".join(f"`{name}` {value:g}" for name, value in sorted(plan["thresholds"].items()))
+    told = {
+        "baseline": "Compared: "
+        + (f"each system with the baseline “{baseline}”" if baseline else "every two systems"),
+        "exclusion_rule": "Whose answers are left out: "
+        + (f"“{rule}”" if rule else "no rule was written down"),
+        "thresholds": f"Thresholds of flags: {f'{own}, and for the rest ' if own else ''}those "
+        "that Evalsite starts with",
+    }
+    lines = [f"- {words}{_tell_moment(plan, name)}." for name, words in told.items()]
+    if plan["repeats"] is not None:
+        lines.append(f"- It repeats the study `{plan['repeats']}`.")
+    return "\n".join(lines)
+
+
+def _tell_moment(plan: Mapping[str, Any], name: str) -> str:
+    """When a part of the plan was last changed, and what was known by then; "" if it never was."""
+    at = plan[PLAN_MOMENTS[name]]
+    if at is None:
+        return ""
+    day = f"on {datetime.fromisoformat(at).date()}"
+    if answers := plan["answers_before"][name]:
+        return f"; last changed after {count_of(answers, 'answer')}, {day}"
+    if plan["has_imported"]:
+        return f"; last changed {day}, before the import of ratings that were collected elsewhere"
+    return f"; last changed before the first answer, {day}"
+
+
+def _tell_reading() -> Iterator[str]:
+    yield "## Reading the data"
+    yield (
+        "UTF-8, comma, every line ended by CR LF, quotes only where needed. Read every cell as "
+        "text, then give columns their types; otherwise ids such as `01` and `NA` change:"
+    )
+    yield f"```python\n{PANDAS}\n```"
+    yield (
+        "Only rows of `kind` main and `status` counted belong in results; `excluded` says what "
+        "the researchers left out. Pilot answers are not in this bundle."
+    )
+
+
+def _tell_scripts(scripts: list[str], baseline: str) -> Iterator[str]:
+    runs = {".R": "Rscript", ".py": "python"}
+    lines = [
+        f"{runs[suffix]} {name} data/ratings.csv tables"
+        for name in scripts
+        if (suffix := name[name.rfind(".") :]) in runs
+    ]
+    yield "## Running the scripts"
+    yield "\n".join(["In the folder into which the bundle was unpacked:", "```", *lines, "```"])
+    yield (
+        "The two use different estimators. `analysis.R` fits a mixed model, which allows for who "
+        "rated what: where the results pages of Evalsite compare systems by this model, they show "
+        "its means, differences and ratios. `analysis.py` counts each rating once: its means are "
+        "those of all ratings, and its differences and ratios are of these means. If everybody "
+        "rated everything the two agree. Of preferences both count each answer once."
+    )
+    if baseline:
+        yield (
+            f"They read `{ANALYSIS_PLAN}` beside them: each system is compared with “{baseline}” "
+            "alone, and `analysis.R` corrects p values over these comparisons. Without that file "
+            "every two systems are compared."
+        )
+    if "analysis.R" in scripts:
+        yield (
+            "`analysis.R` does not check whether ratings determine a comparison: it prints p "
+            "values also of a system with ratings of one input or by one rater, and where one "
+            "rater rated everything. The results pages do not test these."
+        )
+
+
+_EXTRA = (
+    "What other columns of your uploaded files held is in `items.csv`, column `extra` (and in "
+    "`records/`): look at it before you share it."
+)
+
+
+def _tell_people(contents: Contents) -> str:
+    if not contents.has_data:
+        return "Nothing in this bundle is about participants."
+    told = (
+        "Participants stand under random pseudonyms. Platform ids, links, completion codes and "
+        "receipts are not in this bundle, nor who decided about exclusions."
+    )
+    if not contents.has_entry_answers:
+        told += " Answers to entry questions were left out."
+    if contents.has_free_text:
+        return (
+            f"{told} **It holds what participants wrote in their own words**: in the column "
+            "`note`, and in `records/`. Read it before you share it: people may name themselves."
+        )
+    return f"{told} What they wrote in their own words was left out."
+
+
+_CHECKING = """\
+With Evalsite installed, this checks every checksum, counts everything again and draws the places
+from the seed again (in the folder of Evalsite, as all commands here):
+
+```
+.venv/bin/python manage.py verify_bundle FILE.zip
+```"""
+_IMPORTING = "```\n.venv/bin/python manage.py import_bundle FILE.zip --owner NAME\n```"
+_DRAFT = (
+    "a draft without data, with the same items, texts, settings and seed. Its analysis plan is the "
+    "same, as written at the import. Once launched, it has the same plan of places, if all batches "
+    "were opened together in the original"
+)
+
+
+def _tell_repeating(study: Mapping[str, Any], contents: Contents) -> Iterator[str]:
+    """How the bundle is checked, and what becomes of it on another installation."""
+    yield _CHECKING
+    if not contents.has_data:
+        yield f"This makes {_DRAFT}:"
+        yield _IMPORTING
+    else:
+        state = "archived" if study["state"] == "archived" else "closed"
+        if study["launched_at"] is None:
+            state = "as a draft, since it was never launched"
+        yield f"This makes the study again on another installation, {state}, with its data:"
+        yield _IMPORTING
+        yield f"With `--without-data` it makes {_DRAFT}."
+    yield "Without Evalsite, in the unpacked folder:"
+    yield "```\nsha256sum --check checksums.txt\n```"

@@ -1,0 +1,324 @@
+"""A study's rows as plain data without ids of this database: what makes the same study again.
+
+Everything is named by what is the same in every installation: items by their key, outputs by item
+and position, people by pseudonym, annotations by key. Pilots are left out, as in every export.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from evalsite.annotation.models import Annotation, Highlight, Rating, Revision, Slot
+from evalsite.annotation.slots import planned_slots
+from evalsite.exports.bundle.layout import (
+    ANNOTATION_FIELDS,
+    ANSWER_FIELDS,
+    BATCH_FIELDS,
+    CONSENT_FIELDS,
+    EXCLUSION_FIELDS,
+    ITEM_FIELDS,
+    METRIC_FILE_FIELDS,
+    ON_INSTRUCTIONS,
+    PARTICIPANT_FIELDS,
+    RATINGS_FILE_FIELDS,
+    SET_FIELDS,
+    STUDY_FIELDS,
+    VERSION_FIELDS,
+    Contents,
+    to_plain,
+    write_order,
+)
+from evalsite.exports.bundle.metric_rows import read_scores
+from evalsite.lib.seeds import arrange
+from evalsite.participants.models import Answer, Consent, ItemSet, Participant
+from evalsite.quality.models import Exclusion
+from evalsite.studies.models import Item, Output, Study, System
+
+PAGE = 1_000
+COUNTED = (
+    "outputs", "places", "participants", "sets", "ratings", "highlights", "revisions", "exclusions",
+    "metrics",
+)  # fmt: skip
+Plain = dict[str, Any]
+
+
+class Gathering:
+    """Reads the rows of a study, once. Inside a consistent cut, all of one moment."""
+
+    def __init__(self, study: Study, contents: Contents) -> None:
+        self.study = study
+        self.contents = contents
+        self.counts: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self.statuses: Counter[str] = Counter()
+        self.origins: Counter[str] = Counter()
+        self._systems = dict(System.objects.filter(study=study).values_list("id", "name"))
+        self._versions = dict(study.versions.values_list("id", "number"))
+        self._items: dict[int, str] = {}
+
+    def read_study(self) -> Plain:
+        """The study itself, its versions, systems, batches and files of ratings."""
+        study, data = self.study, self.contents.has_data
+        return {
+            **_pick(study, STUDY_FIELDS),
+            "id": str(study.pk),
+            "version": study.version and study.version.number,
+            "versions": [_pick(one, VERSION_FIELDS) for one in study.versions.all()],
+            # in the order in which they came to be: a plan that is drawn again rests on no other
+            "systems": [self._systems[pk] for pk in sorted(self._systems)],
+            "batches": _pick_all(study.batches.order_by("uploaded_at", "id"), BATCH_FIELDS),
+            "ratings_files": _pick_all(
+                study.ratings_files.order_by("uploaded_at", "id"), RATINGS_FILE_FIELDS
+            )
+            if data
+            else [],
+            "metric_files": _pick_all(
+                study.metric_files.order_by("uploaded_at", "id"), METRIC_FILE_FIELDS
+            )
+            if data
+            else [],
+        }
+
+    def read_items(self) -> Iterator[Plain]:
+        """Every item in the order of its row, with its outputs; repeats come with the data."""
+        items = Item.objects.filter(study=self.study).order_by("id")
+        if not self.contents.has_data:
+            items = items.exclude(kind=Item.Kind.REPEAT)
+        rows = items.select_related("repeat_of").iterator(chunk_size=PAGE)
+        while page := list(islice(rows, PAGE)):
+            outputs = _by(
+                "item_id",
+                Output.objects.filter(item__in=[item.pk for item in page]).order_by("position"),
+            )
+            for item in page:
+                self._items[item.pk] = item.key
+                self.kinds[item.kind] += 1
+                self.counts["outputs"] += len(outputs[item.pk])
+                yield _pick(item, ITEM_FIELDS) | {
+                    "batch": item.batch_id and str(item.batch_id),
+                    "repeat_of": item.repeat_of and item.repeat_of.key,
+                    "outputs": [
+                        {"system": self._systems.get(one.system_id), "text": one.text}
+                        for one in outputs[item.pk]
+                    ],
+                }
+
+    def read_places(self) -> Iterator[list[Any]]:
+        """Every place in the order of the queue, or what a launch will make: rows of plan.csv."""
+        outputs = Output.objects.filter(item__study=self.study).order_by()
+        sizes = Counter(outputs.values_list("item_id", flat=True).iterator())
+        for item_id, no, pos, arrangement in self._list_places():
+            self.counts["places"] += 1
+            key = self._items[item_id]
+            order = arrange(sizes[item_id], arrangement, self.study.seed, key)
+            yield [key, no + 1, pos, arrangement, write_order(order)]
+
+    def _list_places(self) -> Iterator[tuple[int, int, int, int]]:
+        """The item, number, position and arrangement of each."""
+        # also a draft has open batches, once ratings collected elsewhere were imported onto them
+        if self.study.batches.filter(opened_at__isnull=False).exists():
+            slots = Slot.objects.filter(study=self.study, item__batch__opened_at__isnull=False)
+            slots = slots.order_by("pos", "item_id", "no")
+            columns = ("item_id", "no", "pos", "arrangement")
+            yield from slots.values_list(*columns).iterator(chunk_size=PAGE)
+            return
+        planned = planned_slots(self.study, self.study.batches.all())
+        base = 0
+        for _, layer in groupby(planned, key=attrgetter("no")):
+            places = sorted(layer, key=attrgetter("rank", "item_id"))
+            for place in places:
+                yield place.item_id, place.no, base + place.rank, place.arrangement
+            base += places[-1].rank + 1
+
+    def read_people(self) -> Iterator[Plain]:
+        """Everybody who came and was no pilot, in that order."""
+        people = Participant.objects.filter(study=self.study, is_pilot=False).order_by("id")
+        rows = people.iterator(chunk_size=PAGE)
+        while page := list(islice(rows, PAGE)):
+            ids = [one.pk for one in page]
+            consents = _by("participant_id", _of(Consent, ids))
+            answers = _by("participant_id", _of(Answer, ids))
+            sets = _by("participant_id", _of(ItemSet, ids))
+            for one in page:
+                self.counts["participants"] += 1
+                self.counts["sets"] += len(sets[one.pk])
+                yield _pick(one, PARTICIPANT_FIELDS) | {
+                    "consents": [self._read_consent(given) for given in consents[one.pk]],
+                    "answers": [
+                        _pick(answer, ANSWER_FIELDS)
+                        for answer in answers[one.pk]
+                        if self._is_open(answer)
+                    ],
+                    "sets": [self._read_set(item_set) for item_set in sets[one.pk]],
+                }
+
+    def _is_open(self, answer: Answer) -> bool:
+        """Whether the bundle takes it. What wasn't chosen from what a page offers is free text."""
+        is_on_instructions = answer.question.startswith(ON_INSTRUCTIONS)
+        if not (is_on_instructions or self.contents.has_entry_answers):
+            return False
+        name = ON_INSTRUCTIONS if is_on_instructions else answer.question
+        return self.contents.has_free_text or answer.value in self._choices.get(name, ())
+
+    @cached_property
+    def _choices(self) -> dict[str, Collection[str]]:
+        """What could be chosen, by the question that offers choices."""
+        config = self.study.config
+        asked = config.eligibility.questions if config.eligibility else ()
+        choices: dict[str, Collection[str]] = {
+            question.key: {key for key, _ in question.choices} for question in asked
+        }
+        on_instructions = {choice for one in config.comprehension for choice in one.choices}
+        return choices | {ON_INSTRUCTIONS: on_instructions}
+
+    def _read_consent(self, consent: Consent) -> Plain:
+        version = self._versions.get(consent.version_id or 0)
+        return _pick(consent, CONSENT_FIELDS) | {"version": version}
+
+    def _read_set(self, item_set: ItemSet) -> Plain:
+        return _pick(item_set, SET_FIELDS) | {
+            "items": [self._items[pk] for pk in item_set.item_ids],
+            "lost": [self._items[pk] for pk in item_set.lost_ids],
+        }
+
+    def read_annotations(self) -> Iterator[Plain]:
+        """Everything that was submitted, in that order, with its ratings and earlier states."""
+        agreed = Annotation.objects.agreed().filter(study=self.study)
+        found = agreed.exclude(_OF_PILOTS).order_by("id")
+        # plain rows: making objects of them takes longer than all the rest
+        rows = found.values_list(*_OF_ANNOTATION, named=True).iterator(chunk_size=PAGE)
+        while page := list(islice(rows, PAGE)):
+            yield from _Annotations(self, page).read()
+
+    def read_exclusions(self) -> Iterator[Plain]:
+        """Every decision to leave out, those taken back included; not by whom."""
+        found = Exclusion.objects.filter(study=self.study).order_by("id")
+        left_out = Q(participant__is_pilot=True) | Q(annotation__participant__is_pilot=True)
+        left_out |= Q(annotation__awaits_consent=True)
+        for one in found.exclude(left_out).select_related("participant", "annotation"):
+            self.counts["exclusions"] += 1
+            yield _pick(one, EXCLUSION_FIELDS) | {
+                "participant": one.participant and one.participant.pseudonym,
+                "annotation": one.annotation and str(one.annotation.key),
+            }
+
+    def read_metrics(self) -> Iterator[Plain]:
+        """Every score of an automatic metric, in the order in which they were stored."""
+        for row in read_scores(self.study):
+            self.counts["metrics"] += 1
+            yield row
+
+    def tell_counts(self) -> Plain:
+        """How many of each there are, of all that was read."""
+        return {
+            **{name: self.counts[name] for name in COUNTED},
+            "items": dict(self.kinds),
+            "annotations": dict(self.statuses),
+            "origins": dict(self.origins),
+        }
+
+    def name_item(self, pk: int) -> str:
+        return self._items[pk]
+
+    def number_version(self, pk: int | None) -> int | None:
+        return None if pk is None else self._versions[pk]
+
+
+_OF_ANNOTATION = (
+    "id", "item_id", "participant__pseudonym", "slot__no", "item_set__number", "version_id",
+    "ratings_file_id", *ANNOTATION_FIELDS,
+)  # fmt: skip
+_OF_RATING = ("annotation_id", "criterion", "output_id", "value", "value_typed", "file_row")
+_OF_HIGHLIGHT = ("annotation_id", "output_id", "start", "end", "quote")
+_OF_PILOTS = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
+
+
+class _Annotations:
+    """A page of annotations with all that belongs to them, each fetched by one query."""
+
+    def __init__(self, gathering: Gathering, page: list[Any]) -> None:
+        self.gathering = gathering
+        self.page = page
+        ids = [one.id for one in page]
+        ratings = Rating.objects.filter(annotation__in=ids).order_by("id")
+        self.ratings = _by("annotation_id", ratings.values_list(*_OF_RATING, named=True))
+        highlights = Highlight.objects.filter(annotation__in=ids).order_by("id")
+        self.highlights = _by("annotation_id", highlights.values_list(*_OF_HIGHLIGHT, named=True))
+        self.revisions = _by("annotation_id", Revision.objects.filter(annotation__in=ids))
+        outputs = Output.objects.filter(item__in={one.item_id for one in page}).order_by()
+        self.positions: dict[int | None, int | None] = {None: None}
+        self.positions.update(outputs.values_list("id", "position"))
+
+    def read(self) -> Iterator[Plain]:
+        counts = self.gathering.counts
+        for one in self.page:
+            row = self._read(one)
+            self.gathering.statuses[one.status] += 1
+            self.gathering.origins[one.origin] += 1
+            for name in ("ratings", "highlights", "revisions"):
+                counts[name] += len(row[name])
+            yield row
+
+    def _read(self, one: Any) -> Plain:
+        gathering, no = self.gathering, one.slot__no
+        has_note = gathering.contents.has_free_text
+        return _pick(one, ANNOTATION_FIELDS) | {
+            "item": gathering.name_item(one.item_id),
+            "participant": one.participant__pseudonym,
+            "number": None if no is None else no + 1,
+            "set": one.item_set__number,
+            "version": gathering.number_version(one.version_id),
+            "ratings_file": one.ratings_file_id and str(one.ratings_file_id),
+            "note": one.note if has_note else "",
+            "ratings": [
+                [r.criterion, self.positions[r.output_id], r.value, r.value_typed, r.file_row]
+                for r in self.ratings[one.id]
+            ],
+            "highlights": [
+                [self.positions[h.output_id], h.start, h.end, h.quote]
+                for h in self.highlights[one.id]
+            ],
+            "revisions": [self._read_revision(earlier) for earlier in self.revisions[one.id]],
+        }
+
+    def _read_revision(self, earlier: Revision) -> Plain:
+        """An earlier state, with outputs by their position."""
+        state = dict(earlier.state)
+        if not self.gathering.contents.has_free_text:
+            state["note"] = ""
+        state["ratings"] = [
+            [criterion, self.positions[pk], *rest] for criterion, pk, *rest in state["ratings"]
+        ]
+        marks = state.get("highlights", [])
+        state["highlights"] = [[self.positions[pk], *rest] for pk, *rest in marks]
+        return {
+            "state": state,
+            "submitted_at": to_plain(earlier.submitted_at),
+            "replaced_at": to_plain(earlier.replaced_at),
+        }
+
+
+def _pick(row: Any, names: Iterable[str]) -> Plain:
+    return {name: to_plain(getattr(row, name)) for name in names}
+
+
+def _pick_all(rows: QuerySet[Any], names: tuple[str, ...]) -> list[Plain]:
+    return [_pick(row, names) for row in rows]
+
+
+def _of(model: Any, people: list[int]) -> QuerySet[Any]:
+    order = "number" if model is ItemSet else "id"
+    return model.objects.filter(participant__in=people).order_by(order)
+
+
+def _by(name: str, rows: QuerySet[Any]) -> dict[int, list[Any]]:
+    """The rows by what they belong to, in their own order."""
+    found: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        found[getattr(row, name)].append(row)
+    return found

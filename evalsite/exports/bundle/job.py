@@ -1,0 +1,111 @@
+"""Packing outside web requests: one archive for each wish, kept for some days."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.text import slugify
+
+from evalsite.exports.bundle.layout import Contents
+from evalsite.exports.bundle.packing import write_bundle
+from evalsite.exports.exporting import has_simulated
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import job_kind, report_progress, start_job
+from evalsite.studies.models import Study
+from evalsite.studies.summaries import name_start
+
+KIND = "bundle"
+KEPT_DAYS = 7
+
+
+def start_packing(study: Study, contents: Contents, *, by: Any) -> Job:
+    """A job packs the study, or the open one that packs the same is it."""
+    return start_job(
+        KIND,
+        study_id=study.pk,
+        by=by,
+        subject=_name_contents(contents),
+        has_data=contents.has_data,
+        has_free_text=contents.has_free_text,
+        has_entry_answers=contents.has_entry_answers,
+    )
+
+
+def _name_contents(contents: Contents) -> str:
+    if not contents.has_data:
+        return "design"
+    named = "data and free text" if contents.has_free_text else "data"
+    return named if contents.has_entry_answers else f"{named}, no entry answers"
+
+
+def has_entry_answers(job: Job) -> bool:
+    """Return whether the archive that this job makes has answers to entry questions."""
+    # every bundle with data had them before they could be left out
+    return job.params["has_data"] and job.params.get("has_entry_answers", True)
+
+
+def find_file(job: Job) -> Path | None:
+    """The archive that this job made, while it is kept."""
+    path = _path_of(job.pk)
+    return path if job.state == Job.State.DONE and path.exists() else None
+
+
+def name_download(study: Study, job: Job) -> str:
+    """A name for the download: of the study, and "simulated" wherever any row is."""
+    return _name_file(study, job.subject, is_simulated=bool(job.result.get("is_simulated")))
+
+
+def name_bundle(study: Study, contents: Contents) -> str:
+    """Return the name that a download of these contents would have now."""
+    is_simulated = contents.has_data and has_simulated(study)
+    return _name_file(study, _name_contents(contents), is_simulated=is_simulated)
+
+
+def _name_file(study: Study, subject: str, *, is_simulated: bool) -> str:
+    parts = [name_start(study), *(["simulated"] if is_simulated else []), slugify(subject)]
+    return f"{'-'.join(parts)}.zip"
+
+
+def _path_of(job_id: UUID) -> Path:
+    return settings.DATA_DIR / "bundles" / f"{job_id}.zip"
+
+
+@job_kind(KIND)
+def run_packing(job: Job) -> dict[str, Any]:
+    """The archive stands on the server's disk, whole; old ones are gone."""
+    contents = Contents(
+        has_data=job.params["has_data"],
+        has_free_text=job.params["has_free_text"] and job.params["has_data"],
+        has_entry_answers=has_entry_answers(job),
+    )
+    study = Study.objects.get(pk=str(job.study_id))
+    path = _path_of(job.pk)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _prune(path.parent)
+    part = path.with_suffix(".part")
+    try:
+        with part.open("w+b") as target:
+            packed = write_bundle(
+                study.pk, contents, target, lambda done, total: report_progress(job, done, total)
+            )
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return {
+        "rows": packed.ratings,
+        "files": packed.files,
+        "size": packed.size,
+        "sha256": packed.sha256,
+        "is_simulated": contents.has_data and has_simulated(study),
+    }
+
+
+def _prune(folder: Path) -> None:
+    """Nothing is left that was made longer ago than such files are kept."""
+    oldest = (timezone.now() - timedelta(days=KEPT_DAYS)).timestamp()
+    for path in folder.iterdir():
+        if path.stat().st_mtime < oldest:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,229 @@
+"""What stands where in a bundle: names, formats, and which fields of which rows it carries."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from evalsite.exports.shared_columns import (
+    ID,
+    ISO,
+    NUMBER,
+    ONE_OF,
+    PARTICIPANT,
+    TEXT,
+    TIME,
+    WHOLE,
+    YES_NO,
+    Column,
+)
+
+__all__ = ["ID", "NUMBER", "ONE_OF", "TEXT", "TIME", "WHOLE", "YES_NO", "Column"]
+
+FORMAT = "evalsite-bundle"
+# 3: the instrument is in the single shape `evalsite.instrument/1`; before, its questions alone
+FORMAT_VERSION = 3
+# what has been in every bundle since which format; those of format 1 may have scores, or not
+PLAN_SINCE = SCORES_SINCE = 2
+
+README, CHECKSUMS, STUDY = "README.md", "checksums.txt", "study.json"
+ANALYSIS_PLAN = "analysis-plan.json"
+DATAPACKAGE, CODEBOOK, CODEBOOK_PAGE = "datapackage.json", "codebook.csv", "codebook.html"
+PLAN, EXCLUSIONS = "design/plan.csv", "data/exclusions.csv"
+ITEM_ROWS, PEOPLE_ROWS = "records/items.jsonl", "records/participants.jsonl"
+ANNOTATION_ROWS, EXCLUSION_ROWS = "records/annotations.jsonl", "records/exclusions.jsonl"
+METRIC_ROWS = "records/metrics.jsonl"
+# what a bundle without data holds of data/ and records/
+WITHOUT_DATA = frozenset(["items"])
+# columns that hold what participants wrote in their own words
+FREE_TEXT = frozenset(["note"])
+# how the names of answers to questions on the instructions begin; all others are entry answers
+ON_INSTRUCTIONS = "qualification-"
+
+
+# what a study shows that has no version yet
+DRAFT, DRAFT_CONTENT = "draft", "content.json"
+
+
+def name_version(number: int | str, file: str = "") -> str:
+    """versions/2.json, or a readable file beside it such as versions/2/scales.md."""
+    return f"versions/{number}/{file}" if file else f"versions/{number}.json"
+
+
+def name_data(file: str) -> str:
+    return f"data/{file}.csv"
+
+
+# --- fields that are carried, by model --------------------------------------------------
+
+STUDY_FIELDS = (
+    "protocol", "options", "state", "is_demo", "seed", "title", "organisation", "contact_name",
+    "contact_email", "headline", "summary", "consent", "instructions", "language", "k", "set_size",
+    "max_sets", "max_items", "groups", "item_order", "lease_minutes", "check_every",
+    "repeat_percent", "repeat_distance", "expected_participants", "break_every", "is_practice_on",
+    "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided", "minutes_per_set",
+    "pay_per_set", "has_bonus", "bonus", "currency", "closes_at", "created_at", "launched_at",
+    "closed_at",
+)  # fmt: skip
+VERSION_FIELDS = ("number", "sha256", "created_at")
+BATCH_FIELDS = ("id", "file_name", "sha256", "rows", "uploaded_at", "opened_at")
+RATINGS_FILE_FIELDS = ("id", "file_name", "sha256", "rows", "has_persons", "uploaded_at")
+METRIC_FILE_FIELDS = ("id", "file_name", "sha256", "uploaded_at")
+METRIC_FIELDS = ("metric", "value")
+ITEM_FIELDS = (
+    "key", "group", "cluster", "kind", "inputs", "extra", "gold", "held_at", "released_at",
+)  # fmt: skip
+PARTICIPANT_FIELDS = (
+    "pseudonym", "origin", "is_person", "is_eligible", "consented_to", "instructions_read",
+    "practised_at", "tries", "is_qualified", "cursor", "created_at", "stopped_at", "withdrawn_at",
+)  # fmt: skip
+CONSENT_FIELDS = ("text_sha256", "is_given", "answered_at")
+ANSWER_FIELDS = ("question", "value", "answered_at")
+SET_FIELDS = ("id", "number", "created_at", "finished_at")
+ANNOTATION_FIELDS = (
+    "key", "place", "outcome", "status", "origin", "order_shown", "reason", "note", "is_aided",
+    "device", "language", "started_at", "submitted_at", "client_ms", "active_ms", "time_given",
+)  # fmt: skip
+RATING_FIELDS = ("criterion", "value", "value_typed", "file_row")
+HIGHLIGHT_FIELDS = ("start", "end", "quote")
+REVISION_FIELDS = ("state", "submitted_at", "replaced_at")
+EXCLUSION_FIELDS = ("reason", "rule", "decided_at", "revoked_at")
+ANALYSIS_PLAN_FIELDS = (
+    "baseline", "thresholds", "exclusion_rule", "baseline_changed_at", "thresholds_changed_at",
+    "rule_changed_at", "changed_at",
+)  # fmt: skip
+
+# What a bundle never holds: who can be found by it, what opens a door, and what is made anew.
+LEFT_OUT = {
+    "Study": {"id", "version", "completion_code", "completion_url", "revision"},
+    "StudyVersion": {"id", "study", "content", "created_by"},
+    "Batch": {"study", "uploaded_by"},
+    "RatingsFile": {"study", "uploaded_by"},
+    "MetricFile": {"study", "uploaded_by"},
+    "MetricScore": {"id", "file", "output"},
+    "Item": {
+        "id", "study", "batch", "repeat_of", "shuffle_key", "group_shuffle_key",
+    },
+    "Participant": {"id", "study", "receipt", "is_pilot"},
+    "Consent": {"id", "study", "participant", "version"},
+    "Answer": {"id", "study", "participant"},
+    "ItemSet": {"study", "participant", "item_ids", "lost_ids", "reserved_until", "code"},
+    "Annotation": {
+        "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
+        "awaits_consent",
+    },
+    # turn, part, text and detail, and what a highlight is for, are empty: no scale uses them yet
+    "Rating": {"id", "study", "annotation", "output", "turn", "part", "text", "detail"},
+    "Highlight": {"id", "study", "annotation", "output", "criterion", "category", "severity"},
+    "Revision": {"id", "study", "annotation"},
+    "Exclusion": {"id", "study", "participant", "annotation", "decided_by", "revoked_by"},
+    "AnalysisPlan": {"id", "study", "repeats", "changed_by"},
+}  # fmt: skip
+
+# --- files of the bundle's own ------------------------------------------------------------
+
+PLAN_COLUMNS = (
+    Column(
+        name="item",
+        meaning="The item that has this place.",
+        type=ID,
+        allowed="as item in data/items.csv",
+    ),
+    Column(
+        name="number",
+        meaning="Which of the item's places this is.",
+        type=WHOLE,
+        allowed="1 and more",
+        derived="1 to the answers asked for each item; from 1001 on: added later, as a top-up",
+    ),
+    Column(
+        name="position",
+        meaning="Where the place stands in the queue in which places are dealt.",
+        type=WHOLE,
+        allowed="0 and more",
+        derived="from the study's seed; items that stay together share a position",
+    ),
+    Column(
+        name="arrangement",
+        meaning="The number of the order in which the place shows the outputs, and where groups "
+        "stay together the item.",
+        type=WHOLE,
+        allowed="0 and more",
+        derived="from the study's seed",
+    ),
+    Column(
+        name="order",
+        meaning="The outputs in the order in which the place shows them.",
+        type=TEXT,
+        allowed="numbers of the item's outputs from 1, in that order, parted by spaces",
+        derived="from arrangement",
+    ),
+)
+EXCLUSION_COLUMNS = (
+    Column(
+        name="participant",
+        meaning="The participant who is left out of analysis.",
+        type=PARTICIPANT.type,
+        missing="one annotation is left out",
+    ),
+    Column(
+        name="annotation",
+        meaning="The annotation that is left out of analysis.",
+        type=ID,
+        allowed="as annotation in data/annotations.csv",
+        missing="a participant is left out, with all annotations",
+    ),
+    Column(name="reason", meaning="The reason given for it.", type=TEXT),
+    Column(
+        name="rule",
+        meaning="The rule that was applied.",
+        type=TEXT,
+        missing="no rule, but a decision about this one",
+    ),
+    Column(name="decided_at", meaning="When it was decided.", type=TIME, allowed=ISO),
+    Column(
+        name="revoked_at",
+        meaning="When the decision was taken back.",
+        type=TIME,
+        allowed=ISO,
+        missing="it stands",
+    ),
+)
+OWN_FILES: dict[str, tuple[Column, ...]] = {PLAN: PLAN_COLUMNS, EXCLUSIONS: EXCLUSION_COLUMNS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What somebody wants in a bundle."""
+
+    has_data: bool = True
+    has_free_text: bool = False
+    # answers to entry questions: only for whoever may see identities
+    has_entry_answers: bool = True
+
+
+def to_plain(value: Any) -> Any:
+    """A field's value as JSON holds it."""
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="microseconds")
+    if isinstance(value, UUID | Decimal):
+        return str(value)
+    return value
+
+
+def write_order(positions: Sequence[int]) -> str:
+    """Positions of outputs as a table tells them: numbers from 1, parted by spaces."""
+    return " ".join(str(position + 1) for position in positions)
+
+
+def write_checksums(sums: Mapping[str, str]) -> str:
+    """The format of sha256sum, by name."""
+    return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums))
+
+
+def dump(data: Any) -> str:
+    """One line of JSON, the same for equal data, with every sign as it is."""
+    return json.dumps(data, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,97 @@
+"""Staff pages of bundles: asking for one, watching it being made, and taking it away."""
+
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import FileResponse, Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from evalsite.audit.models import AuditEntry
+from evalsite.exports.bundle.job import (
+    KEPT_DAYS,
+    KIND,
+    find_file,
+    has_entry_answers,
+    name_download,
+    start_packing,
+)
+from evalsite.exports.bundle.layout import Contents
+from evalsite.exports.exporting import has_simulated
+from evalsite.jobs.models import Job
+from evalsite.jobs.watching import keep_watching
+from evalsite.studies.models import Study
+from evalsite.studies.pages import StudyView, may_see_identities
+
+_SHOWN = 10
+
+
+@require_safe
+def show_bundles(request: HttpRequest, study: Study) -> HttpResponseBase:
+    sees_identities = may_see_identities(request, study)
+    jobs = list(Job.objects.filter(study_id=study.pk, kind=KIND)[:_SHOWN])
+    # one that stopped is told of until another was started
+    pending = [job for job in jobs[:1] if job.is_open or job.has_stopped]
+    context = {
+        "pending": pending,
+        # then the page comes again by itself, and would forget what was ticked
+        "is_working": any(job.is_open and not job.is_stale for job in pending),
+        "bundles": [
+            (job, sees_identities or not has_entry_answers(job)) for job in jobs if find_file(job)
+        ],
+        "sees_identities": sees_identities,
+        "kept_days": KEPT_DAYS,
+        "is_simulated": has_simulated(study),
+    }
+    response = TemplateResponse(request, "exports/bundle.html", context)
+    return keep_watching(response, *pending)
+
+
+@require_POST
+def make_bundle(request: HttpRequest, study: Study) -> HttpResponseBase:
+    wish = request.POST.get("contents")
+    contents = Contents(
+        has_data=wish != "design",
+        has_free_text=wish == "free-text",
+        has_entry_answers=may_see_identities(request, study),
+    )
+    start_packing(study, contents, by=request.user)
+    return redirect("admin:export-bundle", study.pk)
+
+
+@require_POST
+def download_bundle(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
+    """The archive. By POST, since the log keeps what was taken, by whom."""
+    job = get_object_or_404(Job, study_id=study.pk, pk=job_id, kind=KIND)
+    if has_entry_answers(job) and not may_see_identities(request, study):
+        raise PermissionDenied
+    path = find_file(job)
+    if path is None:
+        raise Http404("This file is not kept any more.")
+    name = name_download(study, job)
+    AuditEntry.objects.record(
+        "data exported",
+        by=request.user,
+        study_id=study.pk,
+        file=name,
+        rows=job.result["rows"],
+        sha256=job.result["sha256"],
+        contents=job.subject,
+    )
+    return FileResponse(path.open("rb"), as_attachment=True, filename=name)
+
+
+bundle_views = [
+    StudyView(path="export/bundle/", name="export-bundle", view=show_bundles, within="Export"),
+    StudyView(
+        path="export/bundle/make/", name="export-bundle-make", view=make_bundle, is_reading=True
+    ),
+    StudyView(
+        path="export/bundle/<uuid:job_id>.zip",
+        name="export-bundle-file",
+        view=download_bundle,
+        is_reading=True,
+    ),
+]

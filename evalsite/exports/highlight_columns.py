@@ -1,0 +1,73 @@
+"""The columns of highlights.csv, in the order of the file."""
+
+from evalsite.exports.shared_columns import (
+    ANNOTATION,
+    CIRCUMSTANCES,
+    EXCLUDED,
+    ID,
+    ITEM,
+    PARTICIPANT,
+    PERSON,
+    PLACES,
+    SET,
+    STATUS,
+    STUDY,
+    TEXT,
+    TIMES,
+    VERSION,
+    WHOLE,
+    Column,
+)
+
+HIGHLIGHTS = (
+    STUDY,
+    VERSION,
+    *ITEM,
+    Column(
+        name="system",
+        meaning="The system whose output is marked.",
+        type=TEXT,
+        missing="the output belongs to no system",
+    ),
+    Column(
+        name="output_id",
+        meaning="The output that is marked.",
+        type=ID,
+        allowed="an item's id, # and the output's number in the item, such as item-7#2",
+    ),
+    ANNOTATION,
+    PARTICIPANT,
+    PERSON,
+    SET,
+    Column(
+        name="place",
+        meaning="Where the output stood on the page, from 1.",
+        type=WHOLE,
+        allowed="1 and more",
+        missing="the order is not known",
+    ),
+    Column(
+        name="start",
+        meaning="Where the marked passage begins: the number of Unicode code points before it.",
+        type=WHOLE,
+        allowed="0 and more",
+        derived="in the output exactly as it was uploaded",
+    ),
+    Column(
+        name="end",
+        meaning="Where the marked passage ends: the number of code points up to its last one.",
+        type=WHOLE,
+        allowed="more than start",
+        derived="as start; marks that overlapped or touched have become one",
+    ),
+    Column(
+        name="quote",
+        meaning="The marked passage: the output from start up to end.",
+        type=TEXT,
+    ),
+    *PLACES,
+    *STATUS,
+    *CIRCUMSTANCES,
+    *EXCLUDED,
+    *TIMES,
+)

@@ -1,0 +1,131 @@
+"""Exports too large for a web request: written by a job, and kept for some days."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import date, timedelta
+from hashlib import sha256
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from evalsite.exports.cut import consistent_cut
+from evalsite.exports.exporting import Choice, count_file, name_file, write_file
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import JobTakenOver, job_kind, report_progress, start_job
+from evalsite.lib.collecting import collect_seldom
+from evalsite.studies.models import Study
+
+KIND = "export"
+KEPT_DAYS = 7
+_BEAT_SECONDS = 2
+_DAYS = ("since", "until")
+
+
+def is_large(rows: int) -> bool:
+    """Whether a file of so many rows is written by a job, not while a browser waits for it."""
+    return rows > settings.EXPORT_STREAM_ROWS
+
+
+def start_export(study: Study, choice: Choice, *, by: Any) -> Job:
+    """A job writes the file, or the open one that writes the same is it."""
+    chosen = {
+        name: cell.isoformat() if isinstance(cell, date) else cell
+        for name, cell in asdict(choice).items()
+    }
+    subject = sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()
+    return start_job(KIND, study_id=study.pk, by=by, subject=subject, choice=chosen)
+
+
+def read_choice(job: Job) -> Choice:
+    """Which file the job writes."""
+    chosen = job.params["choice"]
+    days = {name: date.fromisoformat(chosen[name]) for name in _DAYS if chosen[name]}
+    return Choice(**chosen | days)
+
+
+def find_file(job: Job) -> Path | None:
+    """The file that this job wrote, while it is kept."""
+    path = _path_of(job.pk)
+    return path if job.state == Job.State.DONE and path.exists() else None
+
+
+def find_until(job: Job) -> Any:
+    """When the file goes."""
+    return job.finished_at and job.finished_at + timedelta(days=KEPT_DAYS)
+
+
+def _path_of(job_id: UUID) -> Path:
+    return settings.DATA_DIR / "exports" / str(job_id)
+
+
+@job_kind(KIND)
+def run_export(job: Job) -> dict[str, Any]:
+    """The file stands on the server's disk, whole and of one moment; old ones are gone."""
+    study, choice = Study.objects.get(pk=str(job.study_id)), read_choice(job)
+    path = _path_of(job.pk)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _prune(path.parent)
+    part = path.with_suffix(".part")
+    try:
+        with (
+            _tell_progress(job, count_file(study, choice)) as tell,
+            part.open("w+b") as file,
+            consistent_cut(),
+            collect_seldom(),
+        ):
+            began_at = timezone.now()
+            written = write_file(study, choice, file, tell=tell)
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return {
+        "rows": written.rows,
+        "sha256": written.sha256,
+        "size": path.stat().st_size,
+        "name": name_file(study, choice),
+        "moment": began_at.isoformat(),
+    }
+
+
+def _prune(folder: Path) -> None:
+    """Nothing is left that is older than such files are kept, nor parts that nobody finished."""
+    oldest = (timezone.now() - timedelta(days=KEPT_DAYS)).timestamp()
+    for path in folder.iterdir():
+        if path.stat().st_mtime < oldest:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _tell_progress(job: Job, total: int) -> Iterator[Any]:
+    """The job's page shows how many rows are written, and the job counts as alive.
+
+    Told by a thread with a connection of its own: this one only reads, and sees one moment.
+    """
+    is_over, rows = Event(), [0]
+
+    def beat() -> None:
+        try:
+            while not is_over.wait(_BEAT_SECONDS):
+                report_progress(job, rows[0], total)
+        except JobTakenOver:
+            return  # the file is written under the name of this job, and nobody asks for it
+        finally:
+            connection.close()
+
+    def tell(written: int) -> None:
+        rows[0] = written
+
+    thread = Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield tell
+    finally:
+        is_over.set()
+        thread.join()

@@ -1,0 +1,69 @@
+"""A study as one .zip that anyone can read and repeat, from the command line."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from evalsite.audit.models import AuditEntry
+from evalsite.exports.bundle.job import name_bundle
+from evalsite.exports.bundle.layout import Contents
+from evalsite.exports.bundle.packing import write_bundle
+from evalsite.studies.lookup import add_study_argument, find_study
+
+
+class Command(BaseCommand):
+    help = (
+        "Write a study with its data, codebook, instructions as shown, design and seed as a .zip."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_study_argument(parser)
+        parser.add_argument(
+            "-o",
+            "--output",
+            type=Path,
+            metavar="FILE",
+            help="the new file; left out: one in this folder, named after the study",
+        )
+        parser.add_argument(
+            "--without-data", action="store_true", help="only items, texts and design; no answers"
+        )
+        parser.add_argument(
+            "--with-free-text",
+            action="store_true",
+            help="also what participants wrote in their own words: read it before you share it",
+        )
+
+    def handle(self, *, study: str, output: Path | None, **options: Any) -> None:
+        found = find_study(study)
+        contents = Contents(
+            has_data=not options["without_data"], has_free_text=options["with_free_text"]
+        )
+        output = output or Path(name_bundle(found, contents))
+        try:
+            with output.open("xb+") as file:
+                packed = write_bundle(found.pk, contents, file)
+        except FileExistsError:
+            raise CommandError(f"{output} exists already. Name a new file with -o.") from None
+        except OSError as error:
+            raise CommandError(f"{output} can't be written: {error.strerror}.") from None
+        except ValidationError as error:
+            output.unlink()
+            raise CommandError(" ".join(error.messages)) from None
+        AuditEntry.objects.record(
+            "data exported",
+            by="the command line",
+            study_id=found.pk,
+            file=output.name,
+            rows=packed.ratings,
+            sha256=packed.sha256,
+            with_data=contents.has_data,
+            with_free_text=contents.has_free_text,
+        )
+        self.stdout.write(
+            f"{output}: {packed.files:,} files, {packed.ratings:,} ratings, "
+            f"{packed.size:,} bytes.\nSHA-256 {packed.sha256}"
+        )

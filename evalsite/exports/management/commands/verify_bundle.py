@@ -1,0 +1,45 @@
+"""Is a bundle whole, and does all of it say the same? No database is needed."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evalsite.exports.bundle.verifying import verify_bundle
+
+_MOST_SHOWN = 100
+
+
+class Command(BaseCommand):
+    help = (
+        "Check a bundle: every checksum, every count, every value against its scale, and the plan "
+        "against the seed. Ends with 1 if anything is wrong."
+    )
+    # no database, so nothing about one is checked
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "file", metavar="FILE", type=Path, help="a bundle, as export_bundle writes it"
+        )
+
+    def handle(self, *, file: Path, **options: Any) -> None:
+        try:
+            with file.open("rb") as bundle:
+                report = verify_bundle(bundle)
+        except OSError as error:
+            raise CommandError(f"{file} can't be read: {error.strerror}.") from None
+        for check in report.checks:
+            self.stdout.write(check)
+        for remark in report.remarks:
+            self.stdout.write(f"Note: {remark}")
+        for fault in report.faults[:_MOST_SHOWN]:
+            self.stdout.write(f"WRONG: {fault}")
+        if len(report.faults) > _MOST_SHOWN:
+            self.stdout.write(f"… and {len(report.faults) - _MOST_SHOWN:,} more faults.")
+        if not report.is_sound:
+            sys.exit(1)
+        told = "nothing else is wrong" if report.remarks else "nothing is wrong"
+        self.stdout.write(f"{file}: {told}.")

@@ -1,0 +1,46 @@
+"""Staff pages of what goes out: files, codebook and bundles."""
+
+from evalsite.exports.bundle.views import bundle_views
+from evalsite.exports.views import (
+    download_codebook,
+    download_file,
+    download_identities,
+    download_ready,
+    download_workbook,
+    show_codebook,
+    show_export,
+)
+from evalsite.studies.models import Membership
+from evalsite.studies.pages import StudyView
+
+_EDITOR = Membership.Role.EDITOR
+
+study_views = [
+    StudyView(path="export/", name="study-export", view=show_export, tab="Export", order=90),
+    StudyView(path="export/codebook/", name="export-codebook", view=show_codebook, within="Export"),
+    StudyView(path="export/codebook.csv", name="export-codebook-csv", view=download_codebook),
+    # before the other files, whose addresses look alike
+    StudyView(
+        path="export/participants_ids.csv",
+        name="export-identities",
+        view=download_identities,
+        role=_EDITOR,
+        is_reading=True,
+    ),
+    StudyView(
+        path="export/<slug:file>.csv", name="export-file", view=download_file, is_reading=True
+    ),
+    StudyView(
+        path="export/<slug:file>.xlsx",
+        name="export-workbook",
+        view=download_workbook,
+        is_reading=True,
+    ),
+    StudyView(
+        path="export/large/<uuid:job_id>/",
+        name="export-ready",
+        view=download_ready,
+        is_reading=True,
+    ),
+    *bundle_views,
+]

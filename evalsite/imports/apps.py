@@ -1,0 +1,13 @@
+from django.apps import AppConfig
+
+
+class ImportsConfig(AppConfig):
+    name = "evalsite.imports"
+    # its first name, which databases keep
+    label = "exchange"
+
+    def ready(self) -> None:
+        # they register their jobs
+        from evalsite.imports.batches import files as batches  # noqa: F401, PLC0415
+        from evalsite.imports.metrics import files as metrics  # noqa: F401, PLC0415
+        from evalsite.imports.ratings import files  # noqa: F401, PLC0415

@@ -1,0 +1,245 @@
+"""What columns hold, by field: checked, and turned into the places of a row.
+
+A mapping gives each column the name of a field, "" to keep it as metadata of the item, or "-" to
+leave it out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evalsite.imports.batches.fields import (
+    EMPTY_FLAG,
+    OF_SYSTEM,
+    PAIR,
+    PER_OUTPUT,
+    SEVERAL,
+    find_numbers,
+    is_per_output,
+    name_fields,
+    name_inputs,
+    names_items,
+    rows_are_items,
+)
+from evalsite.imports.batches.guessing import find_near, fold
+from evalsite.imports.batches.persons import LEAVE_OUT
+from evalsite.imports.tables.faults import Fault
+from evalsite.imports.tables.signs import find_control, show
+from evalsite.protocol import Protocol
+
+# together they tell that a file holds ratings
+_OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
+_OF_RATINGS = {"criterion", "value", "rating", "score", "preferred", "preference"}
+_MAX_NAME = 200
+# what the names of columns hardly ever have: lines, the end of a sentence, or many words
+_IS_TEXT = re.compile(r"\n|[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S")
+
+
+@dataclass(frozen=True)
+class OutputColumns:
+    """Where one output of a row stands: the numbers of its columns.
+
+    If the column is named after the system, that is its name; an empty cell then is no output.
+    """
+
+    system: int
+    output: int
+    is_empty: int | None = None
+    pair: int | None = None
+    named: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where everything stands in a row: by field, the number of its column."""
+
+    is_wide: bool
+    item: int | None
+    # what belongs to the item as a whole: group, cluster, kind, inputs, gold
+    shared: Mapping[str, int]
+    outputs: tuple[OutputColumns, ...]
+    extra: Mapping[str, int]
+
+
+def check_header(header: Sequence[str], line: int) -> list[Fault]:
+    """Every column has a name that can be stored, and none stands twice, whatever its case."""
+    faults = [
+        Fault(message, line=line)
+        for number, column in enumerate(header, start=1)
+        if (message := _find_name_problem(number, column))
+    ]
+    counts = Counter(column.strip().casefold() for column in header if column.strip())
+    seen: set[str] = set()
+    for column in header:
+        folded = column.strip().casefold()
+        if counts[folded] > 1 and folded not in seen:
+            seen.add(folded)
+            faults.append(
+                Fault(
+                    f"{counts[folded]} columns have this name (case and outer spaces don't "
+                    "count). Rename or remove all but one.",
+                    column=column.strip(),
+                    line=line,
+                )
+            )
+    return faults
+
+
+def _find_name_problem(number: int, column: str) -> str:
+    """What is wrong with this column's name, as a sentence; "" if it may stand."""
+    if not column.strip():
+        return f"Column {number} has no name. Name it in the first line, or remove it."
+    if len(column) > _MAX_NAME:
+        return (
+            f"The name of column {number} has {len(column):,} letters; at most {_MAX_NAME} are "
+            "taken. Shorten it."
+        )
+    if found := find_control(column):
+        return f"The name of column {number} holds {found}. Remove it from the first line."
+    return ""
+
+
+def check_mapping(
+    mapping: Mapping[str, str], config: Protocol, line: int | None, *, sheet: str = ""
+) -> list[Fault]:
+    """Each field has one column, and what the protocol needs is there."""
+    faults = []
+    known = {*name_fields(config, mapping), LEAVE_OUT}
+    by_field: dict[str, list[str]] = {}
+    for column, field in mapping.items():
+        if field and field not in known:
+            faults.append(Fault(f"There is no field “{field}” to map it to.", column=column))
+        elif field:
+            by_field.setdefault(field, []).append(column)
+    faults += [
+        Fault(f"Columns {_join(columns)} are both mapped to “{field}”. Choose one.", line=line)
+        for field, columns in by_field.items()
+        if len(columns) > 1 and field not in SEVERAL
+    ]
+    if problem := _find_two_forms(by_field):
+        faults.append(Fault(problem, line=line))
+    missing = _find_missing(by_field.keys(), config)
+    if missing and (problem := _find_other_kind(mapping, config, sheet)):
+        return [*faults, Fault(problem, line=line)]
+    faults += [_describe_missing(field, mapping, config, line) for field in missing]
+    return faults
+
+
+def _find_two_forms(fields: Iterable[str]) -> str:
+    """What is wrong with mapping to more than one form, as a sentence; "" if there is one."""
+    there = set(fields)
+    numbers = [f"output{number}" for number in find_numbers(there)]
+    if numbers and there & set(PER_OUTPUT):
+        return (
+            "Some columns are mapped to one output in a row and some to numbered outputs "
+            f"(such as “{numbers[0]}”). Choose one form."
+        )
+    if OF_SYSTEM in there and any(is_per_output(field) for field in there - {OF_SYSTEM}):
+        return (
+            f"Some columns are mapped to “{OF_SYSTEM}” and some to “system”, “output” or others "
+            "of an output. Choose one form."
+        )
+    return ""
+
+
+def make_plan(header: Sequence[str], mapping: Mapping[str, str], config: Protocol) -> Plan:
+    """Columns by field, once header and mapping are known to be right."""
+    fields = [mapping.get(name.strip(), "") or f"={name.strip()}" for name in header]
+    columns = {field: number for number, field in enumerate(fields) if field not in SEVERAL}
+    numbers = find_numbers(columns)
+    suffixes = [str(number) for number in numbers] or [""] * ("output" in columns)
+    shared = ["group", "cluster", "kind", *name_inputs(config)]
+    shared += [field for field in columns if field.startswith("gold_")]
+    return Plan(
+        is_wide=suffixes != [""],
+        item=columns.get("item", columns.get("group") if names_items(config, fields) else None),
+        shared={field: columns[field] for field in shared if field in columns},
+        outputs=(
+            *(
+                OutputColumns(
+                    columns[f"system{suffix}"],
+                    columns[f"output{suffix}"],
+                    columns.get(f"{EMPTY_FLAG}{suffix}"),
+                    columns.get(f"{PAIR}{suffix}"),
+                )
+                for suffix in suffixes
+            ),
+            *(
+                OutputColumns(number, number, named=header[number].strip())
+                for number, field in enumerate(fields)
+                if field == OF_SYSTEM
+            ),
+        ),
+        extra={name[1:]: number for name, number in columns.items() if name.startswith("=")},
+    )
+
+
+# --- what is missing ------------------------------------------------------------
+
+
+def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
+    there = set(fields)
+    needed = [column.name for column in config.inputs if column.is_required]
+    numbers = find_numbers(there)
+    if OF_SYSTEM in there:
+        pass
+    elif numbers and not {"system", "output"} & there:
+        needed += [f"{field}{number}" for number in numbers for field in ("system", "output")]
+    else:
+        needed += ["system", "output"]
+    if not rows_are_items(config, there) and not names_items(config, there):
+        needed.insert(0, "item")
+    return [field for field in needed if field not in there]
+
+
+def _find_other_kind(mapping: Mapping[str, str], config: Protocol, sheet: str) -> str:
+    """What a file without the columns of a batch seems to be instead, as a sentence; or ""."""
+    header = list(mapping)
+    if len(header) == 1 and sheet:
+        return (
+            f"The sheet “{sheet}” was read, and its first row names one column only, "
+            f"“{show(header[0])}”. Put the sheet with the items first or hide those before it, "
+            "and delete what stands above the names of its columns."
+        )
+    if len(header) == 1:
+        return (
+            f"The first line names one column only, “{show(header[0])}”. Part columns by commas, "
+            "semicolons or tabs, and name them in the first line."
+        )
+    folded = {fold(column) for column in header}
+    if folded & _OF_RATERS and folded & _OF_RATINGS:
+        return (
+            "The rows seem to be ratings, not items. Import the batch first, then this file as "
+            "ratings collected elsewhere."
+        )
+    if not any(mapping.values()) and any(_IS_TEXT.search(column) for column in header):
+        needed = [column.name for column in config.inputs if column.is_required]
+        return (
+            "The first line seems to hold a row, not the names of columns. Put a line of names "
+            f"above it, such as {', '.join(['item', *needed, 'system', 'output'])}."
+        )
+    return ""
+
+
+def _describe_missing(
+    field: str, mapping: Mapping[str, str], config: Protocol, line: int | None
+) -> Fault:
+    message = f"Column “{field}” is missing. Found: {', '.join(mapping) or 'none'}."
+    if field == "item":
+        message += " Without it the outputs of one item can't be told from those of another."
+    if near := find_near(field, mapping, config):
+        message += f" Did you mean {_join(near, 'or')}? Map it, or rename it."
+    else:
+        message += " Map a column to it, or add it."
+    if field == "output" and list(mapping.values()).count("") > 1:
+        message += (
+            " If columns are named after systems and hold their outputs, map each of them to "
+            f"“{OF_SYSTEM}”."
+        )
+    return Fault(message, column=field, line=line)
+
+
+def _join(names: Sequence[str], word: str = "and") -> str:
+    quoted = [f"“{name}”" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} {word} {quoted[-1]}"

@@ -1,0 +1,157 @@
+"""What one row says, taken apart by the plan of its columns; and what is wrong with its cells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalsite.imports.batches.mapping import OutputColumns, Plan
+from evalsite.imports.batches.names import is_reserved
+from evalsite.imports.tables.faults import Fault
+from evalsite.imports.tables.records import Row
+from evalsite.imports.tables.signs import find_control, hold_control
+from evalsite.studies.models import Item
+
+_PRACTICE, _REPEAT = str(Item.Kind.PRACTICE), str(Item.Kind.REPEAT)
+_NO_EXTRA: dict[str, str] = {}  # one for all rows, never written to
+
+
+@dataclass(frozen=True, slots=True)
+class OutputHeads:
+    """What the columns of one output are called in the file."""
+
+    system: str
+    text: str
+    flag: str
+    # the header names the system, not a cell
+    is_named: bool
+
+
+@dataclass(slots=True)
+class OutputCells:
+    """The cells of one output, and what their columns are called."""
+
+    system: str
+    text: str
+    is_empty: str
+    pair: str
+    heads: OutputHeads
+
+    @property
+    def is_absent(self) -> bool:
+        """Nothing is given: a wide row may hold fewer outputs than there are columns for."""
+        given = "" if self.heads.is_named else self.system
+        return not (given.strip() or self.text.strip() or self.is_empty.strip())
+
+
+@dataclass(slots=True)
+class RowValues:
+    """One row by field. `shared` is what belongs to the item as a whole."""
+
+    line: int
+    record: int
+    item: str | None
+    shared: dict[str, str]
+    outputs: list[OutputCells]
+    extra: dict[str, str]
+
+
+class Splitter:
+    """Takes rows apart by the plan of their columns."""
+
+    def __init__(self, plan: Plan, header: Sequence[str]) -> None:
+        self._item = plan.item
+        self._is_wide = plan.is_wide
+        self._shared = tuple(plan.shared.items())
+        self._extra = tuple(plan.extra.items())
+        self._outputs = [(one, _name_columns(one, header)) for one in plan.outputs]
+
+    def split(self, row: Row) -> RowValues:
+        cells = row.cells
+        outputs = [
+            OutputCells(
+                columns.named or cells[columns.system],
+                cells[columns.output],
+                "" if columns.is_empty is None else cells[columns.is_empty],
+                "" if columns.pair is None else cells[columns.pair],
+                heads,
+            )
+            for columns, heads in self._outputs
+        ]
+        return RowValues(
+            row.line,
+            row.record,
+            None if self._item is None else cells[self._item],
+            {field: cells[number] for field, number in self._shared},
+            [one for one in outputs if not one.is_absent] if self._is_wide else outputs,
+            (
+                {name: cells[number] for name, number in self._extra if cells[number]}
+                if self._extra
+                else _NO_EXTRA
+            ),
+        )
+
+
+def _name_columns(columns: OutputColumns, header: Sequence[str]) -> OutputHeads:
+    return OutputHeads(
+        system=header[columns.system],
+        text=header[columns.output],
+        flag="" if columns.is_empty is None else header[columns.is_empty],
+        is_named=bool(columns.named),
+    )
+
+
+class MadeRows:
+    """Finds the rows of an exported items.csv whose items the site made: no file brought them."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self._batch = header.index("batch") if "batch" in header else None
+        self._repeat_of = header.index("repeat_of") if "repeat_of" in header else None
+
+    def describe(self, row: Row, values: RowValues) -> str:
+        """What the site made here, in words that stand for all such rows; "" for other rows."""
+        kind, cells = values.shared.get("kind"), row.cells
+        if kind == _PRACTICE:
+            is_ours = is_reserved(values.item or "")
+            if is_ours and self._batch is not None and not cells[self._batch]:
+                return "Rows of practice items that came with the protocol, which were left out"
+        elif kind == _REPEAT and self._repeat_of is not None and cells[self._repeat_of]:
+            return "Rows of repeats, which a study makes for itself and which were left out"
+        return ""
+
+
+def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
+    """The row has as many cells as the header, and none that its reader or a page can't take."""
+    if row.problems:
+        return [
+            Fault(
+                problem.message,
+                column="" if problem.column is None else header[problem.column],
+                line=row.line,
+                record=row.record,
+            )
+            for problem in row.problems
+        ]
+    if len(row.cells) != len(header):
+        return [
+            Fault(
+                f"{_count(len(row.cells), 'cell')} instead of {len(header)}. Look for a missing "
+                "delimiter, or for one in a text without quotes.",
+                line=row.line,
+                record=row.record,
+            )
+        ]
+    if not hold_control(row.cells):
+        return []
+    return [
+        Fault(
+            f"The cell holds {found}. Remove it.",
+            column=header[number],
+            line=row.line,
+            record=row.record,
+        )
+        for number, cell in enumerate(row.cells)
+        if (found := find_control(cell))
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,63 @@
+"""Deleting a study that was never launched, with all that was made while it was tried."""
+
+from functools import partial
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from evalsite.annotation.launch import insist_on_owner
+from evalsite.annotation.models import Annotation
+from evalsite.audit.models import AuditEntry
+from evalsite.imports.models import Upload
+from evalsite.imports.uploads import forget_bytes
+from evalsite.jobs.models import Job
+from evalsite.participants.models import Consent
+from evalsite.studies.models import Study
+from evalsite.studies.summaries import count_of
+
+
+def why_kept(study: Study) -> str:
+    """What stands against deleting this study, and what to do instead; empty where nothing does."""
+    if study.is_launched:
+        return (
+            "The study has been launched, so it can't be deleted. Close it, then archive it under "
+            "Sharing."
+        )
+    if batches := study.batches.count():
+        each = "it" if batches == 1 else "each of them"
+        return (
+            f"The study has {count_of(batches, 'batch', 'batches')} of items. Undo {each} under "
+            "Items, then delete the study."
+        )
+    open_jobs = Job.objects.filter(
+        study_id=study.pk, state__in=[Job.State.WAITING, Job.State.RUNNING]
+    )
+    if open_jobs.exists():
+        return "A job is at work on this study. Wait until it is done, then delete the study."
+    return ""
+
+
+@transaction.atomic
+def delete_draft(*, study: Study, by: Any) -> None:
+    """The study was never there, but for the log; pilots and files that waited went with it."""
+    insist_on_owner(study, by)
+    current = Study.objects.select_for_update().get(pk=study.pk)
+    if reason := why_kept(current):
+        raise ValidationError(reason)
+    uploads = list(Upload.objects.filter(study=current))
+    # without batches these are answers of pilots to practice items; they protect what they name
+    Annotation.objects.filter(study=current).delete()
+    Consent.objects.filter(study=current).delete()
+    Study.objects.filter(pk=current.pk).update(version=None)
+    Job.objects.filter(study_id=current.pk).delete()
+    AuditEntry.objects.record(
+        "study deleted",
+        by=by,
+        study_id=current.pk,
+        title=current.title,
+        protocol=current.protocol,
+    )
+    Study.objects.get(pk=current.pk).delete()
+    for upload in uploads:
+        transaction.on_commit(partial(forget_bytes, upload))

@@ -1,0 +1,244 @@
+"""Keeping an uploaded file until it is imported or given up."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import QuerySet
+
+from evalsite.imports.models import Upload
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import upkeep
+from evalsite.lib.clock import now
+from evalsite.studies.models import Study
+
+KEEP_FOR = timedelta(days=1)
+# a file with faults: long enough to look at them, or to map its columns
+KEEP_REFUSED_FOR = timedelta(hours=1)
+_MEGABYTE = 1024 * 1024
+_MAX_NAME = 200
+_UNPACKED = 6
+
+
+def keep_upload(
+    *,
+    study: Study,
+    file_name: str,
+    chunks: Iterable[bytes],
+    by: Any,
+    purpose: str = Upload.Purpose.ITEMS,
+) -> Upload:
+    """The bytes wait on disk under a random name; nothing of the study has changed.
+
+    ValidationError if too many files wait already, in this study or of this person.
+    """
+    prune_uploads()
+    by = by if getattr(by, "is_authenticated", False) else None
+    check_quota(study=study, by=by)
+    upload = Upload(
+        study=study,
+        purpose=purpose,
+        file_name=clean_file_name(file_name),
+        created_by=by,
+    )
+    upload.path.parent.mkdir(parents=True, exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    try:
+        with upload.path.open("xb") as file:
+            for chunk in chunks:
+                size += len(chunk)
+                _check_size(size)
+                digest.update(chunk)
+                file.write(chunk)
+        upload.sha256, upload.size = digest.hexdigest(), size
+        with transaction.atomic():
+            # one at a time: two uploads at once must not both take the last place
+            list(Study.objects.select_for_update(no_key=True).filter(pk=study.pk).values("pk"))
+            if by is not None:
+                people = get_user_model().objects.select_for_update(no_key=True)
+                list(people.filter(pk=by.pk).values("pk"))
+            check_quota(study=study, by=by, size=size)
+            upload.save(force_insert=True)
+    except BaseException:
+        # refused, or the connection broke off: no bytes are left lying about
+        upload.path.unlink(missing_ok=True)
+        raise
+    return upload
+
+
+def insist_on_bytes(upload: Upload) -> None:
+    """ValidationError if the file isn't where a job looks for it."""
+    if not upload.path.exists():
+        raise ValidationError(
+            "The job worker doesn't find this file. Upload it again. If that doesn't help, ask "
+            "your administrator: the web server and the worker must use the same folder "
+            "EVALSITE_DATA_DIR, also when they run on different machines.",
+            code="no_bytes",
+        )
+
+
+# --- how much may wait ----------------------------------------------------------------
+
+
+def list_waiting_uploads(uploads: QuerySet[Upload]) -> list[Upload]:
+    """Those that were neither imported nor given up, and whose bytes take up room."""
+    waiting = uploads.filter(batch__isnull=True, ratings_file__isnull=True)
+    return [upload for upload in waiting.defer("report") if upload.path.exists()]
+
+
+def check_quota(*, study: Study, by: Any, size: int = 0) -> None:
+    """ValidationError if one more file of this size is too much, saying what to do."""
+    _check_room(
+        list_waiting_uploads(Upload.objects.filter(study=study)),
+        size=size,
+        files=settings.UPLOAD_STUDY_FILES,
+        room=settings.UPLOAD_STUDY_BYTES,
+        whose="in this study",
+        advice="Import or cancel one of them on the page it was uploaded to (Items or Ratings)",
+    )
+    if by is None:
+        return
+    own = list_waiting_uploads(Upload.objects.filter(created_by=by).select_related("study"))
+    titles = sorted({upload.study.title for upload in own})
+    _check_room(
+        own,
+        size=size,
+        files=settings.UPLOAD_PERSON_FILES,
+        room=settings.UPLOAD_PERSON_BYTES,
+        whose="of yours",
+        advice=f"Import or cancel one of them, in {', '.join(f'“{one}”' for one in titles[:5])}",
+    )
+
+
+def _check_room(
+    waiting: list[Upload], *, size: int, files: int, room: int, whose: str, advice: str
+) -> None:
+    advice = f"{advice}, then upload this file again."
+    if len(waiting) >= files:
+        raise ValidationError(
+            f"{len(waiting)} files {whose} wait to be imported, and {files} may. {advice}",
+            code="too_many_waiting",
+        )
+    taken = sum(upload.size for upload in waiting) + size
+    if taken > room:
+        raise ValidationError(
+            f"With this file, the files {whose} that wait to be imported take up "
+            f"{taken / _MEGABYTE:.1f} MB, and {room / _MEGABYTE:.0f} MB may. {advice}",
+            code="too_much_waiting",
+        )
+
+
+# --- giving up ------------------------------------------------------------------------
+
+
+def drop_upload(upload: Upload) -> None:
+    """The file is given up: row and bytes are gone, the bytes only once the row is for certain."""
+    with transaction.atomic():
+        # a copy: delete() takes the number away from the row
+        transaction.on_commit(partial(forget_bytes, Upload(pk=upload.pk)))
+        upload.delete()
+
+
+def forget_bytes(upload: Upload) -> None:
+    """The file was imported: its bytes are gone, the row says what became of it."""
+    upload.path.unlink(missing_ok=True)
+    upload.faults_path.unlink(missing_ok=True)
+
+
+def is_large(upload: Upload) -> bool:
+    """Whether reading it takes too long for a page: told by its size, before it is read."""
+    with upload.path.open("rb") as file:
+        is_packed = file.read(4) == b"PK\x03\x04"  # a workbook: several times as large inside
+    return upload.size * (_UNPACKED if is_packed else 1) > settings.UPLOAD_JOB_BYTES
+
+
+def has_faults(upload: Upload) -> bool:
+    """The last check found some; a small file of ratings is checked whenever it is shown."""
+    report = upload.report if upload.checked_at else {}
+    return bool(report.get("fault_count") or report.get("faults"))
+
+
+def find_kept_until(upload: Upload) -> datetime:
+    """When its bytes go, unless a job needs them then."""
+    longest = upload.created_at + KEEP_FOR
+    if upload.batch_id or upload.ratings_file_id:
+        return longest
+    if upload.purpose == Upload.Purpose.METRICS:
+        # stored at once or by a job: what waits after that was refused
+        return upload.created_at + KEEP_REFUSED_FOR
+    if upload.checked_at and has_faults(upload):
+        return min(longest, upload.checked_at + KEEP_REFUSED_FOR)
+    return longest
+
+
+@upkeep
+def prune_uploads() -> None:
+    """Remove what nobody decided on in time, but never a file that an open job needs.
+
+    Called by what changes uploads or batches, and by the worker.
+    """
+    moment = now()
+    busy = _find_busy()
+    for upload in Upload.objects.filter(created_at__lt=moment - KEEP_REFUSED_FOR):
+        if str(upload.pk) in busy or find_kept_until(upload) > moment:
+            continue
+        if upload.created_at < moment - KEEP_FOR:
+            _drop_unless_busy(upload)
+        else:
+            forget_bytes(upload)  # the row keeps what was said of its columns
+    _remove_strays()
+
+
+def _find_busy() -> set[str]:
+    states = [Job.State.WAITING, Job.State.RUNNING]
+    return set(Job.objects.filter(state__in=states).values_list("subject", flat=True))
+
+
+@transaction.atomic
+def _drop_unless_busy(upload: Upload) -> None:
+    # a job may have been started since
+    row = Upload.objects.select_for_update(of=("self",)).filter(pk=upload.pk).first()
+    if row is not None and str(row.pk) not in _find_busy():
+        drop_upload(row)
+
+
+def _remove_strays() -> None:
+    """Remove bytes without a row: left by a process that was killed in between."""
+    folder, oldest = settings.DATA_DIR / "uploads", (now() - KEEP_FOR).timestamp()
+    old = []
+    for path in folder.iterdir() if folder.exists() else ():
+        with suppress(FileNotFoundError):  # somebody else was quicker
+            if path.stat().st_mtime < oldest:
+                old.append(path)
+    known = {str(pk) for pk in Upload.objects.values_list("pk", flat=True)} if old else set()
+    for path in old:
+        if path.name.partition(".")[0] not in known:
+            path.unlink(missing_ok=True)
+
+
+def clean_file_name(name: str) -> str:
+    """A name to show to staff: no folders, no signs that cannot be seen, at most 200 letters."""
+    base = re.split(r"[/\\]", name)[-1]
+    seen = "".join(
+        sign for sign in base if unicodedata.category(sign)[0] not in "CZ" or sign == " "
+    )
+    return seen.strip(" .")[-_MAX_NAME:] or "batch.csv"
+
+
+def _check_size(size: int) -> None:
+    limit = settings.UPLOAD_MAX_BYTES
+    if size > limit:
+        raise ValidationError(
+            f"The file is larger than {limit / 1024 / 1024:.0f} MB. Split it and upload the parts "
+            "one after the other.",
+            code="too_large",
+        )
