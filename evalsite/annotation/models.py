@@ -121,6 +121,8 @@ class RatingsFile(models.Model):
     rows = models.PositiveIntegerField()
     # as the researcher declared: whether each of its participants is one person
     has_persons = models.BooleanField()
+    # what the researcher confirmed at import, such as rows left out: plain data, one dict a step
+    import_notes = models.JSONField(default=list, blank=True)
     uploaded_at = models.DateTimeField(default=now)
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
 

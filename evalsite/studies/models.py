@@ -250,6 +250,8 @@ class Batch(models.Model):
     uploaded_at = models.DateTimeField(auto_now_add=True)
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     opened_at = models.DateTimeField(null=True)
+    # what the researcher confirmed at import, such as rows left out: plain data, one dict a step
+    import_notes = models.JSONField(default=list, blank=True)
 
     class Meta:
         ordering = ["uploaded_at"]
