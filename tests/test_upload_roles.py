@@ -8,8 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from evalsite.exports import study_views as exports
+from evalsite.imports import study_views as imports
 from evalsite.imports.models import Upload
-from evalsite.imports.study_views import study_views
 from evalsite.imports.uploads import keep_upload
 from evalsite.studies.models import Batch, Membership, Study
 from tests.factories import make_user
@@ -18,6 +19,7 @@ from tests.uploads import GOOD
 
 pytestmark = pytest.mark.one_database
 
+study_views = [*imports.study_views, *exports.study_views]
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
