@@ -1,6 +1,7 @@
 """The datasheet: filled in with what the study knows, open where only people know."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from evalsite.results.datasheet import (
     write_json,
     write_markdown,
 )
+from evalsite.results.facts import collect_facts, tell_evaluated
 from evalsite.results.models import Report
 from evalsite.studies.frozen import forget_versions
 from evalsite.studies.models import Study
@@ -139,3 +141,22 @@ def test_agreement_of_raters_with_themselves_is_told_or_said_to_be_unmeasured(
 
     assert "Agreement of evaluators with themselves.** not measured" in without
     assert "4.00 (95 % interval 2.00 to 6.00)" in told
+
+
+def test_what_was_left_out_at_import_is_in_datasheet_and_report(study, report):
+    note = {"code": "rows_left_out", "text": "3 faulty rows were left out.", "rows": [[4, 3, "x"]]}
+    study.batches.update(import_notes=[note], uploaded_at=report.made_at, file_name="replies.csv")
+
+    sheet = fill_datasheet(study, report)
+    rows = dict(tell_evaluated(collect_facts(study, report)))
+
+    assert find(sheet, "Changes to the files") == "replies.csv: 3 faulty rows were left out."
+    assert rows["Confirmed at import"] == "replies.csv: 3 faulty rows were left out."
+
+
+def test_a_report_says_nothing_of_imports_that_came_later(study, report):
+    note = {"code": "rows_left_out", "text": "3 faulty rows were left out."}
+    later = report.made_at + timedelta(seconds=1)
+    study.batches.update(import_notes=[note], uploaded_at=later)
+
+    assert "Confirmed at import" not in dict(tell_evaluated(collect_facts(study, report)))

@@ -126,6 +126,8 @@ def _list_outputs(facts: Facts, found: dict[str, Any]) -> Iterator[Entry]:
         f"{count_of(len(data['systems']), 'system')}; {data['ratings']:,} ratings in "
         f"{count_of(data['annotations'], 'annotation')}",
     )
+    if facts.import_notes:
+        yield Entry("Changes to the files at import", " ".join(facts.import_notes))
     yield Entry("How outputs were selected")
     yield Entry("Statistical power of the sample", _tell_power(found))
 

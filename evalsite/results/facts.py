@@ -59,6 +59,7 @@ class Facts:
     texts: Mapping[str, str]
     has_practice: bool
     exclusions: tuple[tuple[str, int], ...]  # reason, and how often it stands
+    import_notes: tuple[str, ...]  # what was left out, merged or decoded at import, by file
     plan: Mapping[str, Any]  # as it stood when the report was made; {} of an older report
     software: str
     methods: str
@@ -98,6 +99,7 @@ def collect_facts(study: Study, report: Report) -> Facts:
         texts=texts,
         has_practice=bool(asked.practice) and content["settings"]["is_practice_on"],
         exclusions=_list_reasons(study, report),
+        import_notes=_list_import_notes(study, report),
         plan=report.content.get("plan", {}),
         software=f"Evalsite {report.content.get('software', evalsite.__version__)}",
         methods=found["methods_version"],
@@ -134,6 +136,17 @@ def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
     return tuple((str(reason), int(number)) for reason, number in given)
 
 
+def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:
+    """List what researchers confirmed at the imports that the report has data of."""
+    files = [*study.batches.order_by("uploaded_at"), *study.ratings_files.order_by("uploaded_at")]
+    return tuple(
+        f"{file.file_name}: {note['text']}"
+        for file in files
+        if file.uploaded_at <= report.made_at
+        for note in file.import_notes
+    )
+
+
 # --- in words -----------------------------------------------------------------------------
 
 
@@ -152,6 +165,7 @@ def tell_evaluated(facts: Facts) -> Rows:
         ("Collected", tell_dates(facts)),
         ("Origin of ratings", tell_origins(facts)),
         ("Left out", tell_left_out(facts)),
+        ("Confirmed at import", " ".join(facts.import_notes)),
         ("Organisation", facts.organisation),
         ("Language of the study", facts.language),
     ]
