@@ -9,11 +9,12 @@ from typing import Any
 from django.utils.formats import date_format
 
 import evalsite
+from evalsite.annotation.models import RatingsFile
 from evalsite.protocol import Criterion
 from evalsite.quality.excluding import count_reasons
 from evalsite.results.models import Report
 from evalsite.studies.frozen import read_instrument
-from evalsite.studies.models import Study, StudyVersion
+from evalsite.studies.models import Batch, Study, StudyVersion
 from evalsite.studies.summaries import count_of, format_money, list_of
 from evalsite.studies.versions import shown_content
 
@@ -138,7 +139,8 @@ def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
 
 def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:
     """List what researchers confirmed at the imports that the report has data of."""
-    files = [*study.batches.order_by("uploaded_at"), *study.ratings_files.order_by("uploaded_at")]
+    files: list[Batch | RatingsFile] = [*study.batches.order_by("uploaded_at")]
+    files += study.ratings_files.order_by("uploaded_at")
     return tuple(
         f"{file.file_name}: {note['text']}"
         for file in files
