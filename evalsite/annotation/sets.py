@@ -36,6 +36,9 @@ _answers_to = Prepared(
         .values_list("pk", "group", "kind", "mine__started_at", "mine__submitted_at")
     )
 )
+_drafts_of = Prepared(
+    lambda participant, *items: Draft.objects.filter(participant=participant, item__pk__in=items)
+)
 
 
 def find_set(me: Participant, number: int) -> ItemSet | None:
@@ -161,10 +164,7 @@ class Change:
 
 def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
     """Drafts of answered items that are newer than the answer and say something else."""
-    drafts = {
-        draft.item_id: draft
-        for draft in Draft.objects.filter(participant=me, item_id__in=item_set.item_ids)
-    }
+    drafts = {draft.item_id: draft for draft in _drafts_of.all(me.pk, *item_set.item_ids)}
     if not drafts:
         return []
     annotations = (
