@@ -20,11 +20,11 @@ from tests.tabs import Tab, make_live, open_tab
 
 pytestmark = pytest.mark.django_db
 
-# measured on SQLite: 17,900, 14,100 and 31,100
+# measured on SQLite: 17,900, 5,500 and 20,500
 MOST_CALLS_OF_SAVE_AND_NEXT = 21_500
-MOST_CALLS_OF_CLAIM = 17_000
-MOST_CALLS_OF_NEXT_SET = 37_500
-MOST_QUERIES_OF_CLAIM = 11
+MOST_CALLS_OF_CLAIM = 6_600
+MOST_CALLS_OF_NEXT_SET = 24_600
+MOST_QUERIES_OF_CLAIM = 8
 MOST_QUERIES_OF_FINISH = 10
 
 

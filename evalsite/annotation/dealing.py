@@ -7,7 +7,7 @@ participant locks that participant's row first, so two tabs of one person never 
 from functools import partial
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max, Q
+from django.db.models import Q
 
 from evalsite.annotation.controls import deal_in_controls
 from evalsite.annotation.leases import (
@@ -32,6 +32,9 @@ from evalsite.studies.models import Item, Study
 
 _TRIES = 3
 _study_of = Prepared(lambda pk: Study.objects.for_pages().filter(pk=pk).order_by())
+_last_set_of = Prepared(
+    lambda participant: ItemSet.objects.filter(participant=participant).order_by("-number")[:1]
+)
 
 
 class LostRace(Exception):
@@ -77,7 +80,8 @@ def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
     study = _study_of.one(me.study_id)
     if study is None or me.stopped_at or me.withdrawn_at:
         return None
-    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+    last_set = _last_set_of.one(me.pk)
+    open_set = last_set if last_set and last_set.finished_at is None else None
     if open_set is not None:
         if must_give_way(open_set, study):
             release_places(me)
@@ -90,7 +94,8 @@ def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
     # others may be about to give back what they only looked at: no short set before that is sure
     if not pick.places or (skip_locked and not pick.is_full):
         return None
-    return _deal(pick, me, study, open_set)
+    number = last_set.number + 1 if last_set else 1
+    return _deal(pick, me, study, open_set or ItemSet(study=study, participant=me, number=number))
 
 
 def _pick(me: Participant, study: Study, *, skip_locked: bool) -> Pick:
@@ -125,14 +130,13 @@ def items_left(me: Participant, study: Study) -> int | None:
     return max(0, study.max_items - held - more)
 
 
-def _deal(pick: Pick, me: Participant, study: Study, emptied: ItemSet | None) -> ItemSet:
+def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
     """These places are leased to me as my set; LostRace if one of them was taken meanwhile.
 
     A set of mine that others have emptied is filled again, behind the places it had. It is never
     deleted: an answer that arrives late may still name it.
     """
     slots = pick.slots
-    mine = emptied or ItemSet(study=study, participant=me, number=_next_number(me))
     is_first = mine.number == 1 and not answered_items(mine)
     is_unearned = is_first or mine.reserved_until is not None
     until = reserve_set(mine, study) if is_unearned else lease_end(study)
@@ -148,7 +152,7 @@ def _deal(pick: Pick, me: Participant, study: Study, emptied: ItemSet | None) ->
     items = [slot.item for slot in slots]
     arrangements = {slot.item_id: slot.arrangement for slot in slots}
     dealt = order_items(items, me, study, mine.number, arrangements)
-    if emptied is None:
+    if mine._state.adding:
         dealt = deal_in_controls(dealt, items, me, study, mine.number)
     else:
         # no controls then: nobody could say what stands how far from what
@@ -159,15 +163,11 @@ def _deal(pick: Pick, me: Participant, study: Study, emptied: ItemSet | None) ->
     return mine
 
 
-def _next_number(me: Participant) -> int:
-    return (ItemSet.objects.filter(participant=me).aggregate(last=Max("number"))["last"] or 0) + 1
-
-
 def has_work(me: Participant, study: Study) -> bool:
     """Whether a claim by this person would find something now."""
     if not study.is_open or me.stopped_at or not may_have_another_set(me, study):
         return False
-    left, is_new = items_left(me, study), new_to(me, study)
+    left, is_new = items_left(me, study), new_to(me.pk, study.pk, study.groups)
     free = with_room(Slot.objects.free().filter(study=study), study, left)
     if free.filter(is_new).exists():
         return True
@@ -180,9 +180,9 @@ def deal_pilot_set(participant: Participant) -> ItemSet | None:
     """A pilot participant has a set of the first items; no slot is touched. None: no items left."""
     with transaction.atomic():
         me = Participant.objects.select_for_update().get(pk=participant.pk)
-        open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
-        if open_set is not None:
-            return open_set
+        last_set = _last_set_of.one(me.pk)
+        if last_set is not None and last_set.finished_at is None:
+            return last_set
         study = Study.objects.get(pk=me.study_id)
         seen = Q(annotations__participant=me)
         items = list(
@@ -190,7 +190,7 @@ def deal_pilot_set(participant: Participant) -> ItemSet | None:
         )
         if not items:
             return None
-        number = _next_number(me)
+        number = last_set.number + 1 if last_set else 1
         dealt = order_items(items, me, study, number)
         return ItemSet.objects.create(
             study=study,

@@ -7,6 +7,7 @@ that what a set has enough of is passed over while it can get something else.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from evalsite.annotation.balancing import Place, Tally, find_shown, sort_by_shown
 from evalsite.annotation.models import Annotation, Slot
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Study
 
@@ -165,7 +167,7 @@ class _Queue:
         places: list[Place] = []
         while len(places) < count:
             wanted = count - len(places)
-            heads = list(self._heads()[:wanted])
+            heads = self._heads(wanted)
             if heads:
                 self.after = heads[-1].pos
                 places += _places_at(heads, self.pick.study, self.me)
@@ -173,13 +175,15 @@ class _Queue:
                 break
         return places
 
-    def _heads(self) -> QuerySet[Slot]:
-        """The lowest free slot of each place, with its item, of items that are new to me."""
+    def _heads(self, count: int) -> list[Slot]:
+        """The lowest free slot of each of the next places, with its item, of items new to me."""
         study, met = self.pick.study, self.pick.met
-        heads: QuerySet[Slot] = _with_item(Slot.objects.free()).filter(
-            new_to(self.me, study), study=study, pos__gt=self.after
-        )
-        if study.groups == Study.Groups.TOGETHER:
+        is_together = study.groups == Study.Groups.TOGETHER
+        if not is_together and not met and self.upto is None:
+            first = _first_heads(study.groups, self.skip_locked, count)
+            return first.all(self.me.pk, study.pk, self.after)
+        heads = _free_heads(self.me.pk, study.pk, self.after, study.groups, self.skip_locked)
+        if is_together:
             lower = Slot.objects.free().filter(
                 study=OuterRef("study"),
                 pos=OuterRef("pos"),
@@ -192,8 +196,21 @@ class _Queue:
             heads = heads.exclude(**{f"{key}__in": met})
         if self.upto is not None:
             heads = heads.filter(pos__lte=self.upto)
-        locked = heads.select_for_update(skip_locked=self.skip_locked, of=("self",))
-        return locked.order_by("pos", "id")
+        return list(heads[:count])
+
+
+def _free_heads(me: Any, study: Any, after: Any, groups: str, skip_locked: bool) -> QuerySet[Slot]:
+    """Free slots behind this pos with their items, locked in order, of items that are new to me."""
+    free = _with_item(Slot.objects.free()).filter(new_to(me, study, groups), study=study)
+    locked = free.filter(pos__gt=after).select_for_update(skip_locked=skip_locked, of=("self",))
+    return locked.order_by("pos", "id")
+
+
+@cache
+def _first_heads(groups: str, skip_locked: bool, count: int) -> Prepared[Slot]:
+    return Prepared(
+        lambda me, study, after: _free_heads(me, study, after, groups, skip_locked)[:count]
+    )
 
 
 def with_room(
@@ -212,14 +229,14 @@ def with_room(
     return slots.alias(shared=Subquery(count)).filter(shared__lte=left)
 
 
-def new_to(me: Participant, study: Study) -> Q:
+def new_to(me: Any, study: Any, groups: str) -> Q:
     """Slots of items that this person has neither been dealt nor answered, nor their group."""
     same: dict[str, Any] = {"item": OuterRef("item")}
-    if study.groups == Study.Groups.ONCE:
+    if groups == Study.Groups.ONCE:
         same = {"item__group": OuterRef("item__group"), "study": study}
     dealt = Slot.objects.filter(participant=me, **same)
     answered = Annotation.objects.filter(participant=me, **same)
-    if study.groups == Study.Groups.ONCE:
+    if groups == Study.Groups.ONCE:
         # a control that shares its inputs with an item takes nobody away from that item
         answered = answered.filter(item__kind=Item.Kind.MAIN)
     return ~Q(Exists(dealt)) & ~Q(Exists(answered)) & Q(item__held_at__isnull=True)

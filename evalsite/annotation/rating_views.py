@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -247,7 +247,7 @@ def _go_on(request: HttpRequest, address: str) -> HttpResponse:
     """The way on: a redirect, or the address alone for the script that holds the page meanwhile."""
     if request.headers.get("Accept") == "application/json":
         return JsonResponse({"next": address})
-    return redirect(address)
+    return HttpResponseRedirect(address)
 
 
 def _submission(request: HttpRequest, shown: Shown, screen: Screen, form: RatingForm) -> Submission:

@@ -36,6 +36,9 @@ _answers_to = Prepared(
         .values_list("pk", "group", "kind", "mine__started_at", "mine__submitted_at")
     )
 )
+_drafts_of = Prepared(
+    lambda participant, *items: Draft.objects.filter(participant=participant, item__pk__in=items)
+)
 
 
 def find_set(me: Participant, number: int) -> ItemSet | None:
@@ -161,10 +164,7 @@ class Change:
 
 def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
     """Drafts of answered items that are newer than the answer and say something else."""
-    drafts = {
-        draft.item_id: draft
-        for draft in Draft.objects.filter(participant=me, item_id__in=item_set.item_ids)
-    }
+    drafts = {draft.item_id: draft for draft in _drafts_of.all(me.pk, *item_set.item_ids)}
     if not drafts:
         return []
     annotations = (
@@ -199,17 +199,19 @@ def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
     me.study = participant.study
     if not has_agreed(me):
         return False
-    item_set.refresh_from_db()
-    if item_set.finished_at is not None:
+    current = find_set(me, item_set.number)
+    if current is None:
+        raise ItemSet.DoesNotExist
+    if current.finished_at is not None:
         return True
-    changes = find_changes(me, item_set)
-    if wanted_places(me, item_set) or not all(change.form.is_valid() for change in changes):
+    changes = find_changes(me, current)
+    if wanted_places(me, current) or not all(change.form.is_valid() for change in changes):
         return False
     for change in changes:
         submit_annotation(participant=me, submission=_as_submission(change))
-    item_set.finished_at = now()
-    item_set.code = item_set.code or make_completion_code()
-    item_set.save(update_fields=["finished_at", "code"])
+    current.finished_at = now()
+    current.code = current.code or make_completion_code()
+    current.save(update_fields=["finished_at", "code"])
     Draft.objects.filter(participant=me).delete()
     return True
 

@@ -184,7 +184,9 @@ def review(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
         is_finished = finish_set(participant=me, item_set=item_set)
         if is_finished and request.POST.get("go") == "another" and entry_step(me) is None:
             return begin_set(request, me, "participant-finish")
-    if item_set.finished_at is not None:
+    else:
+        is_finished = item_set.finished_at is not None
+    if is_finished:
         return redirect(address(request, "participant-finish"))
     answered = answered_items(item_set)
     missing = wanted_places(me, item_set, answered)

@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views import defaults
-from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
 from evalsite.lib.limits import RateLimit
@@ -46,7 +45,7 @@ def unknown_link(request: HttpRequest) -> HttpResponse:
 def private(response: HttpResponse) -> HttpResponse:
     """The address of this page is a secret: no other site hears of it, nobody keeps a copy."""
     response.headers["Referrer-Policy"] = "no-referrer"
-    response.headers["Cache-Control"] = "no-store"
+    response.headers["Cache-Control"] = "max-age=0, no-cache, no-store, must-revalidate, private"
     return response
 
 
@@ -57,7 +56,6 @@ def participant_page(view: ParticipantView) -> ParticipantView:
     """
 
     @csrf_exempt
-    @never_cache
     @wraps(view)
     def wrapped(request: HttpRequest, token: str, **captured: Any) -> HttpResponse:
         me = _find_owner(token)
