@@ -10,7 +10,8 @@ from django.conf import settings
 
 from evalsite.imports.batches.checking import check_file
 from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reading import Row, Table, open_table
+from evalsite.imports.tables.reader import open_table
+from evalsite.imports.tables.table import Row, Table
 from tests.uploads import GOOD, Check, check, study, told
 
 pytestmark = pytest.mark.one_database

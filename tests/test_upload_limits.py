@@ -19,7 +19,8 @@ from evalsite.imports.batches.checking import check_file
 from evalsite.imports.batches.importing import undo_batch
 from evalsite.imports.tables import shared_strings
 from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reading import Limits, open_table
+from evalsite.imports.tables.reader import open_table
+from evalsite.imports.tables.table import Limits
 from evalsite.studies.models import Item, Output
 from tests.factories import answer_item, launch, make_annotator, make_study
 from tests.sheets import make_package, share, write_texts

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evalsite.imports.batches.checking import check_file
 from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reading import open_table
+from evalsite.imports.tables.reader import open_table
 from tests.sheets import make_package, share, write_texts
 from tests.uploads import study
 

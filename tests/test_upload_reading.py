@@ -191,7 +191,7 @@ def test_bad_10_tab_and_line_break_are_taken_and_the_replacement_sign_is_warned_
 
     assert not checked.faults
     assert checked.items[0].outputs[0].text == "One\tand\nmore \ufffd"
-    assert "replacement sign" in checked.remarks[0].message
+    assert "replacement character" in checked.remarks[0].message
 
 
 def test_bad_27_cell_over_the_limit_is_refused(check: Check) -> None:

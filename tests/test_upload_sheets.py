@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from openpyxl import Workbook
 
-from evalsite.imports.tables.reading import Row, Table, open_table
+from evalsite.imports.tables.reader import open_table
+from evalsite.imports.tables.table import Row, Table
 from tests.sheets import (
     make_package,
     make_rows,

@@ -9,9 +9,9 @@ from evalsite.imports.batches.items import ItemChecker
 from evalsite.imports.batches.mapping import check_header, check_mapping, make_plan
 from evalsite.imports.batches.persons import LEAVE_OUT, describe_personal
 from evalsite.imports.batches.shelf import Shelf
-from evalsite.imports.tables.faults import Fault, UnreadableFile
-from evalsite.imports.tables.reading import Limits, Row, Table, open_table
-from evalsite.imports.tables.remarks import Remark
+from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile
+from evalsite.imports.tables.reader import open_table
+from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Study
 
 _TELL_EVERY = 2_000  # rows
@@ -95,14 +95,14 @@ def _check_rows(checked: Checked, table: Table, study: Study) -> None:
         # the header is wrong: the rows are only counted, and looked at to the end of the file
         kept = [column for column, field in checked.mapping.items() if not field]
         if sentence := describe_personal(kept):
-            checked.remarks = [Remark(sentence)]
+            checked.remarks = [Remark("personal_columns", sentence)]
         for row in table.rows:
             _count(checked, row)
         return
     plan = make_plan(checked.header, checked.mapping, study.config)
     checker = ItemChecker(study, checked.header, plan)
     if sentence := describe_personal(plan.extra):
-        checker.remarks.tell(sentence)
+        checker.remarks.tell("personal_columns", sentence)
     try:
         for row in table.rows:
             _count(checked, row)
@@ -113,7 +113,7 @@ def _check_rows(checked: Checked, table: Table, study: Study) -> None:
         checked.left_out = checker.left_out
         checked.remarks = checker.remarks.listed()
     if not checked.rows:
-        raise UnreadableFile("The file has no rows under its header.")
+        raise UnreadableFile("no_rows", "The file has no rows under its header.")
     found = len(checker.faults)
     checked.items = checker.finish()
     checked.faults += checker.faults[found:]
@@ -121,7 +121,7 @@ def _check_rows(checked: Checked, table: Table, study: Study) -> None:
         message = (
             "Every row was left out, so there is nothing to import. Add rows of your own items."
         )
-        checked.faults.append(Fault(message))
+        checked.faults.append(Fault("nothing_left", message))
     checked.remarks = checker.remarks.listed()
 
 

@@ -42,6 +42,7 @@ def plan_columns(
         found = ", ".join(header) or "none"
         return None, [
             Fault(
+                "column_missing",
                 f"Column “item” (the item’s id, as in its batch) is missing. Found: {found}. "
                 "Rename the column that holds it, or add one.",
                 column="item",
@@ -51,7 +52,7 @@ def plan_columns(
     if metric is not None:
         if value is None:
             message = "Column “value” is missing. Add it, with the score that the metric gave."
-            return None, [Fault(message, column="value", line=line)]
+            return None, [Fault("column_missing", message, column="value", line=line)]
         used = {item, system, metric, value}
         others = [name for at, name in enumerate(header) if at not in used]
         left_out = tuple(name for name in others if fold_name(name) not in _OTHERS)
@@ -70,6 +71,7 @@ def _plan_wide(
     if nameless:
         return None, [
             Fault(
+                "metric_invalid",
                 f"“{nameless[0]}” does not say which metric it is. Name the column after the "
                 "metric, such as BLEU, or add a column “metric”.",
                 column=nameless[0],
@@ -79,6 +81,7 @@ def _plan_wide(
     if not metrics:
         return None, [
             Fault(
+                "column_missing",
                 "There is no column of scores. Add a column for each metric, named after it; or "
                 "the columns metric and value, with a row for each score.",
                 line=line,

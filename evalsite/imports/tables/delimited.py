@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.records import Limits, Row, Table
+from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.imports.tables.texts import Lines, TextFile
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
@@ -29,7 +29,7 @@ def open_delimited(text: TextFile, limits: Limits) -> Table:
             limits.check_width(len(cells), line)
             rows = _number_rows(records, limits)
             return Table(text.encoding, _DELIMITERS[delimiter], cells, line, rows)
-    raise UnreadableFile("The file has no rows: it is empty.")
+    raise UnreadableFile("empty_file", "The file has no rows: it is empty.")
 
 
 def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
@@ -70,9 +70,8 @@ def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tupl
                 return
             except csv.Error as error:
                 opened = _find_open_quote(lines.record, lines.first, delimiter)
-                raise UnreadableFile(
-                    _explain(str(error), lines, opened), line=opened or lines.first
-                ) from None
+                code, message = _explain(str(error), lines, opened)
+                raise UnreadableFile(code, message, line=opened or lines.first) from None
             if cells:
                 yield lines.first, cells
             else:
@@ -92,7 +91,7 @@ def _number_rows(records: Iterator[tuple[int, list[str]]], limits: Limits) -> It
         yield Row(line, number, cells)
 
 
-def _explain(error: str, lines: Lines, opened: int | None) -> str:
+def _explain(error: str, lines: Lines, opened: int | None) -> tuple[str, str]:
     """What Python's csv module found, in words that help to find it in the file.
 
     They stand behind the line in which a quote opened that went wrong, if one did.
@@ -101,15 +100,19 @@ def _explain(error: str, lines: Lines, opened: int | None) -> str:
         advice = f"A cell is longer than {csv.field_size_limit():,} letters."
         if opened is not None:
             advice += " Perhaps a quote that opens in this line is never closed."
-        return advice
+        return "cell_too_long", advice
     if opened is None:
-        return f"The row cannot be read as CSV ({error})."
+        return "stray_quote", f"The row cannot be read as CSV ({error})."
     if "unexpected end" in error:
-        return "A quote that opens in this line is never closed. Close it, or double it."
+        return (
+            "unclosed_quote",
+            "A quote that opens in this line is never closed. Close it, or double it.",
+        )
     return (
+        "stray_quote",
         f"A quote that opens in this line ends in line {lines.number}, "
         "and other text follows it. Close it before the delimiter; "
-        'write a quote inside a cell twice ("").'
+        'write a quote inside a cell twice ("").',
     )
 
 

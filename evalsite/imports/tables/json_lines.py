@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
+from evalsite.imports.tables.characters import find_surrogate, show
 from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.records import Limits, Problem, Row, Table
-from evalsite.imports.tables.signs import find_surrogate, show
+from evalsite.imports.tables.table import Limits, Problem, Row, Table
 from evalsite.imports.tables.texts import Lines, TextFile
 
 _MAX_DEPTH = 50
@@ -33,7 +33,11 @@ _MEANINGS = {
 
 
 class _BadLine(Exception):
-    """What is wrong with a line, as a sentence."""
+    """What is wrong with a line: a code, and a sentence."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
 
 
 class _Literal(str):
@@ -66,16 +70,17 @@ def _collect_keys(text: TextFile, limits: Limits) -> tuple[list[str], int]:
         try:
             found = _read_object(content)
         except _BadLine as error:
-            worst = worst or UnreadableFile(str(error), line=line)
+            worst = worst or UnreadableFile(error.code, error.message, line=line)
             continue
         first = first or line
         keys.update(dict.fromkeys(found))
         limits.check_width(len(keys), line)
     if not keys:
-        raise worst or UnreadableFile("The file has no rows: no line holds a key.")
+        raise worst or UnreadableFile("no_rows", "The file has no rows: no line holds a key.")
     if any(find_surrogate(key) for key in keys):
         raise UnreadableFile(
-            "A key holds half of a letter (a lone surrogate such as \\ud800). Correct it."
+            "surrogate",
+            "A key holds half of a letter (a lone surrogate such as \\ud800). Correct it.",
         )
     return list(keys), first
 
@@ -87,7 +92,7 @@ def _read_rows(text: TextFile, header: Sequence[str], limits: Limits) -> Iterato
             found = _read_object(content)
         except _BadLine as error:
             number += 1
-            yield Row(line, number, [], (Problem(str(error)),))
+            yield Row(line, number, [], (Problem(error.code, error.message),))
             continue
         cells = [_write_cell(found.get(key)) for key in header]
         if not any(cell.strip() for cell in cells):
@@ -117,9 +122,11 @@ def _read_lines(text: TextFile, limits: Limits) -> Iterator[tuple[int, str]]:
 def _check_cells(cells: Sequence[str], limits: Limits) -> Iterator[Problem]:
     for column, cell in enumerate(cells):
         if len(cell) > limits.cell:
-            yield Problem(f"A cell is longer than {limits.cell:,} letters.", column)
+            yield Problem(
+                "cell_too_long", f"A cell is longer than {limits.cell:,} letters.", column
+            )
         elif found := find_surrogate(cell):
-            yield Problem(f"The text holds {found}. Correct or remove it.", column)
+            yield Problem("surrogate", f"The text holds {found}. Correct or remove it.", column)
 
 
 # --- one line -------------------------------------------------------------------
@@ -142,11 +149,14 @@ def _read_object(content: str) -> dict[str, Any]:
             "a value is expected here",
         )
         raise _BadLine(
+            "json_invalid",
             f"The line is not JSON at sign {error.pos + 1:,}: {meaning}. "
-            "Write one whole object in each line."
+            "Write one whole object in each line.",
         ) from None
     if not isinstance(found, dict):
-        raise _BadLine("The line is no object. Write it in braces, with a key for each value.")
+        raise _BadLine(
+            "json_shape", "The line is no object. Write it in braces, with a key for each value."
+        )
     return found
 
 
@@ -166,22 +176,25 @@ def _check_size(content: str) -> None:
         values += part[0] in "[{,"
         if depth > _MAX_DEPTH:
             raise _BadLine(
+                "json_depth",
                 f"Values are nested more than {_MAX_DEPTH} deep, from sign {part.start() + 1:,} "
-                "on. Flatten them."
+                "on. Flatten them.",
             )
         if values > _MAX_VALUES:
-            raise _BadLine(f"The line has more than {_MAX_VALUES:,} values. Split it.")
+            raise _BadLine("too_large", f"The line has more than {_MAX_VALUES:,} values. Split it.")
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _BadLine(f"{name} is no JSON value. Write null, or the text in quotes.")
+    raise _BadLine("json_number", f"{name} is no JSON value. Write null, or the text in quotes.")
 
 
 def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     joined = dict(pairs)
     if len(joined) < len(pairs):
         (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise _BadLine(f"The key “{show(twice)}” stands twice in one object. Remove one.")
+        raise _BadLine(
+            "json_duplicate_key", f"The key “{show(twice)}” stands twice in one object. Remove one."
+        )
     return joined
 
 

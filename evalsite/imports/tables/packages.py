@@ -14,7 +14,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.sax import make_parser
 
 from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.records import Limits
+from evalsite.imports.tables.table import Limits
 
 # small, since a few letters of it may refer to a long text of the workbook's list
 _CHUNK = 4 * 1024
@@ -39,7 +39,7 @@ BROKEN = (
 
 
 def refuse_damaged() -> NoReturn:
-    raise UnreadableFile(_DAMAGED) from None
+    raise UnreadableFile("spreadsheet_damaged", _DAMAGED) from None
 
 
 class PartHandler(ContentHandler):
@@ -90,8 +90,9 @@ class Package:
         limits.check_text(size)
         if size > _HARMLESS and size > _MAX_RATIO * source.seek(0, io.SEEK_END):
             raise UnreadableFile(
+                "archive_too_large",
                 f"The file unpacks to more than {_MAX_RATIO} times its size, as no table does. "
-                "Save it as CSV UTF-8 and upload that file."
+                "Save it as CSV UTF-8 and upload that file.",
             )
         # some programs write a part's name in other letters than they refer to it
         self._names = {part.filename.lower(): part.filename for part in reversed(parts)}
@@ -147,7 +148,7 @@ class Package:
 
 def _check_parts(parts: list[ZipInfo]) -> None:
     if any(part.flag_bits & 0x1 for part in parts):
-        raise UnreadableFile(_LOCKED)
+        raise UnreadableFile("spreadsheet_locked", _LOCKED)
     if any(part.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for part in parts):
         refuse_damaged()
 

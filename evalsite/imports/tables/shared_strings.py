@@ -7,7 +7,7 @@ from collections import OrderedDict
 from xml.sax.xmlreader import AttributesImpl
 
 from evalsite.imports.tables.packages import PartHandler, refuse_damaged
-from evalsite.imports.tables.records import Limits
+from evalsite.imports.tables.table import Limits
 
 _BLOCK_LETTERS = 16 * 1024
 _BLOCK_TEXTS = 1_000

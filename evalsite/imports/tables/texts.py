@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.records import Limits
+from evalsite.imports.tables.table import Limits
 
 _CHUNK = 64 * 1024
 _ENCODINGS = (
@@ -72,8 +72,9 @@ def _check_encoding(source: BinaryIO, codec: str, skip: int) -> None:
             byte = offset - pending + error.start + 1
             name = "UTF-16" if codec.startswith("utf-16") else "UTF-8"
             raise UnreadableFile(
+                "not_utf8",
                 f"The file is not {name} at byte {byte}, line {line}. "
-                "Save it as CSV UTF-8 and upload it again."
+                "Save it as CSV UTF-8 and upload it again.",
             ) from None
         if not chunk:
             return

@@ -4,12 +4,12 @@ import posixpath
 from dataclasses import dataclass
 from xml.sax.xmlreader import AttributesImpl
 
+from evalsite.imports.tables.characters import show
 from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.packages import Package, PartHandler, refuse_damaged
-from evalsite.imports.tables.records import Limits
 from evalsite.imports.tables.shared_strings import SharedStrings, StringsHandler
 from evalsite.imports.tables.sheet_values import NUMBER, find_meaning
-from evalsite.imports.tables.signs import show
+from evalsite.imports.tables.table import Limits
 
 _MOST_SHEETS = 1_000
 _MOST_FORMATS = 100_000
@@ -48,7 +48,9 @@ def open_workbook(package: Package, limits: Limits) -> Workbook:
     ]
     visible = [sheet for sheet in sheets if not sheet.is_hidden]
     if not visible:
-        raise UnreadableFile("The Excel file has no sheet with a table that is not hidden.")
+        raise UnreadableFile(
+            "empty_file", "The Excel file has no sheet with a table that is not hidden."
+        )
     return Workbook(
         package=package,
         sheet=visible[0],

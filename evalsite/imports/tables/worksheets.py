@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.sax.xmlreader import AttributesImpl
 
-from evalsite.imports.tables.faults import UnreadableFile
+from evalsite.imports.tables.characters import find_surrogate, show
+from evalsite.imports.tables.faults import Remarks, UnreadableFile
 from evalsite.imports.tables.packages import Package, PartHandler, refuse_damaged
-from evalsite.imports.tables.records import Limits, Problem, Row, Table
-from evalsite.imports.tables.remarks import Remarks
 from evalsite.imports.tables.sheet_values import (
     DATE,
     DURATION,
@@ -23,10 +22,11 @@ from evalsite.imports.tables.sheet_values import (
     write_duration,
     write_number,
 )
-from evalsite.imports.tables.signs import find_surrogate, show
+from evalsite.imports.tables.table import Limits, Problem, Row, Table
 from evalsite.imports.tables.workbooks import Workbook, find_cell_meaning, open_workbook
 
 _FORMULA, _TRUTH = "formula", "truth"
+_CODES = {NUMBER: "numbers", DATE: "dates", _TRUTH: "truth_values", _FORMULA: "formulas"}
 _REMARKS = {
     NUMBER: (
         "Cells that Excel holds as numbers: if an id such as 007 was typed, its zeros were lost "
@@ -48,9 +48,11 @@ def open_worksheet(package: Package, limits: Limits) -> Table:
     rows = _read_rows(book, limits, remarks)
     header = next(rows, None)
     if header is None:
-        raise UnreadableFile(f"The sheet “{book.sheet.name}” has no rows: it is empty.")
+        raise UnreadableFile(
+            "empty_file", f"The sheet “{book.sheet.name}” has no rows: it is empty."
+        )
     for problem in header.problems:
-        raise UnreadableFile(problem.message, line=header.line)
+        raise UnreadableFile(problem.code, problem.message, line=header.line)
     width = max(number for number, cell in header.cells.items() if cell.strip()) + 1
     limits.check_width(width, header.line)
     names = [header.cells.get(number, "") for number in range(width)]
@@ -87,13 +89,15 @@ def _read_rows(book: Workbook, limits: Limits, remarks: Remarks) -> Iterator[_Sh
         yield from (row for row in ready if not row.is_blank)
     if handler.hidden:
         remarks.tell(
+            "rows_hidden",
             f"Rows that are hidden in the sheet are read like the others: {handler.hidden:,}, the "
-            f"first is row {handler.first_hidden}"
+            f"first is row {handler.first_hidden}",
         )
     if handler.merged:
         remarks.tell(
+            "cells_merged",
             f"Merged cells: {handler.merged:,}, the first {show(handler.first_merged)}. Only the "
-            "upper left cell of each holds a text, the others are read as empty"
+            "upper left cell of each holds a text, the others are read as empty",
         )
 
 
@@ -104,20 +108,21 @@ def _number_rows(
     for record, row in enumerate(rows, start=1):
         limits.check_rows(record, row.line)
         problems = [
-            problem if (problem.column or 0) < width else Problem(problem.message)
+            problem if (problem.column or 0) < width else Problem(problem.code, problem.message)
             for problem in row.problems
         ]
         for number, cell in row.cells.items():
             if number >= width and cell.strip():
                 problems.append(
                     Problem(
+                        "column_unnamed",
                         f"The cell {name_cell(number, row.line)} holds a text, but row {line} "
-                        "gives its column no name. Name the column, or clear the cell."
+                        "gives its column no name. Name the column, or clear the cell.",
                     )
                 )
         for number, kind in row.others:
             column = header[number] if number < width else ""
-            remarks.add(_REMARKS[kind], row.line, record, column.strip())
+            remarks.add(_CODES[kind], _REMARKS[kind], row.line, record, column.strip())
         cells = [row.cells.get(number, "") for number in range(width)]
         yield Row(row.line, record, cells, tuple(problems))
 
@@ -126,11 +131,12 @@ def _tell_book(book: Workbook, remarks: Remarks) -> None:
     if book.others:
         names = ", ".join(f"“{name}”" for name in book.others[:10])
         remarks.tell(
+            "sheets_not_read",
             f"The sheet “{book.sheet.name}” was read, the first that is not hidden. Not read: "
-            f"{names}{' and more' if len(book.others) > 10 else ''}"
+            f"{names}{' and more' if len(book.others) > 10 else ''}",
         )
     if book.has_macros:
-        remarks.tell("The file holds macros. They were neither looked at nor run")
+        remarks.tell("macros", "The file holds macros. They were neither looked at nor run")
 
 
 # --- one sheet ------------------------------------------------------------------
@@ -229,7 +235,9 @@ class _SheetHandler(PartHandler):
             kind, text, problem = _read_cell(cell, self._book)
         if problem:
             where = name_cell(self._column, row.line)
-            row.problems.append(Problem(f"The cell {where} {problem}", self._column))
+            row.problems.append(
+                Problem("cell_invalid", f"The cell {where} {problem}", self._column)
+            )
             return
         if kind and text:
             row.others.append((self._column, kind))

@@ -7,8 +7,7 @@ from typing import NoReturn, Self
 
 from django.conf import settings
 
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.remarks import Remarks
+from evalsite.imports.tables.faults import Remarks, UnreadableFile
 
 _MEGABYTE = 1024 * 1024
 
@@ -17,6 +16,7 @@ _MEGABYTE = 1024 * 1024
 class Problem:
     """What keeps a row out, as its reader found it; `column` counts from 0."""
 
+    code: str
     message: str
     column: int | None = None
 
@@ -80,6 +80,7 @@ class Limits:
     def check_rows(self, record: int, line: int) -> None:
         if record > self.rows:
             raise UnreadableFile(
+                "too_many_rows",
                 f"The file has more than {self.rows:,} rows. "
                 "Split it and upload the parts one after the other, or have it imported whole "
                 "on the server: manage.py import_batch --no-limit.",
@@ -90,12 +91,15 @@ class Limits:
     def check_blank(self, found: int, line: int) -> None:
         if found > self.rows:
             raise UnreadableFile(
-                f"The file has more than {self.rows:,} empty lines. Remove them.", line=line
+                "too_many_rows",
+                f"The file has more than {self.rows:,} empty lines. Remove them.",
+                line=line,
             )
 
     def check_width(self, found: int, line: int) -> None:
         if found > self.columns:
             raise UnreadableFile(
+                "too_many_columns",
                 f"The file has {found:,} columns; at most "
                 f"{self.columns:,} are taken. Remove those that are not needed.",
                 line=line,
@@ -104,13 +108,15 @@ class Limits:
     def check_text(self, size: int) -> None:
         if size > self.text:
             raise UnreadableFile(
+                "too_large",
                 f"The file holds {size / _MEGABYTE:,.0f} MB of text; at most "
                 f"{self.text / _MEGABYTE:,.0f} MB are taken. Split it and upload the parts one "
-                "after the other."
+                "after the other.",
             )
 
     def refuse_record(self, line: int) -> NoReturn:
         raise UnreadableFile(
+            "cell_too_long",
             f"The row that starts here is longer than {self.record:,} letters. "
             "Shorten it, or look for a quote that is never closed.",
             line=line,

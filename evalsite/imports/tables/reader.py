@@ -14,11 +14,9 @@ from evalsite.imports.tables.json_lines import (
     open_json_lines,
 )
 from evalsite.imports.tables.packages import Package
-from evalsite.imports.tables.records import Limits, Problem, Row, Table
+from evalsite.imports.tables.table import Limits, Table
 from evalsite.imports.tables.texts import open_text
 from evalsite.imports.tables.worksheets import open_worksheet
-
-__all__ = ["Limits", "Problem", "Row", "Table", "open_table"]
 
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of .xls, and of .xlsx files with a password
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -48,13 +46,14 @@ def open_table(source: BinaryIO, *, limits: Limits | None = None) -> Table:
     start = text.read_start()
     if _WEB_PAGE.match(start):
         raise UnreadableFile(
+            "file_kind",
             "This is a web page, perhaps one that asks to log in or says that there is no such "
-            "file. Download the data itself, and upload that file."
+            "file. Download the data itself, and upload that file.",
         )
     if looks_like_json_lines(start):
         return open_json_lines(text, limits)
     if looks_like_json_list(start):
-        raise UnreadableFile(_JSON)
+        raise UnreadableFile("json_shape", _JSON)
     return open_delimited(text, limits)
 
 
@@ -62,14 +61,21 @@ def _refuse_other_packages(package: Package) -> None:
     """Every zipped file but Excel's."""
     names = package.names
     if "xl/workbook.bin" in names:
-        raise UnreadableFile(f"This is an Excel file in the binary form .xlsb. {_SAVE_AS}")
+        raise UnreadableFile(
+            "spreadsheet_kind", f"This is an Excel file in the binary form .xlsb. {_SAVE_AS}"
+        )
     if any(name.startswith("xl/") for name in names):
         return
     if "word/document.xml" in names:
-        raise UnreadableFile("This is a Word file. Upload a table: CSV in UTF-8, or .xlsx.")
+        raise UnreadableFile(
+            "file_kind", "This is a Word file. Upload a table: CSV in UTF-8, or .xlsx."
+        )
     if "index/document.iwa" in names or "index.zip" in names or _is_open_document(package):
-        raise UnreadableFile(f"This is a spreadsheet file in a form other than Excel’s. {_SAVE_AS}")
-    raise UnreadableFile(_COMPRESSED)
+        raise UnreadableFile(
+            "spreadsheet_kind",
+            f"This is a spreadsheet file in a form other than Excel’s. {_SAVE_AS}",
+        )
+    raise UnreadableFile("archive_unreadable", _COMPRESSED)
 
 
 def _is_open_document(package: Package) -> bool:
@@ -79,16 +85,23 @@ def _is_open_document(package: Package) -> bool:
 def _refuse_other_formats(source: BinaryIO, head: bytes) -> None:
     if head == _OLD and _holds(source, _ENCRYPTED):
         raise UnreadableFile(
-            "This is an Excel file with a password. Save it without one and upload that file."
+            "spreadsheet_locked",
+            "This is an Excel file with a password. Save it without one and upload that file.",
         )
     if head == _OLD:
-        raise UnreadableFile(f"This is an Excel file in the old form .xls. {_SAVE_AS}")
+        raise UnreadableFile(
+            "spreadsheet_kind", f"This is an Excel file in the old form .xls. {_SAVE_AS}"
+        )
     if head.startswith(_COMPRESSED_STARTS):
-        raise UnreadableFile(_COMPRESSED)
+        raise UnreadableFile("archive_unreadable", _COMPRESSED)
     if head.startswith(_PICTURE_STARTS):
-        raise UnreadableFile("This is a picture. Upload the data itself, as CSV in UTF-8.")
+        raise UnreadableFile(
+            "file_kind", "This is a picture. Upload the data itself, as CSV in UTF-8."
+        )
     if head.startswith(b"%PDF-"):
-        raise UnreadableFile("This is a PDF file. Upload the data itself, as CSV in UTF-8.")
+        raise UnreadableFile(
+            "file_kind", "This is a PDF file. Upload the data itself, as CSV in UTF-8."
+        )
 
 
 def _holds(source: BinaryIO, sought: bytes) -> bool:
