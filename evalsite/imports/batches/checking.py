@@ -73,7 +73,10 @@ def check_file(
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
             guess = guess_mapping(checked.header, study.config)
+            guess |= {checked.header[number]: LEAVE_OUT for number in table.unnamed}
             checked.mapping = guess | _known_columns(mapping or {}, guess)
+            used = {name for name, field in checked.mapping.items() if field not in ("", LEAVE_OUT)}
+            checked.faults += table.check_mapped(used)
             checked.faults += check_mapping(
                 checked.mapping, study.config, table.header_line, sheet=table.sheet
             )
