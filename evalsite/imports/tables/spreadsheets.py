@@ -424,6 +424,7 @@ class _OpenDocumentScan:
             "table-cell": self._begin_cell,
             "covered-table-cell": self._begin_cell,
             "p": self._begin_text,
+            "s": lambda attributes: self._count_text(int(attributes.get("text:c", 1))),
             "tab": self._add_tab,
             "encryption-data": lambda _: refuse_locked(),
         }
@@ -485,5 +486,11 @@ class _OpenDocumentScan:
 
     def take(self, text: str) -> None:
         if self._is_text:
-            self._size += len(text) * self._rows * self._columns
-            self._limits.check_text(self._size)
+            self._count_text(len(text))
+
+    def _count_text(self, size: int) -> None:
+        """Count a stretch of text as often as its cell is repeated."""
+        if size > self._limits.record:
+            self._limits.refuse_record(self._row + 1)
+        self._size += max(1, size) * self._rows * self._columns
+        self._limits.check_text(self._size)
