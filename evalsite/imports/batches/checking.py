@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from evalsite.imports.batches.fields import OF_SYSTEM
 from evalsite.imports.batches.guessing import guess_mapping
 from evalsite.imports.batches.items import ItemChecker
 from evalsite.imports.batches.mapping import check_header, check_mapping, make_plan
@@ -74,6 +75,7 @@ def check_file(
         if not checked.faults:
             guess = guess_mapping(checked.header, study.config)
             guess |= {checked.header[number]: LEAVE_OUT for number in table.unnamed}
+            guess |= {checked.header[number]: OF_SYSTEM for number in table.systems}
             checked.mapping = guess | _known_columns(mapping or {}, guess)
             used = {name for name, field in checked.mapping.items() if field not in ("", LEAVE_OUT)}
             checked.faults += table.check_mapped(used)

@@ -8,14 +8,14 @@ twice: for its keys, and for its rows.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from evalsite.imports.tables.characters import find_surrogate, show
 from evalsite.imports.tables.decoding import Lines, TextFile
 from evalsite.imports.tables.faults import Remarks, UnreadableFile
-from evalsite.imports.tables.table import Limits, Problem, Row, Table
+from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cells
 
 _MAX_DEPTH = 50
 _MAX_VALUES = 100_000  # in an object; each takes far more memory than its characters
@@ -122,19 +122,7 @@ def _read_rows(
         if not any(cell.strip() for cell in cells):
             continue
         number += 1
-        problems = tuple(_check_cells(cells, limits))
-        for problem in problems:
-            cells[problem.column or 0] = ""  # no page could show it
-        yield Row(source.line, number, cells, problems)
-
-
-def _check_cells(cells: Sequence[str], limits: Limits) -> Iterator[Problem]:
-    for column, cell in enumerate(cells):
-        if len(cell) > limits.cell:
-            message = f"The cell has more than {limits.cell:,} characters."
-            yield Problem("cell_too_long", message, column)
-        elif found := find_surrogate(cell):
-            yield Problem("surrogate", f"The text holds {found}. Correct or remove it.", column)
+        yield Row(source.line, number, cells, tuple(check_cells(cells, limits)))
 
 
 # --- columns --------------------------------------------------------------------

@@ -24,9 +24,9 @@ from python_calamine import (
 )
 
 from evalsite.imports.tables.archives import Archive, refuse_damaged, refuse_locked
-from evalsite.imports.tables.characters import find_surrogate, show
+from evalsite.imports.tables.characters import show
 from evalsite.imports.tables.faults import PLACES, Remark, Remarks, UnreadableFile
-from evalsite.imports.tables.table import Limits, Problem, Row, Table
+from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cells
 
 _MOST_ROWS = 1_048_576
 _FEW_CELLS, _MOST_PER_FILLED = 500_000, 20  # a table isn't nearly empty
@@ -51,7 +51,7 @@ class _Facts:
     filled: int = 0
     formulas: int = 0
     first_formulas: list[str] = field(default_factory=list)
-    errors: dict[tuple[int, int], str] = field(default_factory=dict)  # by row and column
+    errors: dict[int, dict[int, str]] = field(default_factory=dict)  # by row and column
     hidden: int = 0
     first_hidden: int = 0
     merged: int = 0
@@ -68,6 +68,9 @@ class _Facts:
         self.formulas += 1
         if len(self.first_formulas) < PLACES:
             self.first_formulas.append(name_cell(column, row + 1))
+
+    def add_error(self, row: int, column: int, error: str) -> None:
+        self.errors.setdefault(row, {})[column] = error
 
     def add_merged(self, place: str) -> None:
         self.merged += 1
@@ -183,9 +186,8 @@ def _describe_sheet(
 def _read_rows(sheet: CalamineSheet, facts: _Facts) -> Iterator[tuple[int, list[Any]]]:
     """Yield line and cells of each row that holds something, from the first column on."""
     indent = [""] * (sheet.start[1] if sheet.start else 0)
-    failed = {row for row, _ in facts.errors}
     for row, cells in enumerate(sheet.iter_rows()):
-        if row in failed or any(cell != "" for cell in cells):
+        if row in facts.errors or any(cell != "" for cell in cells):
             yield row + 1, indent + cells
 
 
@@ -198,14 +200,11 @@ def _make_rows(
     remarks: Remarks,
 ) -> Iterator[Row]:
     width = len(header)
-    failed: dict[int, list[int]] = {}
-    for row, column in facts.errors:
-        failed.setdefault(row + 1, []).append(column)
     record = 0
     for line, values in rows:
         cells = [_write_cell(value) for value in values]
-        texts = [text for text, _ in cells]
-        if line not in failed and not any(map(str.strip, texts)):
+        errors = list(_find_errors(facts, line, width))
+        if not errors and not any(text.strip() for text, _ in cells):
             continue
         record += 1
         limits.check_rows(record, line)
@@ -213,36 +212,25 @@ def _make_rows(
             if kind:
                 name = header[column].strip() if column < width else ""
                 remarks.add(kind, _REMARKS[kind], line, record, name)
-        problems = [
-            _make_problem("cell_error", f"the error {facts.errors[line - 1, at]}", at, line, width)
-            for at in failed.get(line, ())
-        ]
-        problems += _check_texts(texts, line, limits, width)
-        for at in range(width, len(texts)):
-            if texts[at].strip():
+        texts = [text for text, _ in cells[:width]] + [""] * (width - len(cells))
+        problems = [*errors, *check_cells(texts, limits)]
+        for column, (text, _) in enumerate(cells[width:], start=width):
+            if text.strip():
                 message = (
-                    f"The cell {name_cell(at, line)} holds a text, but row {header_line} gives its "
-                    "column no name. Name the column, or clear the cell."
+                    f"The cell {name_cell(column, line)} holds a text, but row {header_line} gives "
+                    "its column no name. Name the column, or clear the cell."
                 )
                 problems.append(Problem("column_unnamed", message))
-        yield Row(line, record, texts[:width] + [""] * (width - len(texts)), tuple(problems))
+        yield Row(line, record, texts, tuple(problems))
 
 
-def _check_texts(texts: list[str], line: int, limits: Limits, width: int) -> Iterator[Problem]:
-    """Yield what is wrong with the texts of a row, and empty those that no page could show."""
-    for at, text in enumerate(texts):
-        if len(text) > limits.cell:
-            what = f"more than {limits.cell:,} characters"
-            yield _make_problem("cell_too_long", what, at, line, width)
-            texts[at] = ""
-        elif found := find_surrogate(text):
-            yield _make_problem("surrogate", found, at, line, width)
-            texts[at] = ""
-
-
-def _make_problem(code: str, what: str, column: int, line: int, width: int) -> Problem:
-    message = f"The cell {name_cell(column, line)} holds {what}. Correct it in the sheet."
-    return Problem(code, message, column if column < width else None)
+def _find_errors(facts: _Facts, line: int, width: int) -> Iterator[Problem]:
+    for column, error in facts.errors.get(line - 1, {}).items():
+        message = (
+            f"The cell {name_cell(column, line)} holds the error {show(error)}. Correct it in the "
+            "sheet."
+        )
+        yield Problem("cell_error", message, column if column < width else None)
 
 
 def _write_cell(value: Any) -> tuple[str, str]:
@@ -376,7 +364,7 @@ class _ExcelScan:
         if not self._is_value:
             return
         if self._type == "e":
-            self.facts.errors[self._row, self._column] = text[:20]
+            self.facts.add_error(self._row, self._column, text[:20])
         size = self._lengths[int(text)] if self._type == "s" else len(text)
         self._size += size
         self._value_size += size
@@ -458,7 +446,7 @@ class _OpenDocumentScan:
         if "table:formula" in attributes:
             self._facts.add_formula(self._row, self._column)
         if attributes.get("calcext:value-type") == "error":
-            self._facts.errors[self._row, self._column] = "of a formula"
+            self._facts.add_error(self._row, self._column, "of a formula")
         spans = ("table:number-columns-spanned", "table:number-rows-spanned")
         if any(attributes.get(name, "1") != "1" for name in spans):
             self._facts.add_merged(name_cell(self._column, self._row + 1))
