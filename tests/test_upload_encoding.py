@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalsite.imports.tables.faults import EncodingPreview, Fault, UnreadableFile
-from evalsite.imports.tables.reader import open_table, preview_encoding
+from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Table
 
 CONFIRMED = {"encoding": "windows-1252"}
@@ -25,9 +25,8 @@ def refuse(data: bytes, options: dict[str, Any] | None = None) -> Fault:
 
 
 def preview(data: bytes) -> EncodingPreview:
-    found = preview_encoding(io.BytesIO(data))
+    found = refuse(data).preview
     assert found is not None
-    assert found == refuse(data).preview
     return found
 
 
@@ -66,7 +65,6 @@ def test_file_that_is_utf8_is_read_as_such_whatever_was_confirmed() -> None:
 
     assert [row.cells for row in table.rows] == [["é"]]
     assert table.remarks.listed() == []
-    assert preview_encoding(io.BytesIO("a\né\n".encode())) is None
 
 
 def test_preview_has_ten_places_and_counts_all() -> None:
@@ -92,7 +90,8 @@ def test_preview_prefers_characters_not_shown_yet() -> None:
     ids=["binary", "UTF-16 without mark", "UTF-8 with mark, broken"],
 )
 def test_what_can_not_be_windows_1252_has_no_preview(data: bytes) -> None:
-    assert preview_encoding(io.BytesIO(data)) is None
+    assert refuse(data).preview is None
+    assert refuse(data, CONFIRMED).code == refuse(data).code
 
 
 def test_json_may_be_windows_1252_too() -> None:
@@ -105,7 +104,7 @@ def test_memory_of_a_preview_does_not_grow_with_the_file() -> None:
     data = b"a,b\n" + b"\xe9" * 5_000_000
 
     tracemalloc.start()
-    preview_encoding(io.BytesIO(data))
+    preview(data)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

@@ -15,7 +15,7 @@ from evalsite.imports.tables.archives import BROKEN, Archive, check_size, refuse
 from evalsite.imports.tables.characters import show
 from evalsite.imports.tables.decoding import open_text
 from evalsite.imports.tables.delimited import open_delimited
-from evalsite.imports.tables.faults import EncodingPreview, UnreadableFile
+from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.json_tables import open_json
 from evalsite.imports.tables.spreadsheets import open_spreadsheet
 from evalsite.imports.tables.table import Limits, Row, Table
@@ -73,15 +73,6 @@ def open_table(
     if head.startswith(_GZIP):
         return _open_packed(lambda target: _unpack_gzip(source, target, limits), limits, options)
     return _open_plain(source, head, limits, options)
-
-
-def preview_encoding(source: BinaryIO, *, limits: Limits | None = None) -> EncodingPreview | None:
-    """Show a file that isn't UTF-8 as Windows-1252; None if it is, or can't be text at all."""
-    try:
-        open_table(source, limits=limits)
-    except UnreadableFile as error:
-        return error.fault.preview
-    return None
 
 
 def _open_plain(

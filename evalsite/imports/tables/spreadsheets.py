@@ -30,7 +30,7 @@ from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cel
 
 _MOST_ROWS = 1_048_576
 _FEW_CELLS, _MOST_PER_FILLED = 500_000, 20  # a table isn't nearly empty
-_ADDRESS = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
+_LETTERS = re.compile("[A-Z]{1,3}")
 _WHOLE = 10**16  # below it a float is exactly the whole number that was written
 _REMARKS = {
     "numbers": (
@@ -61,8 +61,10 @@ class _Facts:
     def fill(self, row: int, column: int) -> None:
         """Count a cell that holds something; rows and columns are counted from 0."""
         self.filled += 1
-        self.rows = max(self.rows, row + 1)
-        self.columns = max(self.columns, column + 1)
+        if row >= self.rows:
+            self.rows = row + 1
+        if column >= self.columns:
+            self.columns = column + 1
 
     def add_formula(self, row: int, column: int) -> None:
         self.formulas += 1
@@ -282,7 +284,7 @@ def _scan_excel(archive: Archive, limits: Limits) -> dict[str, _Facts]:
     lengths = _measure_strings(archive)
     scans = {}
     for part in archive.names:
-        if part.lower().endswith((".xml", ".rels")):
+        if part.lower().endswith((".xml", ".rels")) and not _holds_strings(part):
             scans[part.lower()] = scan = _ExcelScan(lengths, limits)
             archive.parse(part, scan.begins, scan.ends, scan.take)
     try:
@@ -304,9 +306,13 @@ def _measure_strings(archive: Archive) -> "array[int]":
             lengths[-1] += len(text)
 
     for part in archive.names:
-        if part.lower().endswith("sharedstrings.xml"):
+        if _holds_strings(part):
             archive.parse(part, {"si": lambda _: lengths.append(0)}, take=take)
     return lengths
+
+
+def _holds_strings(part: str) -> bool:
+    return part.lower().endswith("sharedstrings.xml")
 
 
 class _ExcelScan:
@@ -332,6 +338,7 @@ class _ExcelScan:
         self._size = self._value_size = 0
         self._row: int = -1
         self._column: int = -1
+        self._row_name = ""
         self._type = ""
         self._is_value = False
 
@@ -339,7 +346,7 @@ class _ExcelScan:
         row = int(attributes.get("r", self._row + 2)) - 1
         if not self._row < row < _MOST_ROWS:
             raise ValueError("Rows of a sheet are numbered upwards.")
-        self._row, self._column = row, -1
+        self._row, self._column, self._row_name = row, -1, str(row + 1)
         if attributes.get("hidden") in ("1", "true"):
             self.facts.hide_row(row)
 
@@ -347,10 +354,10 @@ class _ExcelScan:
         self._type = attributes.get("t", "n")
         self._column += 1
         if address := attributes.get("r"):
-            found = _ADDRESS.fullmatch(address)
-            if found is None or int(found[2]) != self._row + 1:
+            letters = address.rstrip("0123456789")
+            if address[len(letters) :] != self._row_name:
                 raise ValueError("A cell isn't in its row.")
-            self._column = _count_column(found[1])
+            self._column = _count_column(letters)
 
     def _begin_value(self, _: dict[str, str]) -> None:
         self._is_value, self._value_size = True, 0
@@ -383,6 +390,8 @@ class _ExcelScan:
 
 @lru_cache(maxsize=1024)
 def _count_column(letters: str) -> int:
+    if not _LETTERS.fullmatch(letters):
+        raise ValueError(f"{letters[:40]} is no column.")
     number = 0
     for letter in letters:
         number = number * 26 + ord(letter) - ord("A") + 1
