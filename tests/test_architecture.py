@@ -35,7 +35,7 @@ BREACHES = {
         "import evalsite.operations.backup",
     ),
     "inside-imports": (
-        "evalsite/imports/tables/reading.py",
+        "evalsite/imports/tables/reader.py",
         "import evalsite.imports.batches.items",
     ),
     "inside-exports": ("evalsite/exports/columns.py", "import evalsite.exports.bundle"),

@@ -19,7 +19,7 @@ from django.test import Client
 from evalsite.imports.batches.files import CHECK
 from evalsite.imports.models import Upload
 from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reading import open_table
+from evalsite.imports.tables.reader import open_table
 from evalsite.imports.uploads import check_quota, keep_upload, prune_uploads
 from evalsite.jobs import services
 from evalsite.jobs.models import Job

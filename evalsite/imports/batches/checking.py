@@ -4,14 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from evalsite.imports.batches.fields import OF_SYSTEM
 from evalsite.imports.batches.guessing import guess_mapping
 from evalsite.imports.batches.items import ItemChecker
 from evalsite.imports.batches.mapping import check_header, check_mapping, make_plan
 from evalsite.imports.batches.persons import LEAVE_OUT, describe_personal
 from evalsite.imports.batches.shelf import Shelf
-from evalsite.imports.tables.faults import Fault, UnreadableFile
-from evalsite.imports.tables.reading import Limits, Row, Table, open_table
-from evalsite.imports.tables.remarks import Remark
+from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile
+from evalsite.imports.tables.reader import open_table
+from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Study
 
 _TELL_EVERY = 2_000  # rows
@@ -73,7 +74,11 @@ def check_file(
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
             guess = guess_mapping(checked.header, study.config)
+            guess |= {checked.header[number]: LEAVE_OUT for number in table.unnamed}
+            guess |= {checked.header[number]: OF_SYSTEM for number in table.systems}
             checked.mapping = guess | _known_columns(mapping or {}, guess)
+            used = {name for name, field in checked.mapping.items() if field not in ("", LEAVE_OUT)}
+            checked.faults += table.check_mapped(used)
             checked.faults += check_mapping(
                 checked.mapping, study.config, table.header_line, sheet=table.sheet
             )
@@ -95,14 +100,14 @@ def _check_rows(checked: Checked, table: Table, study: Study) -> None:
         # the header is wrong: the rows are only counted, and looked at to the end of the file
         kept = [column for column, field in checked.mapping.items() if not field]
         if sentence := describe_personal(kept):
-            checked.remarks = [Remark(sentence)]
+            checked.remarks = [Remark("personal_columns", sentence)]
         for row in table.rows:
             _count(checked, row)
         return
     plan = make_plan(checked.header, checked.mapping, study.config)
     checker = ItemChecker(study, checked.header, plan)
     if sentence := describe_personal(plan.extra):
-        checker.remarks.tell(sentence)
+        checker.remarks.tell("personal_columns", sentence)
     try:
         for row in table.rows:
             _count(checked, row)
@@ -113,7 +118,7 @@ def _check_rows(checked: Checked, table: Table, study: Study) -> None:
         checked.left_out = checker.left_out
         checked.remarks = checker.remarks.listed()
     if not checked.rows:
-        raise UnreadableFile("The file has no rows under its header.")
+        raise UnreadableFile("no_rows", "The file has no rows under its header.")
     found = len(checker.faults)
     checked.items = checker.finish()
     checked.faults += checker.faults[found:]
@@ -121,7 +126,7 @@ def _check_rows(checked: Checked, table: Table, study: Study) -> None:
         message = (
             "Every row was left out, so there is nothing to import. Add rows of your own items."
         )
-        checked.faults.append(Fault(message))
+        checked.faults.append(Fault("nothing_left", message))
     checked.remarks = checker.remarks.listed()
 
 

@@ -14,7 +14,7 @@ from evalsite.imports.batches.previews import SHOWN
 from evalsite.imports.batches.values import CheckedItem, CheckedOutput
 from evalsite.imports.models import Upload
 from evalsite.imports.tables.faults import Fault, UnreadableFile
-from evalsite.imports.tables.reading import open_table
+from evalsite.imports.tables.reader import open_table
 from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job

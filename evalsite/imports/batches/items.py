@@ -23,9 +23,8 @@ from evalsite.imports.batches.rows import (
     check_cells,
 )
 from evalsite.imports.batches.shelf import Shelf
-from evalsite.imports.tables.faults import Fault
-from evalsite.imports.tables.records import Row
-from evalsite.imports.tables.remarks import Remarks
+from evalsite.imports.tables.faults import Fault, Remarks
+from evalsite.imports.tables.table import Row
 from evalsite.protocol import InputColumn
 from evalsite.studies.models import Item, Study
 
@@ -90,7 +89,7 @@ class ItemChecker:
         values = self._splitter.split(row)
         if what := self._made.describe(row, values):
             self.left_out += 1
-            self.remarks.add(what, row.line, row.record)
+            self.remarks.add("made_rows_left_out", what, row.line, row.record)
         else:
             self._take(values)
 
@@ -105,7 +104,7 @@ class ItemChecker:
             self._items.begin(item)
         elif self.plan.is_wide:
             message = f"Item “{key}” stands in line {item.line} already. Remove one of the two."
-            self._fault(message, values, self._item_column)
+            self._fault("item_repeated", message, values, self._item_column)
             return
         else:
             self._compare(item, values)
@@ -118,7 +117,7 @@ class ItemChecker:
         item = DraftItem(key, values.line, values.record, values.shared)
         if problem := self._find_key_problem(key, values.line):
             item.is_short = True
-            self._fault(problem, values, self._item_column)
+            self._fault("id_invalid", problem, values, self._item_column)
         self._check_inputs(values)
         self._check_groups(values)
         if not self.is_single:
@@ -147,7 +146,7 @@ class ItemChecker:
                 f"Item “{item.key}” has another value here than in line {item.line}. "
                 "All rows of an item must agree."
             )
-            self._fault(message, values, self._column(name))
+            self._fault("item_differs", message, values, self._column(name))
 
     def _is_own(self, name: str) -> bool:
         """Whether a field may differ between rows under one id that are items of their own."""
@@ -160,11 +159,11 @@ class ItemChecker:
             text = values.shared.get(column.name, "")
             if not text.strip():
                 if problem := self._find_gap(column, values):
-                    self._fault(problem, values, name)
+                    self._fault("cell_empty", problem, values, name)
                 continue
             if column.kind == "whole number" and not WHOLE_NUMBER.fullmatch(text):
                 message = f"“{text[:20]}” must be a whole number from 1 to 999999, in plain digits."
-                self._fault(message, values, name)
+                self._fault("not_whole_number", message, values, name)
             self.remarks.check_text(text, values.line, values.record, name)
 
     def _find_gap(self, column: InputColumn, values: RowValues) -> str:
@@ -192,7 +191,7 @@ class ItemChecker:
                 continue
             problem = check_id(text) or names.meet(text, values.line)[0]
             if problem:
-                self._fault(problem, values, self._column(name))
+                self._fault("id_invalid", problem, values, self._column(name))
 
     def _check_kind(self, values: RowValues) -> None:
         text = values.shared.get("kind", "")
@@ -200,13 +199,13 @@ class ItemChecker:
             return
         if text not in _KINDS:
             message = f"“{text[:40]}” is not a kind of item. Use {', '.join(_KINDS)}."
-            self._fault(message, values, self._column("kind"))
+            self._fault("kind_unknown", message, values, self._column("kind"))
         if text == Item.Kind.PRACTICE and self.is_launched:
             message = (
                 "The study is launched, so its practice stays as it is. Leave this row out, or "
                 "give it another kind."
             )
-            self._fault(message, values, self._column("kind"))
+            self._fault("practice_after_launch", message, values, self._column("kind"))
 
     def _add_output(self, item: DraftItem, cells: OutputCells, values: RowValues) -> None:
         """The output belongs to the item, unless something about it is wrong."""
@@ -214,7 +213,7 @@ class ItemChecker:
             self._check_kind(values)
         self._check_text(cells, values)
         if problem := self._check_system(cells.system, values.line):
-            self._fault(problem, values, cells.heads.system)
+            self._fault("system_invalid", problem, values, cells.heads.system)
             item.is_short = True
             return
         if len(item.outputs) == _MOST_OUTPUTS:
@@ -223,7 +222,7 @@ class ItemChecker:
                     f"Item “{item.key}” has more than {_MOST_OUTPUTS} outputs. Map the column "
                     "that tells items apart to “item”."
                 )
-                self._fault(message, values, self._item_column)
+                self._fault("too_many_outputs", message, values, self._item_column)
             item.is_short = True
             return
         for one in item.outputs:
@@ -232,7 +231,7 @@ class ItemChecker:
                     f"Item “{item.key}” has two outputs of system “{cells.system}”, "
                     f"here and in line {one.line}. Remove one."
                 )
-                self._fault(message, values, cells.heads.system)
+                self._fault("output_twice", message, values, cells.heads.system)
                 item.is_short = True
                 return
         # equal to the item's own, unless rows are items of their own
@@ -253,16 +252,16 @@ class ItemChecker:
         flag = _FLAG.get(cells.is_empty)
         if flag is None:
             message = f"“{cells.is_empty[:20]}” must be yes, no or nothing."
-            self._fault(message, values, cells.heads.flag)
+            self._fault("flag_invalid", message, values, cells.heads.flag)
         elif flag and cells.text:
             message = "The output is marked as empty, but holds a text. Correct one of the two."
-            self._fault(message, values, cells.heads.text)
+            self._fault("flag_invalid", message, values, cells.heads.text)
         elif not flag and not cells.text.strip():
             message = (
                 "The output is empty. If the system gave nothing, say so: add a column "
                 "output_is_empty with yes in this row."
             )
-            self._fault(message, values, cells.heads.text)
+            self._fault("output_empty", message, values, cells.heads.text)
         else:
             self.remarks.check_text(cells.text, values.line, values.record, cells.heads.text)
 
@@ -320,10 +319,10 @@ class ItemChecker:
                 f"The outputs make {counts.made:,} pairs; at most {most:,} are taken from one "
                 "file. Split it, or say in a column “pair” which are wanted."
             )
-            self.faults.append(Fault(message))
+            self.faults.append(Fault("too_many_outputs", message))
             return False
         for sentence in counts.describe():
-            self.remarks.tell(sentence)
+            self.remarks.tell("pairs_made", sentence)
         return True
 
     # telling
@@ -337,5 +336,7 @@ class ItemChecker:
     def _item_column(self) -> str:
         return "" if self.plan.item is None else self.header[self.plan.item]
 
-    def _fault(self, message: str, place: RowValues, column: str = "") -> None:
-        self.faults.append(Fault(message, column=column, line=place.line, record=place.record))
+    def _fault(self, code: str, message: str, place: RowValues, column: str = "") -> None:
+        self.faults.append(
+            Fault(code, message, column=column, line=place.line, record=place.record)
+        )

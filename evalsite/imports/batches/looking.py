@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from evalsite.imports.batches.manners import Manners
 from evalsite.imports.batches.turns import Turns
 from evalsite.imports.batches.values import CheckedItem, is_made_group
-from evalsite.imports.tables.faults import name_place
-from evalsite.imports.tables.remarks import PLACES, Remark, Remarks
+from evalsite.imports.tables.faults import PLACES, Remark, Remarks, name_place
 from evalsite.studies.models import Item
 
 # dealt between the others, if the study asks for that
@@ -56,13 +55,13 @@ class Looker:
             self._look_for_equals(item)
         elif len({output.text for output in item.outputs}) < len(item.outputs):
             message = "Items in which two systems gave the same text"
-            self.remarks.add(message, item.line, item.record)
+            self.remarks.add("same_outputs", message, item.line, item.record)
         if self._names.stand_in(item):
             message = "Items whose texts name a system, which tells participants what they rate"
-            self.remarks.add(message, item.line, item.record)
+            self.remarks.add("system_named", message, item.line, item.record)
         if item.kind in _CHECKS:
             message = f"Items of kind {item.kind}, which {self._checks}"
-            self.remarks.add(message, item.line, item.record, self._kind_column)
+            self.remarks.add("checks", message, item.line, item.record, self._kind_column)
         self._groups.add(item)
         self._twins.add(item, self.remarks)
         self._manners.add(item)
@@ -81,7 +80,9 @@ class Looker:
         """All items were seen: what only the whole file shows is remarked on."""
         if self._equal:
             message = "Groups in which two systems gave the same text"
-            self.remarks.extend([Remark(message, len(self._equal), [*self._equal][:PLACES])])
+            self.remarks.extend(
+                [Remark("same_outputs", message, len(self._equal), [*self._equal][:PLACES])]
+            )
         self.remarks.extend(self._groups.find_missing(items))
         self.remarks.extend(self._manners.tell())
         if self._order is not None:
@@ -150,8 +151,9 @@ class Groups:
         if len(self._systems) > 1 and all(held.bit_count() == 1 for held in self._held):
             return [
                 Remark(
+                    "systems_missing",
                     f"No inputs have outputs of two systems: the {len(self._systems)} systems can "
-                    "be compared only across different inputs"
+                    "be compared only across different inputs",
                 )
             ]
         found = []
@@ -161,7 +163,7 @@ class Groups:
             if without:
                 message = f"Groups without an output of system “{name}”"
                 first = [_name_group(items[self._first[place]]) for place in without[:PLACES]]
-                found.append(Remark(message, len(without), first))
+                found.append(Remark("systems_missing", message, len(without), first))
         return found
 
 
@@ -179,7 +181,7 @@ class Twins:
                 "Items with the same inputs and the same outputs as an earlier one, so that "
                 "people would rate them twice"
             )
-            remarks.add(message, item.line, item.record)
+            remarks.add("twin_items", message, item.line, item.record)
         self._items.add(mark)
 
 
@@ -219,13 +221,16 @@ class Order:
         compared = found - len(self._counts)
         if self._runs * _FACTOR <= by_chance:
             yield Remark(
+                "sorted_by_system",
                 f"The file is sorted by system: its items form {self._runs:,} runs of one system, "
-                f"where chance would make about {by_chance:,.0f}. {self._advise('after the other')}"
+                f"where chance would make about {by_chance:,.0f}. "
+                f"{self._advise('after the other')}",
             )
         elif self._is_met_in_order and self._repeated >= _NEARLY_ALL * compared:
             yield Remark(
+                "systems_take_turns",
                 f"The {len(self._counts)} systems take turns in the file, always in the same "
-                f"order. {self._advise('after the other, in turn')}"
+                f"order. {self._advise('after the other, in turn')}",
             )
 
     def _advise(self, how: str) -> str:

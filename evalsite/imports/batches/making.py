@@ -73,7 +73,7 @@ class ItemMaker:
             message = (
                 f"Item “{item.key}” has {found} output{plural}; the protocol wants {wanted}{more}."
             )
-            self._tell(Fault(message, line=item.line, record=item.record))
+            self._tell(Fault("output_count", message, line=item.line, record=item.record))
         elif self.is_paired:
             self._check_pairs(item)
 
@@ -88,19 +88,19 @@ class ItemMaker:
                     f"Each of the {len(item.outputs)} outputs in this row is an item of its own, "
                     "which this right answer can't tell apart. Give each output a row."
                 )
-                self._fault(message, first, name)
+                self._fault("gold_invalid", message, first, name)
                 return
 
     def _check_pairs(self, item: DraftItem) -> None:
         for problem in find_problems(item.key, item.outputs):
-            self._fault(problem.message, item.outputs[problem.place], PAIR)
+            self._fault("pair_invalid", problem.message, item.outputs[problem.place], PAIR)
         kind, found = item.shared.get("kind"), len(item.outputs)
         if found > 2 and kind and kind != Item.Kind.MAIN:
             message = (
                 f"Item “{item.key}” is of kind {kind[:40]} and has {found} outputs. Give such an "
                 "item 2: its right answer is that of one pair."
             )
-            self._fault(message, item.outputs[0], "kind")
+            self._fault("output_count", message, item.outputs[0], "kind")
 
     # making
 
@@ -149,7 +149,7 @@ class ItemMaker:
                 f"Item “{item.key}” has several outputs, {how}, but the id "
                 f"“{key}” for one of them is too long or taken. Choose another id."
             )
-            self._fault(message, output)
+            self._fault("made_id_taken", message, output)
 
     def _make_one(
         self,
@@ -200,17 +200,17 @@ class ItemMaker:
                 check_gold(criterion, text, [output.system for output in outputs])
             except ValidationError as error:
                 message = " ".join(error.messages).removeprefix(f"{field_name}: ")
-                self._fault(message, first, field_name)
+                self._fault("gold_invalid", message, first, field_name)
         if kind and kind in CHECKS and not gold:
             message = f"An item of kind {kind} needs a right answer in a gold column."
-            self._fault(message, first, "kind")
+            self._fault("gold_missing", message, first, "kind")
         if why := first.shared.get("gold_why", ""):
             gold["why"] = why
         return gold
 
-    def _fault(self, message: str, place: DraftOutput, field_name: str = "") -> None:
+    def _fault(self, code: str, message: str, place: DraftOutput, field_name: str = "") -> None:
         column = self._column(field_name) if field_name else ""
-        self._tell(Fault(message, column=column, line=place.line, record=place.record))
+        self._tell(Fault(code, message, column=column, line=place.line, record=place.record))
 
 
 def _name_pair(pair: Pair) -> dict[str, object]:

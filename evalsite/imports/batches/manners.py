@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from evalsite.imports.batches.values import CheckedItem
-from evalsite.imports.tables.faults import name_place
-from evalsite.imports.tables.remarks import PLACES, Remark
+from evalsite.imports.tables.faults import PLACES, Remark, name_place
 
 _LOOKED_AT = 2_000  # outputs of each system: enough to know how it writes
 _FEWEST = 10  # outputs of a system, with fewer of which nothing is said of it
@@ -133,6 +132,7 @@ def _tell_of(name: str, manner: Manner) -> Iterator[Remark]:
     """What is odd about the outputs of this system, whatever others write."""
     if manner.is_cut:
         yield Remark(
+            "outputs_cut",
             f"Outputs of system “{name}” that stop at exactly {manner.longest:,} letters, in the "
             "middle of a sentence. They look cut off, and would be rated as such",
             manner.cut,
@@ -140,6 +140,7 @@ def _tell_of(name: str, manner: Manner) -> Iterator[Remark]:
         )
     if 0 < manner.copied <= max(_HABIT * manner.outputs, 1):
         yield Remark(
+            "outputs_copied",
             f"Long outputs of system “{name}” that are word for word those of the item before, "
             "whose inputs are others. Perhaps a row was copied",
             manner.copied,
@@ -154,15 +155,17 @@ def _compare(name: str, manner: Manner, others: Sequence[Manner]) -> Iterator[Re
     told += _compare_lengths(manner, others)
     for words in told:
         yield Remark(
+            "system_style",
             f"Outputs of system “{name}” {words}, unlike those of every other system. Participants "
             "may come to know the system by it; if that is no part of what you study, write all "
-            "outputs alike"
+            "outputs alike",
         )
     if _ends_open(manner, others):
         yield Remark(
+            "outputs_cut",
             f"Outputs of system “{name}” end without a full stop or the like far more often than "
             f"those of the others: {manner.counts['open']:,} of {manner.counts['long']:,} longer "
-            "ones. Look whether they were cut off"
+            "ones. Look whether they were cut off",
         )
 
 

@@ -24,8 +24,8 @@ from evalsite.imports.batches.fields import (
 )
 from evalsite.imports.batches.guessing import find_near, fold
 from evalsite.imports.batches.persons import LEAVE_OUT
+from evalsite.imports.tables.characters import find_control, show
 from evalsite.imports.tables.faults import Fault
-from evalsite.imports.tables.signs import find_control, show
 from evalsite.protocol import Protocol
 
 # together they tell that a file holds ratings
@@ -65,7 +65,7 @@ class Plan:
 def check_header(header: Sequence[str], line: int) -> list[Fault]:
     """Every column has a name that can be stored, and none stands twice, whatever its case."""
     faults = [
-        Fault(message, line=line)
+        Fault("column_name", message, line=line)
         for number, column in enumerate(header, start=1)
         if (message := _find_name_problem(number, column))
     ]
@@ -77,6 +77,7 @@ def check_header(header: Sequence[str], line: int) -> list[Fault]:
             seen.add(folded)
             faults.append(
                 Fault(
+                    "column_duplicate",
                     f"{counts[folded]} columns have this name (case and outer spaces don't "
                     "count). Rename or remove all but one.",
                     column=column.strip(),
@@ -109,19 +110,25 @@ def check_mapping(
     by_field: dict[str, list[str]] = {}
     for column, field in mapping.items():
         if field and field not in known:
-            faults.append(Fault(f"There is no field “{field}” to map it to.", column=column))
+            faults.append(
+                Fault("field_unknown", f"There is no field “{field}” to map it to.", column=column)
+            )
         elif field:
             by_field.setdefault(field, []).append(column)
     faults += [
-        Fault(f"Columns {_join(columns)} are both mapped to “{field}”. Choose one.", line=line)
+        Fault(
+            "column_mapped_twice",
+            f"Columns {_join(columns)} are both mapped to “{field}”. Choose one.",
+            line=line,
+        )
         for field, columns in by_field.items()
         if len(columns) > 1 and field not in SEVERAL
     ]
     if problem := _find_two_forms(by_field):
-        faults.append(Fault(problem, line=line))
+        faults.append(Fault("forms_mixed", problem, line=line))
     missing = _find_missing(by_field.keys(), config)
     if missing and (problem := _find_other_kind(mapping, config, sheet)):
-        return [*faults, Fault(problem, line=line)]
+        return [*faults, Fault("header_is_data", problem, line=line)]
     faults += [_describe_missing(field, mapping, config, line) for field in missing]
     return faults
 
@@ -237,7 +244,7 @@ def _describe_missing(
             " If columns are named after systems and hold their outputs, map each of them to "
             f"“{OF_SYSTEM}”."
         )
-    return Fault(message, column=field, line=line)
+    return Fault("column_missing", message, column=field, line=line)
 
 
 def _join(names: Sequence[str], word: str = "and") -> str:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from evalsite.imports.batches.mapping import OutputColumns, Plan
 from evalsite.imports.batches.names import is_reserved
+from evalsite.imports.tables.characters import find_control, hold_control
 from evalsite.imports.tables.faults import Fault
-from evalsite.imports.tables.records import Row
-from evalsite.imports.tables.signs import find_control, hold_control
+from evalsite.imports.tables.table import Row
 from evalsite.studies.models import Item
 
 _PRACTICE, _REPEAT = str(Item.Kind.PRACTICE), str(Item.Kind.REPEAT)
@@ -123,6 +123,7 @@ def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
     if row.problems:
         return [
             Fault(
+                problem.code,
                 problem.message,
                 column="" if problem.column is None else header[problem.column],
                 line=row.line,
@@ -133,6 +134,7 @@ def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
     if len(row.cells) != len(header):
         return [
             Fault(
+                "row_width",
                 f"{_count(len(row.cells), 'cell')} instead of {len(header)}. Look for a missing "
                 "delimiter, or for one in a text without quotes.",
                 line=row.line,
@@ -143,6 +145,7 @@ def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
         return []
     return [
         Fault(
+            "control_character",
             f"The cell holds {found}. Remove it.",
             column=header[number],
             line=row.line,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from evalsite.imports.batches.values import CheckedItem
-from evalsite.imports.tables.remarks import Remarks
+from evalsite.imports.tables.faults import Remarks
 from evalsite.lib.dialogue import parse_dialogue
 
 NO_SPEAKER = (
@@ -38,7 +38,8 @@ class Turns:
         self._inputs = item.inputs
         for name in self._columns:
             if doubt := find_doubt(item.inputs.get(name, "")):
-                remarks.add(doubt, item.line, item.record)
+                code = "no_speaker" if doubt == NO_SPEAKER else "turns_on_one_line"
+                remarks.add(code, doubt, item.line, item.record)
 
 
 def find_doubt(dialogue: str) -> str:

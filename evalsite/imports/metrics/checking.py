@@ -15,9 +15,9 @@ from evalsite.imports.metrics.cells import find_output, read_metric, read_value,
 from evalsite.imports.metrics.columns import Plan, plan_columns
 from evalsite.imports.models import MetricScore
 from evalsite.imports.ratings.finding import ItemFinder
-from evalsite.imports.tables.faults import Fault, UnreadableFile
-from evalsite.imports.tables.reading import Limits, Row, Table, open_table
-from evalsite.imports.tables.remarks import Remark, Remarks
+from evalsite.imports.tables.faults import Fault, Remark, Remarks, UnreadableFile
+from evalsite.imports.tables.reader import open_table
+from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summaries import count_of
 
@@ -73,7 +73,11 @@ def check_scores(source: BinaryIO, *, study: Study, limits: Limits | None = None
         checked.faults += check_header(table.header, table.header_line)
         plan = None
         if not checked.faults:
-            plan, checked.faults = plan_columns(header, study.config, table.header_line)
+            plan, checked.faults = plan_columns(
+                header, study.config, table.header_line, table.unnamed
+            )
+            if plan is not None:
+                checked.faults += table.check_mapped({header[at] for at in plan.used})
         _check_rows(checked, table, header, plan, study, limits)
     except UnreadableFile as error:
         checked.faults.append(error.fault)
@@ -100,18 +104,21 @@ def _check_rows(
                 found += reader.read(row)
             if max(checked.rows, len(found)) > limits.rows:
                 raise UnreadableFile(
+                    "too_many_rows",
                     f"The file has more than {limits.rows:,} scores or rows. Split it and upload "
                     "the parts one after the other, or have it imported whole on the server: "
-                    "manage.py import_metrics."
+                    "manage.py import_metrics.",
                 )
     finally:
         checked.faults += [] if reader is None else reader.faults
     if not checked.rows:
-        raise UnreadableFile("The file has no rows under its header.")
+        raise UnreadableFile("no_rows", "The file has no rows under its header.")
     if reader is None:
         return
     if not found and not checked.faults:
-        raise UnreadableFile("The file holds no score: every cell for one is empty.")
+        raise UnreadableFile(
+            "nothing_left", "The file holds no score: every cell for one is empty."
+        )
     builder = _Builder(study, found, reader.columns)
     builder.add_all(found)
     checked.scores = builder.scores
@@ -119,7 +126,9 @@ def _check_rows(
     reader.remark(builder.remarks)
     checked.remarks = builder.remarks.listed()
     if not checked.faults and not checked.scores:
-        checked.faults.append(Fault("No score is of an item that results are made of."))
+        checked.faults.append(
+            Fault("nothing_left", "No score is of an item that results are made of.")
+        )
 
 
 class _RowReader:
@@ -149,7 +158,9 @@ class _RowReader:
             return []
         item = row.cells[self.plan.item].strip()
         if not item:
-            self._blame(row, "The item is empty. Give its id.", self.header[self.plan.item])
+            self._blame(
+                "cell_empty", row, "The item is empty. Give its id.", self.header[self.plan.item]
+            )
             return []
         key, number = split_output(item)
         system = "" if self.plan.system is None else row.cells[self.plan.system].strip()
@@ -168,7 +179,7 @@ class _RowReader:
                     continue
                 metric = self._read_metric(name, row.line)
             except ValidationError as error:
-                self._blame(row, " ".join(error.messages), column)
+                self._blame("score_invalid", row, " ".join(error.messages), column)
                 continue
             yield metric, value, column
 
@@ -191,17 +202,21 @@ class _RowReader:
             self._met.add(metric)
         return metric
 
-    def _blame(self, row: Row, message: str, column: str) -> None:
-        self.faults.append(Fault(message, column=column, line=row.line, record=row.record))
+    def _blame(self, code: str, row: Row, message: str, column: str) -> None:
+        self.faults.append(Fault(code, message, column=column, line=row.line, record=row.record))
 
     def remark(self, remarks: Remarks) -> None:
         if self.plan.left_out:
             remarks.tell(
-                f"Taken as no metrics, and left out: {', '.join(self.plan.left_out)[:300]}"
+                "columns_left_out",
+                f"Taken as no metrics, and left out: {', '.join(self.plan.left_out)[:300]}",
             )
         for metric, count in self.empty.items():
             named = f" of {metric}" if metric else ""
-            remarks.tell(f"{count_of(count, 'cell')}{named} {_is_or_are(count)} empty: no score")
+            remarks.tell(
+                "cell_empty",
+                f"{count_of(count, 'cell')}{named} {_is_or_are(count)} empty: no score",
+            )
 
 
 class _Builder:
@@ -220,24 +235,27 @@ class _Builder:
         for cells in found:
             item = self.finder.find(cells)
             if item is None:
-                self._blame(cells, self.finder.explain(cells), "item")
+                self._blame("item_unknown", cells, self.finder.explain(cells), "item")
             elif item.kind != Item.Kind.MAIN:
                 left_out[item.kind] += 1
             else:
                 try:
                     self._add(cells, find_output(item, cells.number, cells.system))
                 except ValidationError as error:
-                    self._blame(cells, " ".join(error.messages), str(error.code))
+                    code = "system_unknown" if error.code == "system" else "item_unknown"
+                    self._blame(code, cells, " ".join(error.messages), str(error.code))
         for kind, count in left_out.items():
             self.remarks.tell(
+                "rows_left_out",
                 f"{count_of(count, 'score')} of {kind} items {_is_or_are(count)} left out: "
-                "results are made of the others"
+                "results are made of the others",
             )
 
     def _add(self, cells: _Cells, output_id: int) -> None:
         key = output_id, cells.metric
         if first := self.places.get(key):
             self._blame(
+                "score_twice",
                 cells,
                 f"This output has a score of {cells.metric} in record {first.record} already. "
                 "Take one of the two out.",
@@ -247,9 +265,11 @@ class _Builder:
         self.places[key] = cells
         self.scores.append(Score(output_id, cells.metric, cells.value))
 
-    def _blame(self, cells: _Cells, message: str, column: str) -> None:
+    def _blame(self, code: str, cells: _Cells, message: str, column: str) -> None:
         column = self.columns.get(column, column)
-        self.faults.append(Fault(message, column=column, line=cells.line, record=cells.record))
+        self.faults.append(
+            Fault(code, message, column=column, line=cells.line, record=cells.record)
+        )
 
 
 def _find_known(study: Study, found: list[_Cells], builder: _Builder) -> list[Fault]:
@@ -267,6 +287,7 @@ def _find_known(study: Study, found: list[_Cells], builder: _Builder) -> list[Fa
         count = len(places)
         faults.append(
             Fault(
+                "score_known",
                 f"{count_of(count, 'output')} of this file {'has' if count == 1 else 'have'} a "
                 f"score of {metric} already, from {file_name}. Take that file back first, or "
                 "leave these rows out.",

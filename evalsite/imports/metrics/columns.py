@@ -1,7 +1,7 @@
 """Which column of a file of metric scores holds what: told from its name."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from evalsite.imports.ratings.mapping import FIELDS
@@ -31,9 +31,14 @@ class Plan:
     metrics: dict[int, str]
     left_out: tuple[str, ...]
 
+    @property
+    def used(self) -> set[int]:
+        found = {self.item, self.system, self.metric, self.value, *self.metrics}
+        return {number for number in found if number is not None}
+
 
 def plan_columns(
-    header: Sequence[str], config: Protocol, line: int
+    header: Sequence[str], config: Protocol, line: int, unnamed: Collection[int] = ()
 ) -> tuple[Plan | None, list[Fault]]:
     """The plan of a header, or what keeps one from being made."""
     item, system = _find(header, _ITEM), _find(header, _SYSTEM)
@@ -42,6 +47,7 @@ def plan_columns(
         found = ", ".join(header) or "none"
         return None, [
             Fault(
+                "column_missing",
                 f"Column “item” (the item’s id, as in its batch) is missing. Found: {found}. "
                 "Rename the column that holds it, or add one.",
                 column="item",
@@ -51,25 +57,33 @@ def plan_columns(
     if metric is not None:
         if value is None:
             message = "Column “value” is missing. Add it, with the score that the metric gave."
-            return None, [Fault(message, column="value", line=line)]
+            return None, [Fault("column_missing", message, column="value", line=line)]
         used = {item, system, metric, value}
         others = [name for at, name in enumerate(header) if at not in used]
         left_out = tuple(name for name in others if fold_name(name) not in _OTHERS)
         return Plan(item, system, metric, value, {}, left_out), []
-    return _plan_wide(header, config, line, item, system)
+    return _plan_wide(header, config, line, item, system, unnamed)
 
 
 def _plan_wide(
-    header: Sequence[str], config: Protocol, line: int, item: int, system: int | None
+    header: Sequence[str],
+    config: Protocol,
+    line: int,
+    item: int,
+    system: int | None,
+    unnamed: Collection[int],
 ) -> tuple[Plan | None, list[Fault]]:
     """Every column that says nothing else of the output is named after a metric."""
     known = _OTHERS | {fold_name(one.name) for one in config.inputs}
     rest = {at: name for at, name in enumerate(header) if at not in (item, system)}
-    metrics = {at: name for at, name in rest.items() if fold_name(name) not in known}
+    metrics = {
+        at: name for at, name in rest.items() if fold_name(name) not in known and at not in unnamed
+    }
     nameless = [name for name in metrics.values() if fold_name(name) in _VALUE]
     if nameless:
         return None, [
             Fault(
+                "metric_invalid",
                 f"“{nameless[0]}” does not say which metric it is. Name the column after the "
                 "metric, such as BLEU, or add a column “metric”.",
                 column=nameless[0],
@@ -79,6 +93,7 @@ def _plan_wide(
     if not metrics:
         return None, [
             Fault(
+                "column_missing",
                 "There is no column of scores. Add a column for each metric, named after it; or "
                 "the columns metric and value, with a row for each score.",
                 line=line,

@@ -13,7 +13,7 @@ from evalsite.imports.batches.importing import hash_file
 from evalsite.imports.metrics.checking import CheckedScores, check_scores
 from evalsite.imports.metrics.storing import find_same_scores, store_scores
 from evalsite.imports.models import MetricFile, MetricScore, Upload
-from evalsite.imports.tables.reading import Limits
+from evalsite.imports.tables.table import Limits
 from evalsite.imports.uploads import drop_upload, insist_on_bytes, is_large
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, start_job

@@ -19,14 +19,19 @@ from evalsite.imports.ratings.values import (
     read_order,
     read_preferred,
 )
-from evalsite.imports.tables.faults import Fault
-from evalsite.imports.tables.remarks import Remarks
+from evalsite.imports.tables.faults import Fault, Remarks
 from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summaries import count_of
 
 # its name in a form, its criterion, and the number of its output (0: of all)
 Question = tuple[str, Criterion, int]
+
+_CODES = {
+    "system": "system_unknown",
+    "preferred": "preference_invalid",
+    "value": "value_invalid",
+}
 
 
 class AnswerBuilder:
@@ -47,7 +52,8 @@ class AnswerBuilder:
         for row in rows:
             item = finder.find(row)
             if problem := _check_item(self.study, item, row, finder):
-                self._blame(row, problem, "item")
+                code = "item_unknown" if item is None else "item_closed"
+                self._blame(code, row, problem, "item")
                 self._check_value(row)
             elif item is not None:
                 self._add(row, item)
@@ -58,6 +64,7 @@ class AnswerBuilder:
         for (name, item_id), answer in self._answers.items():
             if file_name := answered.get((name, item_id)):
                 self._blame_answer(
+                    "answered_already",
                     answer,
                     f"“{shorten(name)}” has answered this item already, in {file_name}. A "
                     "participant answers an item once: undo that file, or take these rows out.",
@@ -79,8 +86,8 @@ class AnswerBuilder:
         try:
             number, rating = self._read(row, item)
         except ValidationError as error:
-            field = error.code if error.code in ("system", "preferred") else "value"
-            self._blame(row, " ".join(error.messages), str(field))
+            field = error.code if error.code in _CODES else "value"
+            self._blame(_CODES[field], row, " ".join(error.messages), field)
             if field == "system":
                 self._check_value(row)
             # what it lacks because of this needs no fault of its own
@@ -110,7 +117,7 @@ class AnswerBuilder:
         try:
             self._values.read(row)
         except ValidationError as error:
-            self._blame(row, " ".join(error.messages), "value")
+            self._blame("value_invalid", row, " ".join(error.messages), "value")
 
     def _add_rating(
         self, answer: CheckedAnswer, row: RatingRow, number: int | None, rating: CheckedRating
@@ -121,6 +128,7 @@ class AnswerBuilder:
             if number is not None:
                 what += f" of {answer.item.outputs[number][1]}"
             self._blame(
+                "rating_twice",
                 row,
                 f"“{shorten(row.participant)}” rated {what} in item {answer.item.key} in record "
                 f"{first.record} already. Take one of the two out.",
@@ -135,6 +143,7 @@ class AnswerBuilder:
         if row.place is not None and number is not None:
             if row.place > len(item.outputs):
                 self._blame(
+                    "place_invalid",
                     row,
                     f"The place is {row.place}, but the item has "
                     f"{count_of(len(item.outputs), 'output')}.",
@@ -142,6 +151,7 @@ class AnswerBuilder:
                 )
             elif _is_taken(answer, number, row.place):
                 self._blame(
+                    "place_invalid",
                     row,
                     f"Place {row.place} does not go with an earlier row of this participant and "
                     "item: an output stands in one place, and a place holds one output.",
@@ -166,16 +176,19 @@ class AnswerBuilder:
                 # of two the other comes second; of more nobody knows
                 order = (first, 1 - first) if len(item.outputs) == 2 else ()
         except ValidationError as error:
-            self._blame(row, " ".join(error.messages), field)
+            self._blame("order_invalid", row, " ".join(error.messages), field)
             return
         if order and answer.order not in ((), order):
-            self._blame(row, "An earlier row of this answer gives another order.", field)
+            self._blame(
+                "order_invalid", row, "An earlier row of this answer gives another order.", field
+            )
         answer.order = order or answer.order
 
     def _add_words(self, answer: CheckedAnswer, row: RatingRow) -> None:
         answer.time = answer.time or row.time
         if row.time and row.time != answer.time:
             self.remarks.add(
+                "times_differ",
                 "More than one time for an answer: the first is kept",
                 row.line,
                 row.record,
@@ -184,6 +197,7 @@ class AnswerBuilder:
         answer.note = answer.note or row.note
         if row.note and row.note != answer.note:
             self._blame(
+                "note_differs",
                 row,
                 "An earlier row of this participant and item has another note. Write one note.",
                 "note",
@@ -202,16 +216,22 @@ class AnswerBuilder:
             if not missing:
                 self.config.clean(self._name_values(answer, questions))
         except ValidationError as error:
-            self._blame_answer(answer, " ".join(error.messages), "")
+            self._blame_answer("value_invalid", answer, " ".join(error.messages), "")
         is_cut = answer.is_faulty or self._is_cut(answer)
         if answer.places and not answer.order_shown and not is_cut:
             self.remarks.add(
-                "Not every output has a place: the order is left empty", answer.line, answer.record
+                "order_incomplete",
+                "Not every output has a place: the order is left empty",
+                answer.line,
+                answer.record,
             )
         if missing and self.keeps_incomplete:
-            self.remarks.add("Not everything was rated", answer.line, answer.record)
+            self.remarks.add(
+                "answer_incomplete", "Not everything was rated", answer.line, answer.record
+            )
         elif missing and not is_cut:
-            self._blame_answer(answer, _say_missing(answer, missing, self.config), "")
+            message = _say_missing(answer, missing, self.config)
+            self._blame_answer("answer_incomplete", answer, message, "")
 
     def _name_values(self, answer: CheckedAnswer, questions: Iterable[Question]) -> dict[str, Any]:
         """Return the answers by the names of their questions, as a form would clean them."""
@@ -234,6 +254,7 @@ class AnswerBuilder:
             first = spellings.setdefault(fold(name), name)
             if first != name:
                 self.remarks.add(
+                    "id_confusable",
                     "Participants whose names differ only in case, spaces or Unicode form are "
                     f"two, as “{shorten(first)}” and “{shorten(name)}”",
                     answer.line,
@@ -241,13 +262,15 @@ class AnswerBuilder:
                 )
                 spellings[fold(name)] = name
 
-    def _blame(self, row: RatingRow, message: str, field: str) -> None:
+    def _blame(self, code: str, row: RatingRow, message: str, field: str) -> None:
         column = self.reader.name_column(field) if field else ""
-        self.faults.append(row.fault(message, column))
+        self.faults.append(row.fault(code, message, column))
 
-    def _blame_answer(self, answer: CheckedAnswer, message: str, field: str) -> None:
+    def _blame_answer(self, code: str, answer: CheckedAnswer, message: str, field: str) -> None:
         column = self.reader.name_column(field) if field else ""
-        self.faults.append(Fault(message, column=column, line=answer.line, record=answer.record))
+        self.faults.append(
+            Fault(code, message, column=column, line=answer.line, record=answer.record)
+        )
 
 
 def _check_item(study: Study, item: FoundItem | None, row: RatingRow, finder: ItemFinder) -> str:

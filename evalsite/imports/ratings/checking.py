@@ -10,9 +10,9 @@ from evalsite.imports.ratings.answers import AnswerBuilder
 from evalsite.imports.ratings.mapping import check_mapping, guess_mapping
 from evalsite.imports.ratings.rows import RatingRow, RowReader
 from evalsite.imports.ratings.values import CheckedAnswer
-from evalsite.imports.tables.faults import Fault, UnreadableFile
-from evalsite.imports.tables.reading import Table, open_table
-from evalsite.imports.tables.remarks import Remark, Remarks
+from evalsite.imports.tables.faults import Fault, Remark, Remarks, UnreadableFile
+from evalsite.imports.tables.reader import open_table
+from evalsite.imports.tables.table import Table
 from evalsite.studies.models import Study
 from evalsite.studies.summaries import count_of
 
@@ -76,6 +76,8 @@ def check_ratings(
             guess = guess_mapping(checked.header, study.config)
             given = {one: name for one, name in (mapping or {}).items() if one in guess}
             checked.mapping = guess | given
+            used = {name for name, field in checked.mapping.items() if field}
+            checked.faults += table.check_mapped(used)
             checked.faults += check_mapping(
                 checked.mapping,
                 study.config,
@@ -113,7 +115,7 @@ def _check_rows(
         # also of a file that breaks off: the faults up to there are told with the break
         checked.faults += reader.faults
     if not checked.rows:
-        raise UnreadableFile("The file has no rows under its header.")
+        raise UnreadableFile("no_rows", "The file has no rows under its header.")
     if not is_readable:
         return
     builder = AnswerBuilder(study, reader, keeps_incomplete=keeps_incomplete)
@@ -126,28 +128,34 @@ def _check_rows(
     if not checked.faults and not checked.answers:
         left_out = count_of(sum(reader.left_out.values()), "row")
         checked.faults.append(
-            Fault(f"No row is left to import: {left_out} stayed out, by their kind or status.")
+            Fault(
+                "nothing_left",
+                f"No row is left to import: {left_out} stayed out, by their kind or status.",
+            )
         )
 
 
 def _remark_on_rows(remarks: Remarks, reader: RowReader) -> None:
     for why, count in reader.left_out.items():
-        remarks.tell(f"{count_of(count, 'row')} of {why} will stay out")
+        remarks.tell("rows_left_out", f"{count_of(count, 'row')} of {why} will stay out")
     if reader.simulated:
         remarks.tell(
+            "simulated",
             f"{count_of(reader.simulated, 'row')} of the file are simulated: nobody gave these "
-            "answers, and once imported they do not say so any more"
+            "answers, and once imported they do not say so any more",
         )
     if reader.excluded:
         remarks.tell(
+            "excluded",
             f"{count_of(reader.excluded, 'row')} were excluded where they come from. They go in "
-            "like the others: exclude them here again"
+            "like the others: exclude them here again",
         )
 
 
 def _remark_on_persons(reader: RowReader) -> Remark:
     """The file's own word on its participants, for whoever has not said the same."""
     return Remark(
+        "not_persons",
         f"{count_of(reader.not_persons, 'row')} of the file say that no single person stands "
-        "behind the participant. Say so here too, or figures about raters mean nothing"
+        "behind the participant. Say so here too, or figures about raters mean nothing",
     )

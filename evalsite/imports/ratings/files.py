@@ -64,7 +64,7 @@ def describe_ratings(study: Study, checked: CheckedRatings) -> Report:
         # with so many answers per item all of them would count
         "wanted_k": study.k + max(surplus.values(), default=0),
         "faults": [
-            [fault.line, fault.record, fault.column, fault.message]
+            [fault.line, fault.record, fault.column, fault.message, fault.code]
             for fault in checked.faults[:MOST_FAULTS]
         ],
         "fault_count": len(checked.faults),

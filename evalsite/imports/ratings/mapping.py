@@ -129,12 +129,13 @@ def check_mapping(
         if field:
             by_field.setdefault(field, []).append(column)
     faults = [
-        Fault(f"There is no field “{field}” to map it to.", column=columns[0])
+        Fault("field_unknown", f"There is no field “{field}” to map it to.", column=columns[0])
         for field, columns in by_field.items()
         if field not in FIELDS
     ]
     faults += [
         Fault(
+            "column_mapped_twice",
             f"Columns {' and '.join(f'“{column}”' for column in columns)} are both mapped to "
             f"“{field}”. Choose one.",
             line=line,
@@ -145,7 +146,7 @@ def check_mapping(
     missing = [field for field in _list_needed(config) if field not in by_field]
     if wide := _find_wide(mapping, missing, config, systems):
         missing = [field for field in missing if field not in _LONG]
-        faults.append(Fault(_describe_wide(wide, config), line=line))
+        faults.append(Fault("forms_mixed", _describe_wide(wide, config), line=line))
     return faults + [_describe_missing(field, mapping, line) for field in missing]
 
 
@@ -203,7 +204,7 @@ def _describe_missing(field: str, mapping: Mapping[str, str], line: int | None) 
         message += f" Did you mean {names}? Map it, or rename it."
     else:
         message += " Map a column to it, or add it."
-    return Fault(message, column=field, line=line)
+    return Fault("column_missing", message, column=field, line=line)
 
 
 def has_values(config: Protocol) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from evalsite.fields import LONGEST_NOTE
 from evalsite.imports.batches.rows import check_cells
 from evalsite.imports.tables.faults import Fault
-from evalsite.imports.tables.reading import Row
+from evalsite.imports.tables.table import Row
 from evalsite.participants.models import Origin
 from evalsite.protocol import Criterion, Protocol
 
@@ -15,6 +15,14 @@ LONGEST_ID = 200
 LONGEST_TIME = 64
 _MAIN = ("", "main")
 _COUNTED = ("", "counted")
+_CODES = {
+    "participant": "participant_invalid",
+    "item": "cell_empty",
+    "place": "place_invalid",
+    "submitted_at": "text_too_long",
+    "note": "text_too_long",
+    "criterion": "criterion_unknown",
+}
 
 
 @dataclass(slots=True)
@@ -38,8 +46,8 @@ class RatingRow:
     time: str
     note: str
 
-    def fault(self, message: str, column: str) -> Fault:
-        return Fault(message, column=column, line=self.line, record=self.record)
+    def fault(self, code: str, message: str, column: str) -> Fault:
+        return Fault(code, message, column=column, line=self.line, record=self.record)
 
 
 class RowReader:
@@ -137,7 +145,11 @@ class RowReader:
         for field, message in checks:
             if message:
                 yield Fault(
-                    message, column=self.name_column(field), line=row.line, record=row.record
+                    _CODES[field],
+                    message,
+                    column=self.name_column(field),
+                    line=row.line,
+                    record=row.record,
                 )
 
 

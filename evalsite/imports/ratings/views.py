@@ -179,8 +179,8 @@ def _find_report(study: Study, upload: Upload) -> Report | None:
 
 def _read_faults(report: Report) -> list[Fault]:
     return [
-        Fault(message, column=column, line=line, record=record)
-        for line, record, column, message in report["faults"]
+        Fault("".join(code), message, column=column, line=line, record=record)
+        for line, record, column, message, *code in report["faults"]
     ]
 
 

@@ -1,20 +1,64 @@
-"""What is wrong with a file, told with its place."""
+"""What is wrong with a file, and what to look at before importing it: each with code and place."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+LONG_TEXT = 2000
+PLACES = 3
+
+# a cheap scan for what most texts hold none of
+_UNUSUAL = re.compile("[\ufffd\u202a-\u202e\u2066-\u2069ÂÃâ‚]")
+_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# UTF-8 that was read as Windows-1252 or Mac Roman and saved again: é as Ã©, — as â€” or ‚Äî
+_MOJIBAKE = re.compile(
+    "[ÂÃ][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a"
+    "\u20ac\u2122]|â[\u0080-\u00bf€]|‚Ä"
+)
+# what templates and tokenizers leave behind; not the [slots] of delexicalised texts
+_LEFTOVER = re.compile(
+    r"\{\{?\s*[A-Za-z_][\w .-]{0,40}\}\}?|%\(\w+\)s"
+    r"|<\|?(?:/?s|unk|pad|eos|bos|sep|cls|mask|endoftext|im_start|im_end|eot_id)\|?>|<</?SYS>>"
+    r"|\[(?:/?INST|UNK|PAD|SEP|CLS|MASK|EOS|BOS)\]|\b(?-i:TODO)\b|lorem ipsum",
+    re.I,
+)
+_SHORT = 12
+_NOTHING = {"nan", "none", "null", "n/a", "undefined", "#n/a", "#value!", "#ref!"}
+
+
+@dataclass(frozen=True, slots=True)
+class OddPlace:
+    """Characters that are no ASCII, with the text around them."""
+
+    line: int
+    before: str
+    odd: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingPreview:
+    """What a file that isn't UTF-8 looks like as Windows-1252, for somebody to judge."""
+
+    places: list[OddPlace]
+    counts: dict[str, int]  # by character, the most frequent first
+    undefined: OddPlace | None  # the first byte that isn't Windows-1252 either
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that keeps a file out: what it is, where it stands, and what to do.
+    """One thing that keeps a file out: its code, what it is, where it is, and what to do.
 
     `line` is the physical line of the file, `record` the row of data, both counted from 1. They
     differ once a cell holds a line break.
     """
 
+    code: str
     message: str
     column: str = ""
     line: int | None = None
     record: int | None = None
+    preview: EncodingPreview | None = field(default=None, compare=False, repr=False)
 
     @property
     def place(self) -> str:
@@ -25,18 +69,110 @@ class Fault:
 
 
 class UnreadableFile(Exception):
-    """The file cannot be read on from here."""
+    """The file can't be read on from here."""
 
-    def __init__(self, message: str, *, line: int | None = None, record: int | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        line: int | None = None,
+        record: int | None = None,
+        preview: EncodingPreview | None = None,
+    ) -> None:
         super().__init__(message)
-        self.fault = Fault(message, line=line, record=record)
+        self.fault = Fault(code, message, line=line, record=record, preview=preview)
 
 
 def name_place(line: int | None, record: int | None, column: str = "") -> str:
-    """A place in the words that every message uses: "line 19 (record 17), output"."""
+    """Name a place as every message does: "line 19 (record 17), output"."""
     parts = []
     if line is not None:
         parts.append(f"line {line}" + (f" (record {record})" if record is not None else ""))
     if column:
         parts.append(column)
     return ", ".join(parts)
+
+
+@dataclass
+class Remark:
+    """A warning: one kind of thing to look at, how often it occurs, and where first.
+
+    Without a count the message says all.
+    """
+
+    code: str
+    message: str
+    count: int = 0
+    places: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        if not self.count:
+            return f"{self.message}."
+        return f"{self.message} ({self.count:,} found). First: {'; '.join(self.places)}"
+
+
+class Remarks:
+    """Collects warnings while a file is read; memory doesn't grow with their number."""
+
+    def __init__(self) -> None:
+        self._remarks: dict[str, Remark] = {}
+
+    def add(self, code: str, message: str, line: int, record: int, column: str = "") -> None:
+        """Count one more place of this kind."""
+        remark = self._remarks.setdefault(message, Remark(code, message))
+        remark.count += 1
+        if len(remark.places) < PLACES:
+            remark.places.append(name_place(line, record, column))
+
+    def tell(self, code: str, sentence: str) -> None:
+        """Add a sentence about the whole file, without a place."""
+        self._remarks[sentence] = Remark(code, sentence)
+
+    def check_text(self, text: str, line: int, record: int, column: str) -> None:
+        """Add whatever is odd about a text that people will read."""
+        place = line, record, column
+        if len(text) > LONG_TEXT:
+            self.add("long_text", f"Texts over {LONG_TEXT:,} characters", *place)
+        if "[" in text and text.count("[") > text.count("]"):
+            self.add("open_bracket", "Texts with a “[” that is never closed", *place)
+        if _may_hold_leftovers(text) and _LEFTOVER.search(text):
+            message = (
+                "Texts with leftovers of a template or a tokenizer, like “{name}” or “<unk>”, "
+                "which people would rate as part of them"
+            )
+            self.add("leftover", message, *place)
+        if len(text) < _SHORT and text.strip().casefold() in _NOTHING:
+            message = "Texts that are nothing but “NaN”, “None”, “null” or the like: a lost value"
+            self.add("lost_value", message, *place)
+        if not text.isascii() and _UNUSUAL.search(text):
+            self._check_characters(text, place)
+
+    def _check_characters(self, text: str, place: tuple[int, int, str]) -> None:
+        if "\ufffd" in text:
+            message = "Texts with the replacement character “\ufffd”: a letter was lost earlier"
+            self.add("replacement_character", message, *place)
+        if _MOJIBAKE.search(text):
+            message = "Texts that look wrongly re-encoded, like “â€”” for a dash"
+            self.add("mojibake", message, *place)
+        if _BIDI.search(text):
+            message = "Texts with characters that override the direction of writing"
+            self.add("bidi_override", message, *place)
+
+    def extend(self, remarks: Iterable[Remark]) -> None:
+        self._remarks |= {remark.message: remark for remark in remarks}
+
+    def listed(self) -> list[Remark]:
+        return list(self._remarks.values())
+
+
+def _may_hold_leftovers(text: str) -> bool:
+    """Pass over most texts quicker than the pattern does; a loop takes twice as long."""
+    return (
+        "{" in text
+        or "<" in text
+        or "[" in text
+        or "%(" in text
+        or "TODO" in text
+        or "orem ipsum" in text
+    )

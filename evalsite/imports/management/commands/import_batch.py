@@ -15,7 +15,8 @@ from evalsite.imports.batches.files import list_faults
 from evalsite.imports.batches.importing import find_same_file, hash_file, import_batch
 from evalsite.imports.batches.persons import LEAVE_OUT
 from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.reading import Limits, open_table
+from evalsite.imports.tables.reader import open_table
+from evalsite.imports.tables.table import Limits
 from evalsite.studies.lookup import add_study_argument, describe_faults, find_study
 from evalsite.studies.models import Study
 

@@ -1,0 +1,343 @@
+"""Tables of JSON: a list of objects, or JSON lines. The keys of the objects name the columns.
+
+Texts are taken exactly, numbers as they are written (1.0, 1e5), nested values as compact JSON.
+A list may also be the only value of an object: {"data": [...]}. The file is read as a stream,
+twice: for its keys, and for its rows.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from evalsite.imports.tables.characters import find_surrogate, show
+from evalsite.imports.tables.decoding import Lines, TextFile
+from evalsite.imports.tables.faults import Remarks, UnreadableFile
+from evalsite.imports.tables.json_columns import Columns, Literal
+from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cells
+
+_MAX_DEPTH = 50
+_MAX_VALUES = 100_000  # in an object; each takes far more memory than its characters
+_OPENS_OBJECT = re.compile(r"\s*\{\s*(?:[\"}]|$)")
+_OPENS_LIST = re.compile(r"\s*\[\s*(?:[\{\]]|$)")
+_OPENS_WRAPPED = re.compile(r"\s*\{\s*\"(?:[^\"\\]|\\.)*\"\s*:\s*(?=\[\s*(?:[\{\]]|$))", re.DOTALL)
+# a string is passed over whole, also one that never ends
+_PARTS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{},]', re.DOTALL)
+_BRACES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|(?P<open>))|[{}]', re.DOTALL)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_BREAK = re.compile(r"\r\n|\r|\n")
+_CHUNK, _MAX_CHUNK = 64 * 1024, 512 * 1024
+_MEANINGS = {
+    "Unterminated string": "a quote that opens here is never closed",
+    "Expecting property name": "a key in double quotes is expected here",
+    "Expecting ',' delimiter": "a comma or the end of the object is expected here",
+    "Expecting ':' delimiter": "a colon is expected here",
+    "Invalid control character": "a control character in a text; write it as an escape such as \\n",
+    "Invalid \\": "a backslash that begins no known escape; write it twice",
+    "Extra data": "something follows the end of the object",
+}
+
+
+class _BadObject(Exception):
+    """What is wrong with an object: a code and a sentence."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A piece of the file that should be an object, and where it starts."""
+
+    line: int
+    content: str
+    column: int = 1
+    values: dict[str, Any] | None = None  # if it is known to be an object
+
+
+def open_json(text: TextFile, start: str, limits: Limits) -> Table | None:
+    """Collect the keys of all objects; the rows follow. None if the file starts like no JSON."""
+    if _OPENS_LIST.match(start):
+        return _open(text, _List(text, limits, 0), limits)
+    if (found := _OPENS_WRAPPED.match(start)) and _is_one_list(text, limits, found.end()):
+        return _open(text, _List(text, limits, found.end()), limits)
+    if _OPENS_OBJECT.match(start):
+        return _open(text, _ObjectLines(text, limits), limits)
+    return None
+
+
+def _open(text: TextFile, pieces: "_List | _ObjectLines", limits: Limits) -> Table:
+    columns = Columns()
+    first = 0
+    first_fault: UnreadableFile | None = None
+    for number, source in enumerate(pieces.read(), start=1):
+        limits.check_rows(number, source.line)
+        try:
+            values = _read_object(source, pieces.advice)
+        except _BadObject as error:
+            first_fault = first_fault or UnreadableFile(error.code, error.message, line=source.line)
+            continue
+        first = first or source.line
+        columns.add(values, source.line)
+        limits.check_width(len(columns.keys), source.line)
+    header = columns.finish()
+    limits.check_width(len(header), first)
+    if not header:
+        raise first_fault or UnreadableFile(
+            "no_rows", "The file has no rows: it holds no object with a key."
+        )
+    if any(find_surrogate(key) for key in header):
+        message = "A key holds an invalid character (a lone surrogate such as \\ud800). Correct it."
+        raise UnreadableFile("surrogate", message)
+    rows = _read_rows(pieces, columns, limits)
+    remarks = Remarks()
+    for code, sentence in columns.describe():
+        remarks.tell(code, sentence)
+    return Table(text.encoding, pieces.name, header, first, rows, remarks, systems=columns.systems)
+
+
+def _read_rows(pieces: "_List | _ObjectLines", columns: Columns, limits: Limits) -> Iterator[Row]:
+    number = 0
+    for source in pieces.read():
+        try:
+            values = _read_object(source, pieces.advice)
+        except _BadObject as error:
+            number += 1
+            yield Row(source.line, number, [], (Problem(error.code, error.message),))
+            continue
+        cells = columns.write_cells(values)
+        if not any(cell.strip() for cell in cells):
+            continue
+        number += 1
+        yield Row(source.line, number, cells, tuple(check_cells(cells, limits)))
+
+
+# --- pieces ---------------------------------------------------------------------
+
+
+class _ObjectLines:
+    """JSON lines: an object in each line that isn't blank."""
+
+    name = "JSON lines"
+    advice = "Write one whole object in each line."
+
+    def __init__(self, text: TextFile, limits: Limits) -> None:
+        self._text, self._limits = text, limits
+
+    def read(self) -> Iterator[_Source]:
+        lines = Lines(self._text, self._limits)
+        try:
+            while True:
+                lines.start_record()
+                content = next(lines, None)
+                if content is None:
+                    return
+                if content.strip():
+                    yield _Source(lines.first, content.rstrip("\r\n"))
+        finally:
+            lines.close()
+
+
+class _List:
+    """One list of objects, which begins at this character of the file."""
+
+    name = "JSON list"
+    advice = "Correct the file, or write it again with a JSON library."
+
+    def __init__(self, text: TextFile, limits: Limits, start: int) -> None:
+        self._text, self._limits, self._start = text, limits, start
+
+    def read(self) -> Iterator[_Source]:
+        """Yield the objects of the list, after which only what it is wrapped in may end."""
+        scanner = _Scanner(self._text, self._limits)
+        try:
+            scanner.skip(self._start)
+            scanner.expect("[", "the list of objects")
+            is_open = scanner.peek() != "]"
+            while is_open:
+                if scanner.peek() != "{":
+                    scanner.refuse("json_shape", "an object in braces is expected here")
+                yield scanner.read_object()
+                is_open = scanner.peek() == ","
+                if is_open:
+                    scanner.take()
+            scanner.expect("]", "a comma or the end of the list")
+            if self._start:
+                scanner.expect("}", "the end of the object that holds the list")
+            if scanner.peek():
+                scanner.refuse("json_invalid", "something follows the end of the list")
+        finally:
+            scanner.close()
+
+
+def _is_one_list(text: TextFile, limits: Limits, start: int) -> bool:
+    """Tell whether the list that begins here is all that the file holds, but for its key."""
+    try:
+        for number, _ in enumerate(_List(text, limits, start).read()):
+            if number > limits.rows:
+                break
+    except UnreadableFile:
+        return False
+    return True
+
+
+class _Scanner:
+    """Finds where objects begin and end, in as little text as that takes."""
+
+    def __init__(self, text: TextFile, limits: Limits) -> None:
+        self._text = text.open()
+        self._limits = limits
+        self._buffer = ""
+        self._at = self._dropped = 0
+        self.line = self.column = 1
+
+    def close(self) -> None:
+        self._text.detach()
+
+    def skip(self, count: int) -> None:
+        while len(self._buffer) < count and self._fill():
+            pass
+        self._move(count)
+
+    def peek(self) -> str:
+        """Return the next character that is no space; "" at the end of the file."""
+        while True:
+            found = _SPACE.match(self._buffer, self._at)
+            self._move(found.end() if found else self._at)
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
+            if not self._fill():
+                return ""
+
+    def take(self) -> None:
+        self._move(self._at + 1)
+
+    def expect(self, char: str, meaning: str) -> None:
+        if self.peek() != char:
+            self.refuse("json_invalid", f"{meaning} is expected here")
+        self.take()
+
+    def refuse(self, code: str, what: str) -> NoReturn:
+        raise UnreadableFile(
+            code, f"The file isn't valid JSON (character {self.column:,}): {what}.", line=self.line
+        )
+
+    def read_object(self) -> _Source:
+        """Return the text from one brace to that which closes it."""
+        line, column = self.line, self.column
+        try:
+            # much quicker, where the object is good and ends in the buffer
+            values, end = _DECODER.raw_decode(self._buffer, self._at)
+        except (json.JSONDecodeError, RecursionError, _BadObject):
+            values, end = None, 0
+        if end:
+            return self._take_object(end, line, column, values)
+        depth, at = 0, self._at
+        while True:
+            found = _BRACES.search(self._buffer, at)
+            if found is None or found["open"] is not None:
+                # a text may go on; more and more is read, so that none is searched too often
+                at = found.start() if found else len(self._buffer)
+                if not self._fill(len(self._buffer) - self._at):
+                    return self._take_object(len(self._buffer), line, column)
+                at -= self._dropped
+                continue
+            at = found.end()
+            depth += {"{": 1, "}": -1}.get(found[0], 0)
+            if not depth:
+                return self._take_object(at, line, column)
+
+    def _take_object(
+        self, end: int, line: int, column: int, values: dict[str, Any] | None = None
+    ) -> _Source:
+        content = self._buffer[self._at : end]
+        self._move(end)
+        return _Source(line, content, column, values)
+
+    def _fill(self, least: int = 0) -> bool:
+        """Read on, and forget what was passed; whether there was more."""
+        self._dropped = self._at
+        if len(self._buffer) - self._at > self._limits.record:
+            self._limits.refuse_record(self.line)
+        chunk = self._text.read(min(max(_CHUNK, least), _MAX_CHUNK))
+        self._buffer, self._at = self._buffer[self._at :] + chunk, 0
+        return bool(chunk)
+
+    def _move(self, to: int) -> None:
+        passed = self._buffer[self._at : to]
+        self._at = to
+        breaks = list(_BREAK.finditer(passed)) if "\n" in passed or "\r" in passed else []
+        if breaks:
+            self.line += len(breaks)
+            self.column = 1 + len(passed) - breaks[-1].end()
+        else:
+            self.column += len(passed)
+
+
+# --- one object -----------------------------------------------------------------
+
+
+def _read_object(source: _Source, advice: str) -> dict[str, Any]:
+    """Return what the text says; _BadObject if it is no object, or not for certain."""
+    content = source.content
+    _check_size(content)
+    if source.values is not None:
+        return source.values
+    try:
+        values = _DECODER.decode(content)
+    except json.JSONDecodeError as error:
+        meaning = next(
+            (words for start, words in _MEANINGS.items() if error.msg.startswith(start)),
+            "a value is expected here",
+        )
+        line = source.line + error.lineno - 1
+        column = error.colno + (source.column - 1 if error.lineno == 1 else 0)
+        message = f"Line {line} isn't valid JSON (character {column:,}): {meaning}. {advice}"
+        raise _BadObject("json_invalid", message) from None
+    if not isinstance(values, dict):
+        message = "The line is no object. Write it in braces, with a key for each value."
+        raise _BadObject("json_shape", message)
+    return values
+
+
+def _check_size(content: str) -> None:
+    """Refuse what is nested so deep, or holds so many values, that it would take all memory."""
+    if sum(map(content.count, "[{")) <= _MAX_DEPTH and content.count(",") <= _MAX_VALUES:
+        return
+    depth = values = 0
+    for part in _PARTS.finditer(content):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(part[0], 0)
+        values += part[0] in "[{,"
+        if depth > _MAX_DEPTH:
+            message = (
+                f"Values are nested more than {_MAX_DEPTH} deep (from character "
+                f"{part.start() + 1:,} of the object). Flatten them."
+            )
+            raise _BadObject("json_depth", message)
+        if values > _MAX_VALUES:
+            message = f"The object has more than {_MAX_VALUES:,} values. Split it."
+            raise _BadObject("too_large", message)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _BadObject("json_number", f"{name} is no JSON value. Write null, or the text in quotes.")
+
+
+def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    joined = dict(pairs)
+    if len(joined) < len(pairs):
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        message = f"The key “{show(twice)}” occurs twice in one object. Remove one."
+        raise _BadObject("json_duplicate_key", message)
+    return joined
+
+
+_DECODER = json.JSONDecoder(
+    parse_int=Literal,
+    parse_float=Literal,
+    parse_constant=_refuse_constant,
+    object_pairs_hook=_join_pairs,
+)

@@ -1,0 +1,194 @@
+"""From bytes to rows, whatever the format. What cells mean is not asked here.
+
+The format is found by a file's content, never by its name.
+"""
+
+import gzip
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, cast
+
+from evalsite.imports.tables.archives import BROKEN, Archive, check_size, refuse_locked
+from evalsite.imports.tables.characters import show
+from evalsite.imports.tables.decoding import open_text
+from evalsite.imports.tables.delimited import open_delimited
+from evalsite.imports.tables.faults import UnreadableFile
+from evalsite.imports.tables.json_tables import open_json
+from evalsite.imports.tables.spreadsheets import open_spreadsheet
+from evalsite.imports.tables.table import Limits, Row, Table
+
+_OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of .xls, and of .xlsx files with a password
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
+_SAVE_AS = "Open it, save it as .xlsx or as CSV UTF-8, and upload that file."
+_UNPACK = "Unpack it and upload the file of items that it holds."
+_TABLE = "Upload the data itself, as CSV, JSON lines, .xlsx or .ods."
+_OTHER_KINDS = {
+    (b"PK\x05\x06", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
+        "archive_unreadable",
+        f"This is a compressed file. {_UNPACK}",
+    ),
+    (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"): ("file_kind", f"This is a picture. {_TABLE}"),
+    (b"%PDF-",): ("file_kind", f"This is a PDF file. {_TABLE}"),
+    (b"PAR1",): ("file_kind", f"This is a Parquet file. {_TABLE}"),
+}
+_NUMBERS = "spreadsheet_kind", f"This is a Numbers file. {_SAVE_AS}"
+_OTHER_ZIPS = {
+    "xl/workbook.bin": (
+        "spreadsheet_kind",
+        f"This is an Excel file in the binary form .xlsb. {_SAVE_AS}",
+    ),
+    "word/document.xml": ("file_kind", f"This is a Word file. {_TABLE}"),
+    "index/document.iwa": _NUMBERS,
+    "index.zip": _NUMBERS,
+}
+_WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx", ".ods")
+_CHUNK = 64 * 1024
+_IN_MEMORY = 4 * 1024 * 1024
+
+
+def open_table(
+    source: BinaryIO,
+    *,
+    limits: Limits | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Table:
+    """Read the header; the rows follow as they are asked for. UnreadableFile says what is wrong.
+
+    Of the options of an upload, `encoding` is used: "windows-1252" once somebody confirmed it.
+    """
+    limits = limits or Limits.of_pages()
+    source.seek(0)
+    head = source.read(8)
+    if head.startswith(_ZIP):
+        archive = Archive(source, limits)
+        if _is_spreadsheet(archive):
+            return open_spreadsheet(source, archive, limits)
+        name = _find_table(archive)
+        return _open_packed(lambda target: archive.copy(name, target), limits, options)
+    if head.startswith(_GZIP):
+        return _open_packed(lambda target: _unpack_gzip(source, target, limits), limits, options)
+    return _open_plain(source, head, limits, options)
+
+
+def _open_plain(
+    source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any] | None
+) -> Table:
+    _refuse_other_kinds(source, head)
+    text = open_text(source, limits, options)
+    start = text.read_start()
+    if _WEB_PAGE.match(start):
+        raise UnreadableFile(
+            "file_kind",
+            "This is a web page, perhaps one that asks to sign in or says that there is no such "
+            "file. Download the data itself, and upload that file.",
+        )
+    table = open_json(text, start, limits) or open_delimited(text, limits)
+    if text.remark:
+        table.remarks.tell("windows_1252", text.remark)
+    return table
+
+
+def _refuse_other_kinds(source: BinaryIO, head: bytes) -> None:
+    if head == _OLD and _holds(source, _ENCRYPTED):
+        refuse_locked()
+    if head == _OLD:
+        message = f"This is an Excel file in the old form .xls. {_SAVE_AS}"
+        raise UnreadableFile("spreadsheet_kind", message)
+    for starts, (code, message) in _OTHER_KINDS.items():
+        if head.startswith(starts):
+            raise UnreadableFile(code, message)
+
+
+def _holds(source: BinaryIO, sought: bytes) -> bool:
+    """Tell whether these bytes are anywhere in the file."""
+    source.seek(0)
+    kept = b""
+    while chunk := source.read(_CHUNK):
+        if sought in kept + chunk:
+            return True
+        kept = chunk[-len(sought) :]
+    return False
+
+
+# --- zip and gzip ---------------------------------------------------------------
+
+
+def _is_spreadsheet(archive: Archive) -> bool:
+    """Tell whether it is a spreadsheet that can be read; refuse other zipped documents."""
+    names = {name.lower() for name in archive.names}
+    for part, (code, message) in _OTHER_ZIPS.items():
+        if part in names:
+            raise UnreadableFile(code, message)
+    if any(name.startswith("xl/") for name in names):
+        return True
+    mime = archive.read_start("mimetype", 100) if "mimetype" in names else b""
+    if b"opendocument" in mime and b"opendocument.spreadsheet" not in mime:
+        raise UnreadableFile("file_kind", f"This is an OpenDocument file without a table. {_TABLE}")
+    return b"opendocument" in mime
+
+
+def _find_table(archive: Archive) -> str:
+    """Return the name of the only table in an archive, whatever else is in it."""
+    tables = [name for name in archive.names if _is_table(name)]
+    if not tables:
+        message = f"This zip file holds no table ({', '.join(_TABLES)}). {_UNPACK}"
+        raise UnreadableFile("archive_unreadable", message)
+    if len(tables) > 1:
+        names = ", ".join(f"“{show(name, 60)}”" for name in tables[:5])
+        raise UnreadableFile(
+            "archive_several_tables",
+            f"This zip file holds {len(tables):,} tables: {names}"
+            f"{' and more' if len(tables) > 5 else ''}. Upload one of them.",
+        )
+    return tables[0]
+
+
+def _is_table(name: str) -> bool:
+    """Go by the name: what else is packed with a table is often text, too."""
+    parts = name.replace("\\", "/").split("/")
+    is_hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
+    return not is_hidden and name.lower().endswith(_TABLES)
+
+
+def _unpack_gzip(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
+    packed, size = source.seek(0, io.SEEK_END), 0
+    source.seek(0)
+    try:
+        with gzip.GzipFile(fileobj=source) as unpacked:
+            while chunk := unpacked.read(_CHUNK):
+                size += len(chunk)
+                check_size(size, packed, limits)
+                target.write(chunk)
+    except (*BROKEN, gzip.BadGzipFile):
+        message = "This compressed file is damaged. Compress it again, or upload it as it is."
+        raise UnreadableFile("archive_unreadable", message) from None
+
+
+def _open_packed(
+    unpack: Callable[[BinaryIO], None], limits: Limits, options: Mapping[str, Any] | None
+) -> Table:
+    """Open what was packed, which must not be an archive in turn; it is kept for its rows."""
+    with ExitStack() as stack:
+        source = cast(BinaryIO, stack.enter_context(SpooledTemporaryFile(_IN_MEMORY)))
+        unpack(source)
+        source.seek(0)
+        head = source.read(8)
+        archive = Archive(source, limits) if head.startswith(_ZIP) else None
+        if head.startswith(_GZIP) or (archive and not _is_spreadsheet(archive)):
+            raise UnreadableFile("archive_unreadable", f"An archive holds an archive. {_UNPACK}")
+        if archive:
+            table = open_spreadsheet(source, archive, limits)
+        else:
+            table = _open_plain(source, head, limits, options)
+        table.rows = _read_and_close(table.rows, stack.pop_all())
+    return table
+
+
+def _read_and_close(rows: Iterator[Row], stack: ExitStack) -> Iterator[Row]:
+    with stack:
+        yield from rows
