@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from evalsite.exports.codebook import list_chapters, write_codebook
 from evalsite.exports.columns import NAMES, ONE_OF, YES_NO, list_files
-from evalsite.exports.exporting import Choice, stream_file
+from evalsite.exports.services import Choice, stream_file
 from evalsite.protocol import Protocol, installed_protocols, installed_scales
 from tests.batches import import_rows, make_rows
 from tests.exports import export, read

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from evalsite.exports.exporting import Choice
+from evalsite.exports.services import Choice
 from evalsite.exports.jobs import KIND, start_export
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job

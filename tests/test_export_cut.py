@@ -13,9 +13,9 @@ from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Rating, Revision
 from evalsite.exports import reading, tables
 from evalsite.exports.columns import list_files
-from evalsite.exports.cut import consistent_cut
-from evalsite.exports.exporting import Choice, stream_file
-from evalsite.exports.writing import Plain, weave_rows
+from evalsite.exports.snapshot import consistent_cut
+from evalsite.exports.services import Choice, stream_file
+from evalsite.exports.csv_writer import Plain, weave_rows
 from evalsite.lib.transactions import deferred_transaction
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study

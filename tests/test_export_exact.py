@@ -9,7 +9,7 @@ import pytest
 from evalsite.annotation.models import Annotation, Revision
 from evalsite.exports import reading
 from evalsite.exports.columns import list_files
-from evalsite.exports.exporting import count_rows
+from evalsite.exports.services import count_rows
 from evalsite.exports.selection import Selection
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.quality.models import Exclusion

@@ -17,14 +17,14 @@ from evalsite.audit.models import AuditEntry
 from evalsite.exports import reading
 from evalsite.exports.cells import Page, Source
 from evalsite.exports.columns import FILES, list_files
-from evalsite.exports.exporting import (
+from evalsite.exports.services import (
     Choice,
     guard_cell,
     name_file,
     stream_file,
     write_rows,
 )
-from evalsite.exports.writing import Csv, Weaver, write_lines
+from evalsite.exports.csv_writer import Csv, Weaver, write_lines
 from evalsite.studies.models import Output, Study, System
 from tests.exports import annotate, export, main_items, read, study
 from tests.factories import launch

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evalsite.annotation.models import Rating, Revision
-from evalsite.exports.exporting import count_rows
+from evalsite.exports.services import count_rows
 from evalsite.exports.selection import Selection
 from evalsite.participants.models import ItemSet
 from evalsite.quality.models import Exclusion

@@ -18,7 +18,7 @@ from evalsite.exports import files as export_files
 from evalsite.exports import sheet_writing
 from evalsite.exports import views as export_views
 from evalsite.exports.columns import list_files
-from evalsite.exports.shared_columns import NUMBER, TEXT, WHOLE, Column
+from evalsite.exports.column import NUMBER, TEXT, WHOLE, Column
 from evalsite.exports.sheet_writing import name_column, write_workbook
 from evalsite.studies.models import Output, Study
 from tests.exports import annotate, export, main_items, read, study

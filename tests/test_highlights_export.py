@@ -16,7 +16,7 @@ from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.annotation.values import Passage
 from evalsite.exports.codebook import list_chapters
 from evalsite.exports.columns import HIGHLIGHTS
-from evalsite.exports.exporting import count_rows
+from evalsite.exports.services import count_rows
 from evalsite.exports.selection import Selection
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Output, Study

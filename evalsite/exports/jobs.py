@@ -15,8 +15,8 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from evalsite.exports.cut import consistent_cut
-from evalsite.exports.exporting import Choice, count_file, name_file, write_file
+from evalsite.exports.services import Choice, count_file, name_file, write_file
+from evalsite.exports.snapshot import consistent_cut
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import JobTakenOver, job_kind, report_progress, start_job
 from evalsite.lib.collecting import collect_seldom
@@ -75,13 +75,13 @@ def run_export(job: Job) -> dict[str, Any]:
     part = path.with_suffix(".part")
     try:
         with (
-            _tell_progress(job, count_file(study, choice)) as tell,
+            _tell_progress(job, count_file(study, choice)) as progress,
             part.open("w+b") as file,
             consistent_cut(),
             collect_seldom(),
         ):
             began_at = timezone.now()
-            written = write_file(study, choice, file, tell=tell)
+            written = write_file(study, choice, file, progress=progress)
         part.rename(path)
     finally:
         part.unlink(missing_ok=True)

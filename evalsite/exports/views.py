@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.exports.codebook import PANDAS, list_chapters, write_codebook
 from evalsite.exports.columns import list_files
-from evalsite.exports.exporting import (
+from evalsite.exports.services import (
     BYTE_ORDER_MARK,
     Choice,
     Written,
@@ -39,7 +39,7 @@ from evalsite.exports.identities import (
     find_last_view,
     write_identities,
 )
-from evalsite.exports.imported import tell_imports
+from evalsite.exports.services import describe_imports
 from evalsite.exports.jobs import (
     KEPT_DAYS,
     KIND,
@@ -48,7 +48,7 @@ from evalsite.exports.jobs import (
     read_choice,
     start_export,
 )
-from evalsite.exports.sending import send_csv
+from evalsite.exports.csv_writer import send_csv
 from evalsite.exports.sheet_writing import MOST_ROWS
 from evalsite.jobs.models import Job
 from evalsite.jobs.watching import keep_watching
@@ -67,7 +67,7 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
         "offers": list_offers(study, form.selection),
         "no_answers": say_no_answers(study),
         "is_simulated": has_simulated(study),
-        "imports": tell_imports(study),
+        "imports": describe_imports(study),
         "pending": pending,
         "ready": list_ready(study),
         "kept_days": KEPT_DAYS,
