@@ -55,7 +55,21 @@ def write_text(cell: object) -> str:
 
 
 def write_time(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+    return _write_utc(moment.astimezone(UTC))
+
+
+def write_time_text(moment: str) -> str:
+    """Write a moment that a database gives as a text, which is in UTC."""
+    return _write_utc(datetime.fromisoformat(moment))
+
+
+def _write_utc(moment: datetime) -> str:
+    return f"{moment.isoformat(timespec='microseconds')[:26]}Z"
+
+
+def write_seconds_between(first: str, last: str) -> str:
+    read = datetime.fromisoformat
+    return str((read(last) - read(first)).total_seconds())
 
 
 def write_score(value: float) -> str:
@@ -211,13 +225,13 @@ TIMES = (
         "started_at", TIME, "When the item was first shown to the participant.",
         allowed=ISO,
         missing=_IMPORTED,
-        cell=lambda answer: "" if answer.is_imported else write_time(answer.started_at),
+        cell=lambda answer: "" if answer.is_imported else write_time_text(answer.started_at),
     ),
     Column(
         "submitted_at", TIME, "When the answer was saved.",
         allowed=ISO,
         missing=_IMPORTED,
-        cell=lambda answer: "" if answer.is_imported else write_time(answer.submitted_at),
+        cell=lambda answer: "" if answer.is_imported else write_time_text(answer.submitted_at),
     ),
     Column(
         "seconds", NUMBER, "Seconds from shown to saved.",
@@ -225,7 +239,7 @@ TIMES = (
         derived="submitted_at - started_at, both by the server's clock",
         cell=lambda answer: ""
         if answer.is_imported
-        else str((answer.submitted_at - answer.started_at).total_seconds()),
+        else write_seconds_between(answer.started_at, answer.submitted_at),
     ),
     Column(
         "active_seconds", NUMBER, "Seconds in which the page was visible and in use.",

@@ -22,7 +22,7 @@ _NO_PREFERENCE = "the rating is no preference"
 
 
 def _name_output(row: Any) -> str:
-    return name_output(row.answer.item, row.number - 1) if row.number else ""
+    return f"{row.answer.item}#{row.number}" if row.number else ""
 
 
 RATINGS = (
@@ -276,7 +276,6 @@ ANNOTATIONS = (
     Column(
         "ratings", WHOLE, "How many rows of ratings.csv belong to this annotation.",
         allowed="0 and more",
-        cell=lambda answer: str(len(answer.given)),
     ),
     Column(
         "gold_agrees", YES_NO, "Whether the answer to a practice, gold or attention item meets "

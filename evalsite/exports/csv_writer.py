@@ -10,7 +10,7 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from evalsite.exports.column import TEXT, Cell, Column
+from evalsite.exports.column import NUMBER, TEXT, TIME, WHOLE, YES_NO, Cell, Column
 from evalsite.exports.rows import Group
 
 # It also makes Python's writer quote a lone CR or LF in a cell, so that it survives.
@@ -19,6 +19,8 @@ BYTE_ORDER_MARK = "\ufeff"
 # what a spreadsheet may take for a formula, also in its full-width form
 _FORMULA = re.compile("[=+\\-@\t\r\x00＝＋－＠]")
 _SPECIAL = re.compile('[,"\r\n]').search
+# types whose cells never need quotes
+_UNQUOTED = frozenset({WHOLE, NUMBER, YES_NO, TIME})
 _BLOCK = 256 * 1024
 _MOST_KEPT = 4_096  # of what is put together again and again
 
@@ -91,6 +93,8 @@ def _make_part(columns: Sequence[Column], *, is_guarded: bool) -> Callable[[Any]
     """Return a function that writes these cells of a row, separated by commas."""
     cells = [_get_cell(column, is_guarded=is_guarded) for column in columns]
     commas = len(cells) - 1
+    if _UNQUOTED.issuperset(column.type for column in columns):
+        return cells[0] if not commas else lambda row: ",".join([cell(row) for cell in cells])
 
     def write(row: Any) -> str:
         text = ",".join([cell(row) for cell in cells])

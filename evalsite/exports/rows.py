@@ -16,7 +16,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from django.db.models import BooleanField, Case, Count, QuerySet, TextField, Value, When
+from django.db.models import Case, Count, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 
 from evalsite.annotation.bonus import find_earners
@@ -45,7 +45,7 @@ class Answer:
     participant_id: int
     item_id: int
     version_id: int | None
-    is_wanted: bool
+    is_wanted: str
     version: int | None
     batch_id: str | None
     item: str
@@ -55,7 +55,7 @@ class Answer:
     repeat_of: str | None
     annotation: str
     participant: str
-    is_person: bool
+    is_person: str
     set_number: int | None
     place: int
     order_shown: str
@@ -64,11 +64,11 @@ class Answer:
     outcome: str
     reason: str
     note: str
-    is_aided: bool
+    is_aided: str
     device: str
     language: str
-    started_at: datetime
-    submitted_at: datetime
+    started_at: str
+    submitted_at: str
     active_ms: int | None
     time_given: str
     # added afterwards
@@ -82,7 +82,7 @@ class Answer:
     places: Mapping[int, str] = field(default_factory=dict)
     # by number: id and system; read only where a file needs it
     outputs: Mapping[int, tuple[int, str | None]] = field(default_factory=dict)
-    given: Sequence["RatingRow"] = ()
+    ratings: str = ""
     agrees_with_gold: bool | None = None
 
     @property
@@ -94,14 +94,20 @@ class Answer:
         return self.outcome == Annotation.Outcome.REPORTED
 
 
-# texts as the database has them: to make objects of so many would take too long
+def _say(condition: Q) -> Case:
+    """Return an expression for "yes" or "", which Django takes as it is."""
+    return Case(When(condition, then=Value("yes")), default=Value(""))
+
+
+# Texts and numbers as the database has them: Django would take its time to make objects of them.
 _FIELDS = (
     "id", "participant_id", "item_id", "version_id", "is_wanted", "version__number",
     Cast("item__batch_id", TextField()), "item__key", "item__group", "item__cluster", "item__kind",
     "item__repeat_of__key", Cast("key", TextField()), "participant__pseudonym",
-    "participant__is_person", "item_set__number", "place", Cast("order_shown", TextField()),
-    "status", "origin", "outcome", "reason", "note", "is_aided", "device", "language",
-    "started_at", "submitted_at", "active_ms", "time_given",
+    _say(Q(participant__is_person=True)), "item_set__number", "place", Cast("order_shown", TextField()),
+    "status", "origin", "outcome", "reason", "note",
+    _say(Q(is_aided=True)), "device", "language", Cast("started_at", TextField()),
+    Cast("submitted_at", TextField()), "active_ms", "time_given",
 )  # fmt: skip
 
 
@@ -174,10 +180,12 @@ class AnswerReader:
     def __init__(self, study: Study, selection: Selection) -> None:
         self.study = study
         self.selection = selection
+        self._study_id = str(study.pk)
         criteria = study.config.criteria
         self._scales = {criterion.key: criterion.scale for criterion in criteria}
         self._ranks = {criterion.key: rank for rank, criterion in enumerate(criteria)}
-        self.compares = any(criterion.scale.compares for criterion in criteria)
+        self._compared = {key for key, scale in self._scales.items() if scale.compares}
+        self._with_standard = {key for key, scale in self._scales.items() if scale.has_standard}
         systems = System.objects.filter(study=study).values_list("id", "name")
         self._systems: dict[int | None, str] = {None: "", **dict(systems)}
         self._gold = Gold(study)
@@ -193,11 +201,7 @@ class AnswerReader:
 
     def read_pages(self, *, with_outputs: bool = False) -> Iterator[list[Answer]]:
         """Read the wanted annotations in the order in which they were first saved."""
-        wanted = Case(
-            When(self.selection.make_condition(self.study), then=True),
-            default=False,
-            output_field=BooleanField(),
-        )
+        wanted = _say(self.selection.make_condition(self.study))
         annotations = Annotation.objects.agreed().filter(study=self.study).order_by("id")
         rows = annotations.annotate(is_wanted=wanted).values_list(*_FIELDS)
         for page in _paginate(rows.iterator(chunk_size=PAGE), PAGE):
@@ -215,7 +219,7 @@ class AnswerReader:
         answer = Answer(*row)
         who = answer.participant_id
         self._trials[who] += 1
-        answer.study = str(self.study.pk)
+        answer.study = self._study_id
         answer.trial = str(self._trials[who])
         answer.place_in_group = "1"
         if answer.group in self._groups:
@@ -262,42 +266,45 @@ class AnswerReader:
 
         Those that were imported are within their annotation as in their file.
         """
-        for answers in self.read_pages(with_outputs=self.compares):
-            self._add_ratings(answers)
-            for answer in answers:
-                yield answer, answer.given
+        for answers in self.read_pages(with_outputs=bool(self._compared)):
+            yield from zip(answers, self._read_ratings(answers), strict=True)
 
-    def _add_ratings(self, answers: Sequence[Answer]) -> None:
+    def _read_ratings(self, answers: Sequence[Answer]) -> Iterator[list[RatingRow]]:
+        """The ratings of each of these annotations."""
         found: dict[int, list[tuple[Any, ...]]] = {answer.id: [] for answer in answers}
-        for row in self._find_related(Rating, answers).order_by().values_list(
+        others: list[tuple[Any, ...]] = []
+        ratings = self._find_related(Rating, answers).order_by().values_list(
             "annotation_id", "file_row", "criterion", "output__position", "output_id",
             "output__system_id", "value", "value_typed",
-        ):  # fmt: skip
-            if (rows := found.get(row[0])) is not None:
-                rows.append(row)
+        )  # fmt: skip
+        for row in ratings.iterator(chunk_size=PAGE):
+            found.get(row[0], others).append(row)
         for answer in answers:
-            rows = found[answer.id]
+            rows = found.pop(answer.id)
             rows.sort(key=self._rank)
-            answer.given = [self._make_rating(answer, row) for row in rows]
+            yield [self._make_rating(answer, *row) for row in rows]
 
     def _rank(self, row: Sequence[Any]) -> tuple[Any, ...]:
         _, file_row, criterion, position, *_ = row
         rank = self._ranks.get(criterion, len(self._ranks))
         return file_row or 0, rank, criterion, -1 if position is None else position
 
-    def _make_rating(self, answer: Answer, row: Sequence[Any]) -> RatingRow:
-        _, file_row, criterion, position, output_id, system_id, value, typed = row
+    def _make_rating(
+        self, answer: Answer, _: int, file_row: int | None, criterion: str, position: int | None,
+        output_pk: int | None, system_id: int | None, value: int, typed: str,
+    ) -> RatingRow:  # fmt: skip
         scale = self._scales.get(criterion)
         number = 0 if position is None else position + 1
-        system, comparison = self._systems[system_id], _NOT_COMPARED
-        if scale is not None and scale.compares:
+        system, comparison, standard = self._systems[system_id], _NOT_COMPARED, None
+        if criterion in self._compared:
             systems = tuple(self._systems_of(answer))
             comparison = self._compare(systems, answer.order_shown, number)
             # which of two is preferred is said of neither output
             number, system = 0, ""
-        standard = answer.standard if scale is not None and scale.has_standard else None
+        elif criterion in self._with_standard:
+            standard = answer.standard
         return RatingRow(
-            answer, output_id, number, system, file_row, scale, criterion, value, typed, standard,
+            answer, output_pk, number, system, file_row, scale, criterion, value, typed, standard,
             comparison,
         )  # fmt: skip
 
@@ -314,12 +321,13 @@ class AnswerReader:
         """Rows of ratings_simple.csv: by annotation, then output as uploaded."""
         names = SafeNames(self.study)
         of_output = any(criterion.per_output for criterion in self.study.config.criteria)
-        for answer, rows in self.read_wide():
+        for answer, ratings in self.read_ratings():
+            rows = _spread(answer, ratings)
             # what is said of no output is said beside each
             of_item = {key: cell for row in rows if not row.number for key, cell in row.values.items()}
             of_item |= {
                 rating.criterion: names.guard("system", rating.comparison.preferred)
-                for rating in answer.given
+                for rating in ratings
                 if rating.comparison.preferred
             }
             yield answer, [
@@ -331,9 +339,9 @@ class AnswerReader:
     def read_annotations(self) -> Iterator[Group]:
         """Rows of annotations.csv, in the order in which annotations were first saved."""
         for answers in self.read_pages(with_outputs=True):
-            self._add_ratings(answers)
-            for answer in answers:
-                given = {(row.criterion, row.output_pk): row.value for row in answer.given}
+            for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
+                answer.ratings = str(len(ratings))
+                given = {(row.criterion, row.output_pk): row.value for row in ratings}
                 outputs = [*answer.outputs.values()]
                 answer.agrees_with_gold = self._gold.compare(
                     answer.item_id, given, outputs, answer.standard
