@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from evalsite.annotation.models import Rating, Revision
-from evalsite.exports.services import count_rows
 from evalsite.exports.selection import Selection
+from evalsite.exports.services import count_rows
 from evalsite.participants.models import ItemSet
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Output, Study, StudyVersion

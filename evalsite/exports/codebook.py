@@ -55,8 +55,7 @@ def _fit(column: Column, config: Protocol, file: str) -> Column:
         return replace(column, allowed=", ".join(kinds))
     if column.name == "value":
         values = "; ".join(
-            f"{criterion.key}: {criterion.scale.describe_values()}"
-            for criterion in config.criteria
+            f"{criterion.key}: {criterion.scale.describe_values()}" for criterion in config.criteria
         )
         return replace(column, allowed=f"{values}. {column.allowed}")
     return column

@@ -107,19 +107,16 @@ EXCLUDED = (
     Column(
         "excluded", YES_NO, "Whether a researcher has excluded this annotation, or its "
         "participant, from the analysis.",
-        allowed=FLAG,
-        cell=lambda row: yes_no(row.reasons),
+        allowed=FLAG, cell=lambda row: yes_no(row.reasons),
     ),
     Column(
         "exclusion_reason", TEXT, "The reasons for the exclusion, separated by semicolons.",
-        missing="not excluded",
-        cell=lambda row: "; ".join(row.reasons),
+        missing="not excluded", cell=lambda row: "; ".join(row.reasons),
     ),
 )  # fmt: skip
 VERSION = Column(
     "version", WHOLE, "Number of the study's version that the participant was shown.",
-    allowed="1 and more",
-    missing="answered before the first launch, or imported",
+    allowed="1 and more", missing="answered before the first launch, or imported",
     cell=lambda answer: write_text(answer.version),
 )  # fmt: skip
 ITEM = (
@@ -143,8 +140,7 @@ ITEM = (
     ),
     Column(
         "cluster", ID, "Groups that belong together, such as the turns of one conversation.",
-        allowed="as item",
-        missing="the file named none",
+        allowed="as item", missing="the file named none",
     ),
     Column(
         "kind", ONE_OF, "What the item is for. Only main items belong in results.",
@@ -158,15 +154,12 @@ ANNOTATION = Column(
 )  # fmt: skip
 SET = Column(
     "set", WHOLE, "Which of the participant's sets the item was in.",
-    allowed="1 and more",
-    missing="answered outside a set, as practice is",
+    allowed="1 and more", missing="answered outside a set, as practice is",
     cell=lambda answer: write_text(answer.set_number),
 )  # fmt: skip
 REPEAT_OF = Column(
     "repeat_of", ID, "The item that this one shows again.",
-    allowed="as item",
-    missing="not a repeat",
-    cell=lambda row: row.repeat_of or "",
+    allowed="as item", missing="not a repeat", cell=lambda row: row.repeat_of or "",
 )  # fmt: skip
 PLACES = (
     Column(
@@ -176,14 +169,12 @@ PLACES = (
     ),
     Column(
         "place_in_set", WHOLE, "Position of the item in the set.",
-        allowed="1 and more",
-        missing="answered outside a set",
+        allowed="1 and more", missing="answered outside a set",
         cell=lambda answer: "" if answer.set_number is None else str(answer.place),
     ),
     Column(
         "trial", WHOLE, "Position of this annotation among all of the participant's annotations.",
-        allowed="1 and more",
-        derived="practice is counted too, in the order of `annotation`",
+        allowed="1 and more", derived="practice is counted too, in the order of `annotation`",
     ),
     REPEAT_OF,
 )  # fmt: skip
@@ -201,8 +192,7 @@ STATUS = (
 CIRCUMSTANCES = (
     Column(
         "aids", YES_NO, "Whether the page had aids beyond the exact instrument.",
-        allowed=FLAG,
-        cell=lambda answer: yes_no(answer.is_aided),
+        allowed=FLAG, cell=lambda answer: yes_no(answer.is_aided),
     ),
     Column(
         "device", TEXT, "Width class and orientation of the window, as reported by the browser.",
@@ -211,8 +201,7 @@ CIRCUMSTANCES = (
     ),
     Column(
         "language", TEXT, "The browser's first language.",
-        allowed="a language tag such as en-GB",
-        missing="not reported",
+        allowed="a language tag such as en-GB", missing="not reported",
     ),
 )  # fmt: skip
 _IMPORTED = "the annotation was imported"
@@ -223,20 +212,17 @@ TIMES = (
     ),
     Column(
         "started_at", TIME, "When the item was first shown to the participant.",
-        allowed=ISO,
-        missing=_IMPORTED,
+        allowed=ISO, missing=_IMPORTED,
         cell=lambda answer: "" if answer.is_imported else write_time_text(answer.started_at),
     ),
     Column(
         "submitted_at", TIME, "When the answer was saved.",
-        allowed=ISO,
-        missing=_IMPORTED,
+        allowed=ISO, missing=_IMPORTED,
         cell=lambda answer: "" if answer.is_imported else write_time_text(answer.submitted_at),
     ),
     Column(
         "seconds", NUMBER, "Seconds from shown to saved.",
-        missing=_IMPORTED,
-        derived="submitted_at - started_at, both by the server's clock",
+        missing=_IMPORTED, derived="submitted_at - started_at, both by the server's clock",
         cell=lambda answer: ""
         if answer.is_imported
         else write_seconds_between(answer.started_at, answer.submitted_at),

@@ -8,9 +8,36 @@ from math import log
 from typing import Any
 
 from evalsite.exports.column import (
-    ANNOTATION, CIRCUMSTANCES, EXCLUDED, FLAG, ID, ISO, ITEM, NUMBER, ONE_OF, OUTPUT_ID,
-    PARTICIPANT, PERSON, PLACES, REPEAT_OF, SET, STATUS, STUDY, TEXT, TIME, TIMES, VERSION, WHOLE,
-    YES_NO, Column, name_output, write_json, write_known, write_score, write_text, write_time,
+    ANNOTATION,
+    CIRCUMSTANCES,
+    EXCLUDED,
+    FLAG,
+    ID,
+    ISO,
+    ITEM,
+    NUMBER,
+    ONE_OF,
+    OUTPUT_ID,
+    PARTICIPANT,
+    PERSON,
+    PLACES,
+    REPEAT_OF,
+    SET,
+    STATUS,
+    STUDY,
+    TEXT,
+    TIME,
+    TIMES,
+    VERSION,
+    WHOLE,
+    YES_NO,
+    Column,
+    name_output,
+    write_json,
+    write_known,
+    write_score,
+    write_text,
+    write_time,
     yes_no,
 )  # fmt: skip
 from evalsite.protocol import Criterion, Protocol, installed_scales
@@ -36,92 +63,71 @@ RATINGS = (
     ),
     Column(
         "output_id", ID, "The output that is rated.",
-        allowed=OUTPUT_ID,
-        missing="the rating is a preference",
-        of="row",
-        cell=_name_output,
+        allowed=OUTPUT_ID, missing="the rating is a preference", of="row", cell=_name_output,
     ),
     Column("criterion", ONE_OF, "The quality that is judged.", of="score"),
     Column(
         "scale", ONE_OF, "The kind of scale.",
-        missing="the protocol no longer has this criterion",
-        of="score",
+        missing="the protocol no longer has this criterion", of="score",
         cell=lambda rating: rating.scale.kind if rating.scale else "",
     ),
     Column(
         "scale_min", WHOLE, "The lowest value allowed.",
-        missing="as for scale",
-        of="score",
+        missing="as for scale", of="score",
         cell=lambda rating: str(rating.scale.minimum) if rating.scale else "",
     ),
     Column(
         "scale_max", WHOLE, "The highest value allowed.",
-        missing="as for scale",
-        of="score",
+        missing="as for scale", of="score",
         cell=lambda rating: str(rating.scale.maximum) if rating.scale else "",
     ),
     Column(
         "value", WHOLE, "The rating.",
-        allowed="scale_min to scale_max",
-        of="score",
-        cell=lambda rating: str(rating.value),
+        allowed="scale_min to scale_max", of="score", cell=lambda rating: str(rating.value),
     ),
     Column(
         "label", TEXT, "The label of this value on the scale.",
-        missing="the scale has none, as magnitudes",
-        of="score",
+        missing="the scale has none, as magnitudes", of="score",
         cell=lambda rating: rating.scale.label_of(rating.value) if rating.scale else "",
     ),
     Column(
         "value_typed", TEXT, "The value as it was typed, before spaces were trimmed.",
-        missing="the value was chosen, not typed",
-        of="score",
+        missing="the value was chosen, not typed", of="score",
     ),
     Column(
         "standard", WHOLE, "The score of the standard that magnitudes of this item relate to.",
         missing="the scale is no magnitude",
-        derived="from the study's options in that version, or the item's own column",
-        of="score",
+        derived="from the study's options in that version, or the item's own column", of="score",
         cell=lambda rating: write_text(rating.standard),
     ),
     Column(
         "log_ratio", NUMBER, "The rating in proportion to the standard, on a log scale.",
-        missing="as for standard",
-        derived="ln(value / standard)",
-        of="score",
+        missing="as for standard", derived="ln(value / standard)", of="score",
         cell=lambda rating: ""
         if rating.standard is None
         else str(log(rating.value / rating.standard)),
     ),
     Column(
         "system_1", TEXT, "The first by name of the two systems compared.",
-        missing=_NO_PREFERENCE,
-        of="score",
-        cell=lambda rating: rating.comparison.system_1,
+        missing=_NO_PREFERENCE, of="score", cell=lambda rating: rating.comparison.system_1,
     ),
     Column(
         "system_2", TEXT, "The second by name of the two systems compared.",
-        missing=_NO_PREFERENCE,
-        of="score",
-        cell=lambda rating: rating.comparison.system_2,
+        missing=_NO_PREFERENCE, of="score", cell=lambda rating: rating.comparison.system_2,
     ),
     Column(
         "preferred", TEXT, "The system whose output is preferred.",
-        missing="a tie, or no preference",
-        of="score",
+        missing="a tie, or no preference", of="score",
         cell=lambda rating: rating.comparison.preferred,
     ),
     Column(
         "outcome", ONE_OF, "Which of system_1 and system_2 is preferred.",
-        allowed="1, tie, 2",
-        missing=_NO_PREFERENCE,
-        of="score",
+        allowed="1, tie, 2", missing=_NO_PREFERENCE, of="score",
         cell=lambda rating: rating.comparison.outcome,
     ),
     Column(
         "shown_first", TEXT, "The system whose output was first on the page.",
-        missing="the rating is no preference, or the order is not known",
-        of="score",
+        missing="the rating is no preference, or the order is not known", of="score",
         cell=lambda rating: rating.comparison.shown_first,
     ),
     ANNOTATION,
@@ -130,10 +136,8 @@ RATINGS = (
     SET,
     Column(
         "place", WHOLE, "Position of the output on the page, from 1.",
-        allowed="1 and more",
-        missing="the rating is a preference, or the order is not known",
-        of="row",
-        cell=lambda row: row.answer.places.get(row.number, ""),
+        allowed="1 and more", missing="the rating is a preference, or the order is not known",
+        of="row", cell=lambda row: row.answer.places.get(row.number, ""),
     ),
     *PLACES,
     *STATUS,
@@ -142,9 +146,7 @@ RATINGS = (
     *TIMES,
     Column(
         "file_row", WHOLE, "The record of the imported file that held the rating.",
-        allowed="1 and more",
-        missing="the rating was given here",
-        of="row",
+        allowed="1 and more", missing="the rating was given here", of="row",
         cell=lambda rating: write_text(rating.file_row),
     ),
 )  # fmt: skip
@@ -193,8 +195,7 @@ def _describe_criterion(criterion: Criterion) -> Column:
     return Column(
         criterion.key, WHOLE if is_number else TEXT, f"{criterion.label or criterion.key}: {cell}.",
         allowed=allowed,
-        missing="not rated: the criterion does not apply to this row, or was left out",
-        of="row",
+        missing="not rated: the criterion does not apply to this row, or was left out", of="row",
         cell=lambda row: row.values.get(criterion.key, ""),
     )  # fmt: skip
 
@@ -222,8 +223,7 @@ def _list_simple_columns(config: Protocol) -> tuple[Column, ...]:
     ids = [
         Column(
             name, ID, meanings[name],
-            derived=_SAFE.format(name.partition("_")[0]),
-            of="row",
+            derived=_SAFE.format(name.partition("_")[0]), of="row",
             cell=lambda row, name=name: row.ids[name],  # type: ignore[misc]
         )
         for name in ("item", *systems, "participant")
@@ -253,13 +253,11 @@ ANNOTATIONS = (
     ),
     Column(
         "reason", TEXT, "Why the item was ignored.",
-        missing="not ignored",
-        cell=lambda answer: "" if answer.is_reported else answer.reason,
+        missing="not ignored", cell=lambda answer: "" if answer.is_reported else answer.reason,
     ),
     Column(
         "problem", TEXT, "Which problem with the item was reported.",
-        allowed="a short key, such as missing or offensive",
-        missing="not reported",
+        allowed="a short key, such as missing or offensive", missing="not reported",
         cell=lambda answer: answer.reason if answer.is_reported else "",
     ),
     Column(
@@ -280,8 +278,7 @@ ANNOTATIONS = (
     Column(
         "gold_agrees", YES_NO, "Whether the answer to a practice, gold or attention item meets "
         "everything that its gold asks.",
-        allowed=FLAG,
-        missing="an item of another kind, a gold that asks nothing, or not rated",
+        allowed=FLAG, missing="an item of another kind, a gold that asks nothing, or not rated",
         derived="as practice shows it to participants",
         cell=lambda answer: write_known(answer.agrees_with_gold),
     ),
@@ -296,14 +293,11 @@ HIGHLIGHTS = (
     *ITEM,
     Column(
         "system", TEXT, "The system whose output is marked.",
-        missing="the output belongs to no system",
-        of="row",
+        missing="the output belongs to no system", of="row",
     ),
     Column(
         "output_id", ID, "The output that is marked.",
-        allowed=OUTPUT_ID,
-        of="row",
-        cell=_name_output,
+        allowed=OUTPUT_ID, of="row", cell=_name_output,
     ),
     ANNOTATION,
     PARTICIPANT,
@@ -311,25 +305,19 @@ HIGHLIGHTS = (
     SET,
     Column(
         "place", WHOLE, "Position of the output on the page, from 1.",
-        allowed="1 and more",
-        missing="the order is not known",
-        of="row",
+        allowed="1 and more", missing="the order is not known", of="row",
         cell=lambda row: row.answer.places.get(row.number, ""),
     ),
     Column(
         "start", WHOLE, "Where the marked passage begins: the number of Unicode code points "
         "before it.",
-        allowed="0 and more",
-        derived="in the output exactly as it was uploaded",
-        of="row",
+        allowed="0 and more", derived="in the output exactly as it was uploaded", of="row",
         cell=lambda mark: str(mark.start),
     ),
     Column(
         "end", WHOLE, "Where the marked passage ends: the number of code points up to its end.",
-        allowed="more than start",
-        derived="as start; marks that overlapped or touched were merged",
-        of="row",
-        cell=lambda mark: str(mark.end),
+        allowed="more than start", derived="as start; marks that overlapped or touched were merged",
+        of="row", cell=lambda mark: str(mark.end),
     ),
     Column("quote", TEXT, "The marked passage: the output from start up to end.", of="row"),
     *PLACES,
@@ -348,15 +336,13 @@ _BEFORE_INPUTS = (
     Column(
         "held", YES_NO, "Whether the item is on hold after problem reports, so that nobody gets "
         "it.",
-        allowed=FLAG,
-        cell=lambda row: yes_no(row.held_at),
+        allowed=FLAG, cell=lambda row: yes_no(row.held_at),
     ),
 )  # fmt: skip
 _OUTPUT = (
     Column(
         "output_id", ID, "The output, as the other files name it.",
-        allowed=OUTPUT_ID,
-        cell=lambda row: name_output(row.item, row.position),
+        allowed=OUTPUT_ID, cell=lambda row: name_output(row.item, row.position),
     ),
     Column(
         "system", TEXT, "The system that produced the output.",
@@ -369,15 +355,13 @@ _OUTPUT = (
     ),
     Column(
         "output_is_empty", YES_NO, "Whether the system gave nothing.",
-        allowed=FLAG,
-        cell=lambda row: yes_no(not row.output),
+        allowed=FLAG, cell=lambda row: yes_no(not row.output),
     ),
 )  # fmt: skip
 _AFTER_GOLD = (
     Column(
         "gold_why", TEXT, "Why the right answers are right.",
-        missing="no reason is given",
-        cell=lambda row: row.gold.get("why", ""),
+        missing="no reason is given", cell=lambda row: row.gold.get("why", ""),
     ),
     Column(
         "extra", TEXT, "The metadata of the item: what other columns of the uploaded file held.",
@@ -426,62 +410,52 @@ PARTICIPANTS = (
     ),
     Column(
         "pilot", YES_NO, "Whether this is a pilot, whose answers are never part of the results.",
-        allowed=FLAG,
-        cell=lambda person: yes_no(person.is_pilot),
+        allowed=FLAG, cell=lambda person: yes_no(person.is_pilot),
     ),
     Column(
         "arrived_at", TIME, "When the participant first pressed Start.",
-        allowed=ISO,
-        missing="the participant came with imported ratings",
+        allowed=ISO, missing="the participant came with imported ratings",
         cell=lambda person: "" if person.is_imported else write_time(person.created_at),
     ),
     Column(
         "consent", YES_NO, "Whether the participant agreed to take part.",
-        allowed=FLAG,
-        missing="imported: known to those who collected the ratings",
+        allowed=FLAG, missing="imported: known to those who collected the ratings",
         cell=lambda person: "" if person.is_imported else yes_no(person.consented_to),
     ),
     Column(
         "eligible", YES_NO, "Whether the answers to the entry questions allowed taking part.",
-        allowed=FLAG,
-        missing="not asked, or not answered",
+        allowed=FLAG, missing="not asked, or not answered",
         cell=lambda person: write_known(person.is_eligible),
     ),
     Column(
         "tries", WHOLE, "How many attempts at the qualification the participant finished.",
-        allowed="0 and more",
-        cell=lambda person: str(person.tries),
+        allowed="0 and more", cell=lambda person: str(person.tries),
     ),
     Column(
         "qualified", YES_NO, "Whether one of these attempts reached the pass mark.",
-        allowed=FLAG,
-        missing="not decided yet, or the study asks for no qualification",
+        allowed=FLAG, missing="not decided yet, or the study asks for no qualification",
         cell=lambda person: write_known(person.is_qualified),
     ),
     Column(
         "sets_finished", WHOLE, "How many sets the participant finished.",
-        allowed="0 and more",
-        cell=lambda person: str(person.sets_finished),
+        allowed="0 and more", cell=lambda person: str(person.sets_finished),
     ),
     Column(
         "answers", WHOLE, "How many items the participant answered, without practice, checks and "
         "repeats.",
-        allowed="0 and more",
-        derived="rows of annotations.csv with this participant and kind main",
+        allowed="0 and more", derived="rows of annotations.csv with this participant and kind main",
         cell=lambda person: str(person.answers),
     ),
     Column(
         "bonus", YES_NO, "Whether the bonus for completing all sets is due to this participant.",
-        allowed=FLAG,
-        missing="imported",
+        allowed=FLAG, missing="imported",
         derived="yes once the participant has finished as many sets as one person may complete; "
         "or fewer, if they finished all they got and no further set was available",
         cell=lambda person: "" if person.is_imported else yes_no(person.has_bonus),
     ),
     Column(
         "withdrawn_at", TIME, "When the participant withdrew from the study.",
-        allowed=ISO,
-        missing="not withdrawn",
+        allowed=ISO, missing="not withdrawn",
         cell=lambda person: "" if person.withdrawn_at is None else write_time(person.withdrawn_at),
     ),
     *EXCLUDED,
@@ -490,8 +464,7 @@ PARTICIPANTS = (
 METRICS = (
     Column(
         "output_id", ID, "The output that the metric scored, as the other files name it.",
-        allowed=OUTPUT_ID,
-        cell=lambda score: name_output(score.item, score.position),
+        allowed=OUTPUT_ID, cell=lambda score: name_output(score.item, score.position),
     ),
     Column("item", ID, "The item of the output, as in items.csv."),
     Column(

@@ -25,12 +25,15 @@ from evalsite.studies.models import Study
 KIND = "export"
 KEPT_DAYS = 7
 _BEAT_SECONDS = 2
+# how many rows of a CSV are written in the time that one of a workbook takes
+_WORKBOOK_ROW = 10
 _DAYS = ("since", "until")
 
 
-def is_large(rows: int) -> bool:
-    """Whether a file of so many rows is written by a job, not while a browser waits for it."""
-    return rows > settings.EXPORT_STREAM_ROWS
+def is_large(rows: int, *, is_workbook: bool = False) -> bool:
+    """Tell whether a job writes a file of so many rows, not a request that a browser waits for."""
+    # a row of a workbook takes longer
+    return rows * (_WORKBOOK_ROW if is_workbook else 1) > settings.EXPORT_STREAM_ROWS
 
 
 def start_export(study: Study, choice: Choice, *, by: Any) -> Job:

@@ -12,15 +12,10 @@ from django.utils.formats import date_format
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, RatingsFile
 from evalsite.audit.models import AuditEntry
+from evalsite.exports.answers import AnswerReader
 from evalsite.exports.columns import list_downloads
 from evalsite.exports.csv_writer import write_blocks
-from evalsite.exports.rows import (
-    AnswerReader,
-    Group,
-    read_items,
-    read_metrics,
-    read_participants,
-)
+from evalsite.exports.rows import Group, read_items, read_metrics, read_participants
 from evalsite.exports.selection import OUT, Selection
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.exports.workbook import write_workbook
@@ -31,7 +26,11 @@ from evalsite.studies.summaries import count_of, name_start
 
 SIMPLE = "ratings_simple"
 # what results count: all that the file for a quick look holds
-_RESULTS = {"status": Annotation.Status.COUNTED, "kind": Item.Kind.MAIN, "excluded": OUT}
+_RESULTS: dict[str, Any] = {
+    "status": Annotation.Status.COUNTED,
+    "kind": Item.Kind.MAIN,
+    "excluded": OUT,
+}
 _BLOCK = 256 * 1024
 
 # called with the number of rows written so far
@@ -220,9 +219,8 @@ def count_rows(study: Study, selection: Selection | None = None) -> dict[str, in
     """Count the rows that each file would have now."""
     chosen = selection or Selection()
     fields = {name: getattr(chosen, name) for name in Selection.__dataclass_fields__}
-    return {
-        file: count_file(study, Choice(file=file, **fields)) for file in list_downloads(study.config)
-    }
+    files = list_downloads(study.config)
+    return {file: count_file(study, Choice(file=file, **fields)) for file in files}
 
 
 def count_file(study: Study, choice: Choice) -> int:

@@ -37,6 +37,13 @@ def write_workbook(
     return sheet.rows
 
 
+class _Exact(float):
+    """A number that XlsxWriter writes with all of its digits, not with 16."""
+
+    def __format__(self, _: str) -> str:
+        return repr(float(self)).removesuffix(".0")
+
+
 class _Sheet:
     def __init__(self, book: Any, name: str, columns: Sequence[Column]) -> None:
         self.rows = 0
@@ -60,13 +67,13 @@ class _Sheet:
         for place, is_shared, is_number, get_cell in self._cells:
             text = get_cell(answer if is_shared else row)
             if is_number and text and text not in ("inf", "-inf", "nan"):
-                self._sheet.write_number(self.rows, place, float(text))
+                self._sheet.write_number(self.rows, place, _Exact(text))
             elif text:
                 self._write_text(place, text)
 
     def _write_text(self, place: int, text: str) -> None:
         # a character beyond the first plane counts as two
-        if len(text) > MOST_CHARACTERS // 2 and len(text.encode("utf-16-le")) // 2 > MOST_CHARACTERS:
+        if len(text) * 2 > MOST_CHARACTERS and len(text.encode("utf-16-le")) // 2 > MOST_CHARACTERS:
             cell = xlsxwriter.utility.xl_rowcol_to_cell(self.rows, place)
             raise ValidationError(
                 f"The text in cell {cell} is too long: a cell of a spreadsheet holds "
