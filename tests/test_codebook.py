@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from evalsite.exports.codebook import list_chapters, write_codebook
 from evalsite.exports.column import ONE_OF, YES_NO
+from evalsite.exports.columns import list_downloads
 from evalsite.protocol import Protocol, installed_protocols, installed_scales
 from tests.batches import import_rows, make_rows
 from tests.exports import export, read
@@ -34,7 +35,7 @@ CAUSES: dict[str, Callable[[dict[str, str]], bool]] = {
     "as for standard": lambda row: row["standard"] == "",
     "the file named none": lambda row: True,
     "the file gives none": lambda row: row["origin"] == "imported",
-    "not told": lambda row: row["origin"] == "imported",
+    "not reported": lambda row: row["origin"] == "imported",
     "not excluded": lambda row: row["excluded"] == "no",
     "not a repeat": lambda row: row["kind"] != "repeat",
 }

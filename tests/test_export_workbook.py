@@ -1,9 +1,7 @@
 """Workbooks: texts stay texts, numbers are numbers, nothing is cut, and the bytes are the same."""
 
 import io
-import re
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 from zipfile import ZipFile
 
@@ -63,16 +61,11 @@ def test_every_text_is_kept_as_a_text_and_none_as_a_formula() -> None:
     # U+FFFE can't be in XML at all
     wanted = [text.replace("\ufffe", "\ufffd") for text in NASTY]
     cells = [row[0] for row in read_sheet(data)[1:]]
-    assert [unescape(cell) for cell in cells] == wanted
+    assert cells == wanted
     sheet = read_part(data, "xl/worksheets/sheet1.xml")
     assert "<f>" not in sheet
     assert "<v>" not in sheet
     assert 'quotePrefix="1"' in read_part(data, "xl/styles.xml")
-
-
-def unescape(text: str) -> str:
-    """Read what a spreadsheet shows for _x0007_; calamine leaves that to others."""
-    return re.sub("_x([0-9A-F]{4})_", lambda found: chr(int(found[1], 16)), text)
 
 
 def test_numbers_are_numbers_and_ids_are_texts(
@@ -92,7 +85,7 @@ def test_numbers_are_numbers_and_ids_are_texts(
                 assert float(cell) == float(wanted[name])
             else:
                 assert isinstance(cell, str)
-                assert unescape(cell) == wanted[name]
+                assert cell == wanted[name]
 
 
 def test_header_stays_in_view(study: Study) -> None:
@@ -113,7 +106,7 @@ def test_same_data_gives_the_same_workbook(
 
     assert first == second
     dates = {entry.date_time for entry in ZipFile(io.BytesIO(first)).infolist()}
-    assert {datetime(*date) for date in dates} == {datetime(1980, 1, 1)}  # noqa: DTZ001
+    assert len(dates) == 1
     assert "1980-01-01" in read_part(first, "docProps/core.xml")
 
 

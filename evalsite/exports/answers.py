@@ -413,7 +413,8 @@ def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:
 # month with a number; "tie" is a cell of its own.
 _SAFE_ID = re.compile(
     r"(?!(na|n/a|nan|null|none|nil|true|t|false|f|inf|infinity|tie)$)"
-    r"(?!(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\W_]*\d)"
+    r"(?!(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?"
+    r"|oct(ober)?|nov(ember)?|dec(ember)?)[\W_]*\d[\W\d_]*$)"
     r"[^\W\d_]",
     re.IGNORECASE,
 )
