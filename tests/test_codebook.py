@@ -87,6 +87,20 @@ def test_no_column_stands_twice(config: Protocol) -> None:
         assert len(names) == len(set(names))
 
 
+def test_columns_that_describe_an_annotation_are_declared_once_for_all_files() -> None:
+    declared: dict[str, set[int]] = {}
+    for config in installed_protocols().values():
+        files = list_downloads(config)
+        for file in ("ratings", "ratings_wide", "annotations", "highlights"):
+            for column in files.get(file, ()):
+                if column.of == "answer":
+                    declared.setdefault(column.name, set()).add(
+                        hash((column.meaning, column.type, column.cell))
+                    )
+
+    assert {name for name, columns in declared.items() if len(columns) > 1} == set()
+
+
 def test_codebook_names_the_criteria_and_values_of_the_protocol(config: Protocol) -> None:
     ratings = list_chapters(config)[0]
     allowed = {column.name: column.allowed for column in ratings.columns}

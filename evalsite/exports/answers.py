@@ -25,6 +25,8 @@ from evalsite.participants.models import Origin
 from evalsite.protocol import Scale
 from evalsite.studies.models import Item, Output, Study, System
 
+_IMPORTED, _REPORTED = Origin.IMPORTED.value, Annotation.Outcome.REPORTED.value
+
 
 @dataclass(slots=True, eq=False)
 class Answer:
@@ -77,11 +79,11 @@ class Answer:
 
     @property
     def is_imported(self) -> bool:
-        return self.origin == Origin.IMPORTED
+        return self.origin == _IMPORTED
 
     @property
     def is_reported(self) -> bool:
-        return self.outcome == Annotation.Outcome.REPORTED
+        return self.outcome == _REPORTED
 
 
 def _say(condition: Q) -> Case:
@@ -271,28 +273,29 @@ class AnswerReader:
             found.get(row[0], others).append(row)
         for answer in answers:
             rows = found.pop(answer.id)
-            rows.sort(key=self._rank)
+            if len(rows) > 1:
+                rows.sort(key=self._rank)
             yield [self._make_rating(answer, *row) for row in rows]
 
     def _rank(self, row: Sequence[Any]) -> tuple[Any, ...]:
-        _, file_row, criterion, position, *_ = row
+        # criteria that the protocol no longer has come last
+        criterion, position = row[2], row[3]
         rank = self._ranks.get(criterion, len(self._ranks))
-        return file_row or 0, rank, criterion, -1 if position is None else position
+        return row[1] or 0, rank, criterion, -1 if position is None else position
 
     def _make_rating(
         self, answer: Answer, _: int, file_row: int | None, criterion: str, position: int | None,
         output_pk: int | None, system_id: int | None, value: int, typed: str,
     ) -> RatingRow:  # fmt: skip
-        scale = self._scales.get(criterion)
         number = 0 if position is None else position + 1
-        system, comparison, standard = self._systems[system_id], _NOT_COMPARED, None
+        system, comparison = self._systems[system_id], _NOT_COMPARED
         if criterion in self._compared:
             systems = tuple(self._systems_of(answer))
             comparison = self._compare(systems, answer.order_shown, number)
             # which of two is preferred is said of neither output
             number, system = 0, ""
-        elif criterion in self._with_standard:
-            standard = answer.standard
+        standard = answer.standard if criterion in self._with_standard else None
+        scale = self._scales.get(criterion)
         return RatingRow(
             answer, output_pk, number, system, file_row, scale, criterion, value, typed, standard,
             comparison,

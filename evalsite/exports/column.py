@@ -55,16 +55,15 @@ def write_text(cell: object) -> str:
 
 
 def write_time(moment: datetime) -> str:
-    return _write_utc(moment.astimezone(UTC))
+    utc = moment.astimezone(UTC)
+    return f"{utc.isoformat(timespec='microseconds')[:26]}Z"
 
 
 def write_time_text(moment: str) -> str:
-    """Write a moment that a database gives as a text, which is in UTC."""
-    return _write_utc(datetime.fromisoformat(moment))
-
-
-def _write_utc(moment: datetime) -> str:
-    return f"{moment.isoformat(timespec='microseconds')[:26]}Z"
+    """Write a moment that the database gives as a text in UTC; zeros at its end may be missing."""
+    if moment[20:26].isdigit():
+        return f"{moment[:10]}T{moment[11:26]}Z"
+    return write_time(datetime.fromisoformat(moment).replace(tzinfo=UTC))
 
 
 def write_seconds_between(first: str, last: str) -> str:

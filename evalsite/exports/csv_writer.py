@@ -51,10 +51,10 @@ def write_blocks(
     block = [BYTE_ORDER_MARK] if is_guarded else []
     block.append(write_rows([[column.name for column in columns]]))
     size = count = 0
-    for line in write_lines(columns, groups, is_guarded=is_guarded):
-        block.append(line)
-        size += len(line)
-        count += 1
+    for lines in write_lines(columns, groups, is_guarded=is_guarded):
+        block += lines
+        size += len(lines) * len(lines[0])
+        count += len(lines)
         if size >= _BLOCK:
             yield "".join(block).encode(), count
             block, size = [], 0
@@ -63,8 +63,8 @@ def write_blocks(
 
 def write_lines(
     columns: Sequence[Column], groups: Iterable[Group], *, is_guarded: bool = False
-) -> Iterator[str]:
-    """Write the lines of a file.
+) -> Iterator[list[str]]:
+    """Write the lines of each group of a file.
 
     A million rows must be written in seconds, so neighbouring cells are put together as one part:
     once for an annotation if they depend on it alone, and once for each key if on that alone.
@@ -78,15 +78,18 @@ def write_lines(
     shared = [(place, part) for place, part in enumerate(parts) if kinds[place] == "answer"]
     own = [(place, part) for place, part in enumerate(parts) if kinds[place] != "answer"]
     texts = [""] * len(parts)
+    join = ",".join
     for answer, rows in groups:
         if not rows:
             continue
         for place, part in shared:
             texts[place] = part(answer)
+        lines = []
         for row in rows:
             for place, part in own:
                 texts[place] = part(row)
-            yield ",".join(texts) + LINE_END
+            lines.append(join(texts) + LINE_END)
+        yield lines
 
 
 def _make_part(columns: Sequence[Column], *, is_guarded: bool) -> Callable[[Any], str]:
