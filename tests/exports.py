@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.exports.exporting import Choice, stream_file
+from evalsite.exports.services import Choice, stream_file
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Study
 

@@ -16,7 +16,7 @@ from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.launch import close_study
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.exports.exporting import Choice, stream_file
+from evalsite.exports.services import Choice, stream_file
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
 from evalsite.studies.forms import SettingsForm

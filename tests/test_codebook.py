@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.exports.codebook import list_chapters, write_codebook
-from evalsite.exports.columns import NAMES, ONE_OF, YES_NO, list_files
-from evalsite.exports.exporting import Choice, stream_file
+from evalsite.exports.column import ONE_OF, YES_NO
+from evalsite.exports.columns import list_downloads
 from evalsite.protocol import Protocol, installed_protocols, installed_scales
 from tests.batches import import_rows, make_rows
 from tests.exports import export, read
@@ -35,7 +35,7 @@ CAUSES: dict[str, Callable[[dict[str, str]], bool]] = {
     "as for standard": lambda row: row["standard"] == "",
     "the file named none": lambda row: True,
     "the file gives none": lambda row: row["origin"] == "imported",
-    "not told": lambda row: row["origin"] == "imported",
+    "not reported": lambda row: row["origin"] == "imported",
     "not excluded": lambda row: row["excluded"] == "no",
     "not a repeat": lambda row: row["kind"] != "repeat",
 }
@@ -50,25 +50,29 @@ def config() -> Protocol:
     return next(iter(installed_protocols().values()))
 
 
-@pytest.mark.parametrize("file", NAMES)
-def test_every_exported_column_is_documented(make_study: Callable[..., Any], file: str) -> None:
-    protocols = installed_protocols().values()
-    protocol = next(config.key for config in protocols if file in list_files(config))
+@pytest.mark.parametrize("protocol", sorted(installed_protocols()))
+def test_codebook_lists_the_columns_of_every_file_in_order(
+    make_study: Callable[..., Any], protocol: str
+) -> None:
     study = make_study(items=0, protocol=protocol)
+    documented: dict[str, list[str]] = {}
+    for row in read_codebook(study.config):
+        documented.setdefault(row["file"].removesuffix(".csv"), []).append(row["column"])
 
-    written = b"".join(stream_file(study, Choice(file=file), by=None)).decode().split("\r\n")[0]
+    written = {
+        file: export(study, file).decode().split("\r\n")[0].split(",")
+        for file in list_downloads(study.config)
+    }
 
-    documented = [
-        row["column"] for row in read_codebook(study.config) if row["file"] == f"{file}.csv"
-    ]
-    assert documented == written.split(",")
+    assert documented == written
+    assert list(documented) == list(written)
 
 
 @pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.key)
 def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
     config: Protocol,
 ) -> None:
-    for columns in list_files(config).values():
+    for columns in list_downloads(config).values():
         for column in columns:
             assert column.meaning.endswith("."), column
             assert column.type in TYPES, column
@@ -78,9 +82,23 @@ def test_every_column_has_a_meaning_a_type_and_values_where_they_are_listed(
 
 @pytest.mark.parametrize("config", installed_protocols().values(), ids=lambda one: one.key)
 def test_no_column_stands_twice(config: Protocol) -> None:
-    for columns in list_files(config).values():
+    for columns in list_downloads(config).values():
         names = [column.name for column in columns]
         assert len(names) == len(set(names))
+
+
+def test_columns_that_describe_an_annotation_are_declared_once_for_all_files() -> None:
+    declared: dict[str, set[int]] = {}
+    for config in installed_protocols().values():
+        files = list_downloads(config)
+        for file in ("ratings", "ratings_wide", "annotations", "highlights"):
+            for column in files.get(file, ()):
+                if column.of == "answer":
+                    declared.setdefault(column.name, set()).add(
+                        hash((column.meaning, column.type, column.cell))
+                    )
+
+    assert {name for name, columns in declared.items() if len(columns) > 1} == set()
 
 
 def test_codebook_names_the_criteria_and_values_of_the_protocol(config: Protocol) -> None:
@@ -96,7 +114,7 @@ def test_codebook_names_the_criteria_and_values_of_the_protocol(config: Protocol
 def test_codebook_says_what_the_numbers_of_each_installed_scale_stand_for(
     config: Protocol,
 ) -> None:
-    allowed = {column.name: column.allowed for column in list_files(config)["ratings"]}
+    allowed = {column.name: column.allowed for column in list_downloads(config)["ratings"]}
 
     assert allowed["scale"].split(", ") == list(installed_scales())
     for scale in installed_scales().values():
@@ -140,7 +158,7 @@ def test_codebook_stands_on_a_page_and_as_a_file(
     page = staff_client.get(reverse("admin:export-codebook", args=[study.pk])).content.decode()
     file = staff_client.get(reverse("admin:export-codebook-csv", args=[study.pk]))
 
-    files = list_files(study.config).values()
+    files = list_downloads(study.config).values()
     assert "pandas.read_csv(path, dtype=str, keep_default_na=False)" in page
     assert '<a href="#ratingscsv">ratings.csv</a>' in page
     assert '<h2 id="ratingscsv">' in page

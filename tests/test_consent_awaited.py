@@ -6,8 +6,8 @@ from django.urls import reverse
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Highlight, Rating
-from evalsite.exports import exporting
-from evalsite.exports.reading import STRETCH
+from evalsite.exports.rows import PAGE
+from evalsite.exports.services import count_rows
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
 from evalsite.quality.checks import count_checks
@@ -63,7 +63,7 @@ def test_no_export_holds_it_or_counts_it_before_its_person_agrees():
     }
     assert files["participants"][0]["answers"] == "1"
     assert "77" not in {row["value"] for row in files["ratings"]}
-    counts = exporting.count_rows(study)
+    counts = count_rows(study)
     assert {file: counts[file] for file in FILES} == {file: len(files[file]) for file in FILES}
 
 
@@ -84,14 +84,14 @@ def test_no_choice_of_rows_brings_it_into_a_file(wanted):
     assert "surplus" not in {row["status"] for row in rows}
 
 
-def test_a_stretch_of_answers_that_all_wait_hides_none_after_it():
+def test_a_page_of_answers_that_all_wait_hides_none_after_it():
     study = launch(make_study(items=3))
     me = make_participant(study)
     first, second, third = Item.objects.main().filter(study=study)
-    start = (Annotation.objects.count() + 1) * STRETCH
+    start = (Annotation.objects.count() + 1) * PAGE
     annotate(study, me, first, status="surplus", id=start)
-    annotate(study, me, second, status="surplus", id=start + STRETCH, awaits_consent=True)
-    annotate(study, me, third, status="surplus", id=start + 2 * STRETCH)
+    annotate(study, me, second, status="surplus", id=start + PAGE, awaits_consent=True)
+    annotate(study, me, third, status="surplus", id=start + 2 * PAGE)
 
     rows = read(export(study))
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from evalsite.exports.exporting import Choice
 from evalsite.exports.jobs import KIND, start_export
+from evalsite.exports.services import Choice
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from tests.browsing import Watch, find_faults

@@ -11,11 +11,11 @@ from django.db import DatabaseError, connection, transaction
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Rating, Revision
-from evalsite.exports import reading, tables
-from evalsite.exports.columns import list_files
-from evalsite.exports.cut import consistent_cut
-from evalsite.exports.exporting import Choice, stream_file
-from evalsite.exports.writing import Plain, weave_rows
+from evalsite.exports import answers
+from evalsite.exports.answers import AnswerReader
+from evalsite.exports.selection import Selection
+from evalsite.exports.services import Choice, stream_file
+from evalsite.exports.snapshot import consistent_cut
 from evalsite.lib.transactions import deferred_transaction
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
@@ -50,8 +50,8 @@ def answer_two(study: Study) -> tuple[Participant, ItemSet]:
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Study:
-    # a stretch for each annotation: the third is asked for after the first is given
-    monkeypatch.setattr(reading, "STRETCH", 1)
+    # a page for each annotation: the third is asked for after the first is given
+    monkeypatch.setattr(answers, "PAGE", 1)
     return launch(make_study(items=3, k=2, set_size=3))
 
 
@@ -69,17 +69,13 @@ def test_revision_addition_and_withdrawal_while_the_rows_are_read_are_not_in_the
     me, item_set = answer_two(study)
     answer_two(study)
 
-    columns = list_files(study.config)["ratings"]
-    value = [column.name for column in columns].index("value")
-
     with consistent_cut():
-        form = Plain(columns)
-        found = weave_rows(columns, tables.Tables(study, form).read_ratings(), form)
-        first = next(found)
+        groups = AnswerReader(study, Selection()).read_ratings()
+        first = next(groups)
         meanwhile(lambda: change_all(me, item_set))
-        rows = [first, *found]
+        rows = [row for _, rows in [first, *groups] for row in rows]
 
-    assert [row[value] for row in rows] == ["100"] * 12
+    assert [row.value for row in rows] == [100] * 12
     assert Revision.objects.exists()
     assert Rating.objects.filter(value=8).exists()
     assert Annotation.objects.filter(status="withdrawn").count() == 2
@@ -170,35 +166,13 @@ def test_temporary_tables_are_written_in_a_transaction_that_locks_nothing(study:
         cursor.execute("DROP TABLE staged")
 
 
-def test_nobody_reads_on_after_an_export_that_broke_off(study: Study) -> None:
+def test_connection_serves_the_next_after_an_export_that_broke_off(study: Study) -> None:
     answer_two(study)
     answer_two(study)
-    columns = list_files(study.config)["ratings"]
-    before = set(threading.enumerate())  # those of servers of other tests among them
 
     with consistent_cut():
-        form = Plain(columns)
-        found = weave_rows(columns, tables.Tables(study, form).read_ratings(), form)
-        next(found)
-        found.close()
-        del found
+        groups = AnswerReader(study, Selection()).read_ratings()
+        next(groups)
+        del groups
 
-    assert set(threading.enumerate()) <= before
-    assert Annotation.objects.count() == 4  # the connection serves the next
-
-
-@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="is about SQLite")
-def test_sqlite_that_was_built_for_one_thread_is_read_by_one(
-    study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer_two(study)
-    answer_two(study)
-    before = export(study)
-
-    def refuse(**known: Any) -> None:
-        raise AssertionError("a second thread")
-
-    monkeypatch.setattr(reading.sqlite3, "threadsafety", 1)
-    monkeypatch.setattr(reading, "ThreadPoolExecutor", refuse)
-
-    assert export(study) == before
+    assert Annotation.objects.count() == 4

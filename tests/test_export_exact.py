@@ -7,10 +7,10 @@ import pandas
 import pytest
 
 from evalsite.annotation.models import Annotation, Revision
-from evalsite.exports import reading
+from evalsite.exports import answers
 from evalsite.exports.columns import list_files
-from evalsite.exports.exporting import count_rows
 from evalsite.exports.selection import Selection
+from evalsite.exports.services import count_rows
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Study
@@ -60,7 +60,7 @@ def read_as_documented(data: bytes) -> list[dict[str, str]]:
 def test_every_file_read_as_documented_equals_the_database(
     config: Protocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "STRETCH", 3)
+    monkeypatch.setattr(answers, "PAGE", 3)
     study = make_answered(config)
 
     for file in list_files(config):

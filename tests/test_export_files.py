@@ -14,17 +14,11 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Rating
 from evalsite.audit.models import AuditEntry
-from evalsite.exports import reading
-from evalsite.exports.cells import Page, Source
-from evalsite.exports.columns import FILES, list_files
-from evalsite.exports.exporting import (
-    Choice,
-    guard_cell,
-    name_file,
-    stream_file,
-    write_rows,
-)
-from evalsite.exports.writing import Csv, Weaver, write_lines
+from evalsite.exports import answers
+from evalsite.exports.column import Column
+from evalsite.exports.columns import list_downloads
+from evalsite.exports.csv_writer import guard_cell, write_lines, write_rows
+from evalsite.exports.services import Choice, name_file, stream_file
 from evalsite.studies.models import Output, Study, System
 from tests.exports import annotate, export, main_items, read, study
 from tests.factories import launch
@@ -71,16 +65,15 @@ def test_export_read_with_the_documented_pandas_call_equals_the_database(
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_rows_are_quoted_as_python_quotes_them(text: str) -> None:
-    columns = FILES["ratings"][:4]
-    first, second, third, fourth = (column.name for column in columns)
+    columns = [
+        Column("shared", "text", "", cell=lambda row: text),
+        Column("more", "text", "", cell=lambda row: "1"),
+        Column("own", "text", "", of="row", cell=lambda row: text),
+    ]
 
-    form = Csv(columns)
-    source = Source((fourth, first), ((second, third),), [])
-    own = form.join((second, third))([["", ""], [text, text]])
-    page = Page([[text, "2"], ["1", "2"]], [own], [0, 0])
-    found = write_lines(Weaver(columns, source, form).weave(page))
+    found = "".join(next(write_lines(columns, [(None, [None, None])])))
 
-    assert found == write_rows([[1, None, text, text]] * 2)
+    assert found == write_rows([[text, "1", text]] * 2)
 
 
 def test_same_data_gives_the_same_bytes(
@@ -89,7 +82,7 @@ def test_same_data_gives_the_same_bytes(
     fill_with_hostile_texts(study, make_participant)
     whole = export(study)
 
-    monkeypatch.setattr(reading, "STRETCH", 3)
+    monkeypatch.setattr(answers, "PAGE", 3)
 
     assert export(study) == whole
 
@@ -182,7 +175,7 @@ def test_each_file_says_when_it_was_taken_last_and_with_which_checksum(
 
     after = staff_client.get(page).content.decode()
     files = after.partition('id="files"')[2].partition("</table>")[0]
-    offered = len(list_files(study.config))
+    offered = len(list_downloads(study.config))
     assert before.count(">never</td>") == offered
     assert files.count(">never</td>") == offered - 1
     assert f"ratings.csv, SHA-256 {sha256(data).hexdigest()[:12]}…" in files
@@ -259,7 +252,7 @@ def test_no_file_holds_what_identifies_a_person_or_a_link(
     participant = make_participant(study)
     annotate(study, participant, main_items(study)[0])
 
-    for file in list_files(study.config):
+    for file in list_downloads(study.config):
         text = export(study, file).decode()
         assert participant.receipt not in text
 

@@ -14,8 +14,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.exporting import Choice
 from evalsite.exports.jobs import KEPT_DAYS, KIND, find_file, read_choice, start_export
+from evalsite.exports.services import Choice
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.studies.models import Membership, Study

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.exports.writing import guard_cell
+from evalsite.exports.csv_writer import guard_cell
 from evalsite.imports.metrics.checking import check_scores
 from evalsite.imports.metrics.storing import store_scores, take_back_scores
 from evalsite.imports.models import MetricFile, MetricScore

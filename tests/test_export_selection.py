@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.exporting import Choice, count_rows, name_file
 from evalsite.exports.selection import Selection
+from evalsite.exports.services import Choice, count_rows, name_file
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Study
 from tests.exports import START, annotate, export, main_items, read, study

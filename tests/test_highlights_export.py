@@ -16,8 +16,8 @@ from evalsite.annotation.services import Submission, submit_annotation
 from evalsite.annotation.values import Passage
 from evalsite.exports.codebook import list_chapters
 from evalsite.exports.columns import HIGHLIGHTS
-from evalsite.exports.exporting import count_rows
 from evalsite.exports.selection import Selection
+from evalsite.exports.services import count_rows
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Output, Study
 from tests.exports import export, main_items, read

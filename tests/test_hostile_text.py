@@ -13,8 +13,10 @@ from django.urls import NoReverseMatch, reverse
 from evalsite.admin import collect_study_views
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.services import Submission, submit_annotation
-from evalsite.exports.columns import TEXT, list_files
-from evalsite.exports.exporting import Choice, guard_cell, stream_file
+from evalsite.exports.column import TEXT
+from evalsite.exports.columns import list_files
+from evalsite.exports.csv_writer import guard_cell
+from evalsite.exports.services import Choice, stream_file
 from evalsite.imports.uploads import keep_upload
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.models import Item, Study

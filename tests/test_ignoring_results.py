@@ -8,7 +8,7 @@ import pytest
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.simulation import simulate_crowd
-from evalsite.exports.exporting import Choice, stream_file
+from evalsite.exports.services import Choice, stream_file
 from evalsite.lib.clock import now, standing_at
 from evalsite.results.progress import median_seconds, progress_of
 from evalsite.studies.models import Study

@@ -13,7 +13,7 @@ from evalsite.annotation.checklist import check_launch
 from evalsite.annotation.dealing import claim_set, has_work
 from evalsite.annotation.models import Annotation, Revision
 from evalsite.annotation.simulation import simulate_crowd
-from evalsite.exports.exporting import Choice, stream_file
+from evalsite.exports.services import Choice, stream_file
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.results.people import state_of
 from evalsite.studies.changes import change_settings

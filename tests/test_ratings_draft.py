@@ -11,7 +11,7 @@ from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.launch import launch_study
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.steering import change_k, open_batch
-from evalsite.exports.imported import tell_imports
+from evalsite.exports.services import describe_imports
 from evalsite.imports.batches.importing import undo_batch
 from evalsite.imports.ratings.importing import undo_ratings
 from evalsite.jobs.models import Job
@@ -268,7 +268,7 @@ def test_imported_people_are_told_as_such_and_never_as_active(study: Study) -> N
     assert median_seconds(study) is None
     people = describe_people(study, list(Participant.objects.filter(study=study).order_by("id")))
     assert [one.state for one in people] == ["imported", "imported, no single person"]
-    assert [one.rpartition(" on ")[0] for one in tell_imports(study)] == [
+    assert [one.rpartition(" on ")[0] for one in describe_imports(study)] == [
         "3 answers were imported from ratings.csv"
     ] * 2
-    assert activity.imported == tuple(tell_imports(study))
+    assert activity.imported == tuple(describe_imports(study))

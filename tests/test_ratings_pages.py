@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, RatingsFile
-from evalsite.exports.exporting import Choice, name_file
+from evalsite.exports.services import Choice, name_file
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings import files as ratings_files
 from evalsite.jobs.models import Job

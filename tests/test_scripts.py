@@ -18,7 +18,7 @@ import pytest
 from django.db import connection
 
 from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.exports.columns import FILES
+from evalsite.exports.columns import RATINGS
 from evalsite.exports.scripts import read_scripts
 from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan
@@ -96,7 +96,7 @@ def write(rows: Iterable[dict[str, Any]], folder: Path) -> bytes:
     """Rows of ratings.csv, with what a counted Likert rating of this site has in every one."""
     path = folder / "made.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [column.name for column in FILES["ratings"]], restval="")
+        writer = csv.DictWriter(file, [column.name for column in RATINGS], restval="")
         writer.writeheader()
         for number, row in enumerate(rows):
             writer.writerow(

@@ -8,8 +8,8 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from evalsite.annotation.launch import launch_study
-from evalsite.exports.exporting import Choice
 from evalsite.exports.jobs import start_export
+from evalsite.exports.services import Choice
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import report_progress, run_job
 from evalsite.results.analysing import start_analysis

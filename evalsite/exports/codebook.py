@@ -1,9 +1,11 @@
 """The codebook: what each column of each file means, made from the columns' own declaration."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evalsite.exports.columns import Column, list_files
-from evalsite.exports.exporting import guard_cell, write_rows
+from evalsite.exports.column import Column
+from evalsite.exports.columns import list_downloads, list_files
+from evalsite.exports.csv_writer import guard_cell, write_rows
 from evalsite.protocol import Protocol
 
 HEADER = ("file", "column", "meaning", "type", "allowed", "empty means", "derived")
@@ -19,29 +21,31 @@ class Chapter:
     columns: tuple[Column, ...]
 
 
-def list_chapters(config: Protocol) -> list[Chapter]:
-    """Every file that a study of this protocol exports."""
+def list_chapters(
+    config: Protocol, files: Mapping[str, Sequence[Column]] | None = None
+) -> list[Chapter]:
+    """List the files with their columns; unless told otherwise, those that bundles hold."""
     return [
         Chapter(f"{name}.csv", tuple(_fit(column, config, name) for column in columns))
-        for name, columns in list_files(config).items()
+        for name, columns in (files or list_files(config)).items()
     ]
 
 
 def write_codebook(config: Protocol) -> str:
-    """The codebook as CSV: one row for each column of each file."""
+    """Write the codebook of all downloads as CSV: one row for each column of each file."""
     rows = [
         (
             chapter.file, column.name, column.meaning, column.type,
             column.allowed, column.missing, column.derived,
         )
-        for chapter in list_chapters(config)
+        for chapter in list_chapters(config, list_downloads(config))
         for column in chapter.columns
     ]  # fmt: skip
     return write_rows([HEADER, *([guard_cell(cell) for cell in row] for row in rows)])
 
 
 def _fit(column: Column, config: Protocol, file: str) -> Column:
-    """The column with the criteria and values of this protocol, where people rated by them."""
+    """Return the column with the criteria and values of this protocol, where they apply."""
     if file == "metrics":
         return column
     if column.name == "criterion":
@@ -50,6 +54,8 @@ def _fit(column: Column, config: Protocol, file: str) -> Column:
         kinds = dict.fromkeys(criterion.scale.kind for criterion in config.criteria)
         return replace(column, allowed=", ".join(kinds))
     if column.name == "value":
-        values = "; ".join(f"{one.key}: {one.scale.describe_values()}" for one in config.criteria)
+        values = "; ".join(
+            f"{criterion.key}: {criterion.scale.describe_values()}" for criterion in config.criteria
+        )
         return replace(column, allowed=f"{values}. {column.allowed}")
     return column

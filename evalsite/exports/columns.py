@@ -1,37 +1,504 @@
-"""The columns of exported files: declared once, for the writer and for the codebook."""
+"""Every column of every exported file, declared once: for the writers, the codebook and bundles.
 
-from evalsite.exports.annotation_columns import ANNOTATIONS
-from evalsite.exports.highlight_columns import HIGHLIGHTS
-from evalsite.exports.item_columns import list_item_columns
-from evalsite.exports.metric_columns import METRICS
-from evalsite.exports.people_columns import PARTICIPANTS
-from evalsite.exports.rating_columns import RATINGS, list_rating_columns
-from evalsite.exports.shared_columns import ONE_OF, TEXT, YES_NO, Column
-from evalsite.exports.wide_columns import list_wide
-from evalsite.protocol import Protocol
+Each file has its columns in its order. Shared ones are in `column.py`.
+"""
 
-__all__ = ["FILES", "HIGHLIGHTS", "NAMES", "ONE_OF", "TEXT", "YES_NO", "Column", "list_files"]
+from dataclasses import replace
+from math import log
+from typing import Any
 
-# every file there is, in the order in which pages list them
-NAMES = (
-    "ratings", "ratings_wide", "annotations", "items", "highlights", "participants", "metrics",
+from evalsite.exports.column import (
+    ANNOTATION,
+    CIRCUMSTANCES,
+    EXCLUDED,
+    FLAG,
+    ID,
+    ISO,
+    ITEM,
+    NUMBER,
+    ONE_OF,
+    OUTPUT_ID,
+    PARTICIPANT,
+    PERSON,
+    PLACES,
+    REPEAT_OF,
+    SET,
+    STATUS,
+    STUDY,
+    TEXT,
+    TIME,
+    TIMES,
+    VERSION,
+    WHOLE,
+    YES_NO,
+    Column,
+    name_output,
+    write_json,
+    write_known,
+    write_score,
+    write_text,
+    write_time,
+    yes_no,
 )  # fmt: skip
-# those that are the same whatever the protocol
-FILES: dict[str, tuple[Column, ...]] = {
-    "ratings": RATINGS,
-    "annotations": ANNOTATIONS,
-    "highlights": HIGHLIGHTS,
-    "participants": PARTICIPANTS,
-    "metrics": METRICS,
-}
+from evalsite.protocol import Criterion, Protocol, installed_scales
+
+# --- ratings.csv --------------------------------------------------------------------------
+
+TIE = "tie"
+_NO_PREFERENCE = "the rating is no preference"
+
+
+def _name_output(row: Any) -> str:
+    return f"{row.answer.item}#{row.number}" if row.number else ""
+
+
+RATINGS = (
+    STUDY,
+    VERSION,
+    *ITEM,
+    Column(
+        "system", TEXT, "The system whose output is rated.",
+        missing="the rating is a preference, or the output belongs to no system, as in practice",
+        of="row",
+    ),
+    Column(
+        "output_id", ID, "The output that is rated.",
+        allowed=OUTPUT_ID, missing="the rating is a preference", of="row", cell=_name_output,
+    ),
+    Column("criterion", ONE_OF, "The quality that is judged.", of="score"),
+    Column(
+        "scale", ONE_OF, "The kind of scale.",
+        missing="the protocol no longer has this criterion", of="score",
+        cell=lambda rating: rating.scale.kind if rating.scale else "",
+    ),
+    Column(
+        "scale_min", WHOLE, "The lowest value allowed.",
+        missing="as for scale", of="score",
+        cell=lambda rating: str(rating.scale.minimum) if rating.scale else "",
+    ),
+    Column(
+        "scale_max", WHOLE, "The highest value allowed.",
+        missing="as for scale", of="score",
+        cell=lambda rating: str(rating.scale.maximum) if rating.scale else "",
+    ),
+    Column(
+        "value", WHOLE, "The rating.",
+        allowed="scale_min to scale_max", of="score", cell=lambda rating: str(rating.value),
+    ),
+    Column(
+        "label", TEXT, "The label of this value on the scale.",
+        missing="the scale has none, as magnitudes", of="score",
+        cell=lambda rating: rating.scale.label_of(rating.value) if rating.scale else "",
+    ),
+    Column(
+        "value_typed", TEXT, "The value as it was typed, before spaces were trimmed.",
+        missing="the value was chosen, not typed", of="score",
+    ),
+    Column(
+        "standard", WHOLE, "The score of the standard that magnitudes of this item relate to.",
+        missing="the scale is no magnitude",
+        derived="from the study's options in that version, or the item's own column", of="score",
+        cell=lambda rating: write_text(rating.standard),
+    ),
+    Column(
+        "log_ratio", NUMBER, "The rating in proportion to the standard, on a log scale.",
+        missing="as for standard", derived="ln(value / standard)", of="score",
+        cell=lambda rating: ""
+        if rating.standard is None
+        else str(log(rating.value / rating.standard)),
+    ),
+    Column(
+        "system_1", TEXT, "The first by name of the two systems compared.",
+        missing=_NO_PREFERENCE, of="score", cell=lambda rating: rating.comparison.system_1,
+    ),
+    Column(
+        "system_2", TEXT, "The second by name of the two systems compared.",
+        missing=_NO_PREFERENCE, of="score", cell=lambda rating: rating.comparison.system_2,
+    ),
+    Column(
+        "preferred", TEXT, "The system whose output is preferred.",
+        missing="a tie, or no preference", of="score",
+        cell=lambda rating: rating.comparison.preferred,
+    ),
+    Column(
+        "outcome", ONE_OF, "Which of system_1 and system_2 is preferred.",
+        allowed="1, tie, 2", missing=_NO_PREFERENCE, of="score",
+        cell=lambda rating: rating.comparison.outcome,
+    ),
+    Column(
+        "shown_first", TEXT, "The system whose output was first on the page.",
+        missing="the rating is no preference, or the order is not known", of="score",
+        cell=lambda rating: rating.comparison.shown_first,
+    ),
+    ANNOTATION,
+    PARTICIPANT,
+    PERSON,
+    SET,
+    Column(
+        "place", WHOLE, "Position of the output on the page, from 1.",
+        allowed="1 and more", missing="the rating is a preference, or the order is not known",
+        of="row", cell=lambda row: row.answer.places.get(row.number, ""),
+    ),
+    *PLACES,
+    *STATUS,
+    *CIRCUMSTANCES,
+    *EXCLUDED,
+    *TIMES,
+    Column(
+        "file_row", WHOLE, "The record of the imported file that held the rating.",
+        allowed="1 and more", missing="the rating was given here", of="row",
+        cell=lambda rating: write_text(rating.file_row),
+    ),
+)  # fmt: skip
+
+
+def _list_rating_columns() -> tuple[Column, ...]:
+    """List the columns, with the kinds of installed scales and what the numbers of each mean."""
+    kinds = installed_scales()
+    notes = [scale.note_on_values for scale in kinds.values() if scale.note_on_values]
+    allowed = {"scale": ", ".join(kinds), "value": ". ".join(["scale_min to scale_max", *notes])}
+    return tuple(
+        replace(column, allowed=allowed.get(column.name, column.allowed)) for column in RATINGS
+    )
+
+
+# --- ratings_wide.csv: one column for each criterion ----------------------------------------
+
+# what ratings.csv says of one rating alone
+_OF_ONE_RATING = frozenset(
+    {"scale", "scale_min", "scale_max", "value", "label", "value_typed", "log_ratio", "preferred",
+     "outcome", "file_row"}
+)  # fmt: skip
+
+
+def _list_wide_columns(config: Protocol) -> tuple[Column, ...]:
+    """List the columns of ratings.csv, with the criteria where that has what is rated."""
+    left_out = set(_OF_ONE_RATING)
+    if not any(criterion.per_output for criterion in config.criteria):
+        left_out |= {"system", "output_id", "place"}
+    if not any(criterion.scale.compares for criterion in config.criteria):
+        left_out |= {"system_1", "system_2", "shown_first"}
+    if not any(criterion.scale.has_standard for criterion in config.criteria):
+        left_out |= {"standard"}
+    columns: list[Column] = []
+    for column in RATINGS:
+        if column.name == "criterion":
+            columns += map(_describe_criterion, config.criteria)
+        elif column.name not in left_out:
+            # a row is no single rating: nothing repeats by its value
+            columns.append(replace(column, of="row") if column.of == "score" else column)
+    return tuple(columns)
+
+
+def _describe_criterion(criterion: Criterion) -> Column:
+    cell, is_number, allowed = criterion.scale.describe_wide()
+    return Column(
+        criterion.key, WHOLE if is_number else TEXT, f"{criterion.label or criterion.key}: {cell}.",
+        allowed=allowed,
+        missing="not rated: the criterion does not apply to this row, or was left out", of="row",
+        cell=lambda row: row.values.get(criterion.key, ""),
+    )  # fmt: skip
+
+
+# --- ratings_simple.csv: for a quick look ---------------------------------------------------
+
+_SAFE = (
+    "with “{0} ” before each id of the file if pandas, R or a spreadsheet would take one of them "
+    "for a number, a date, a missing value or a formula, as in “{0} 007”"
+)
+
+
+def _list_simple_columns(config: Protocol) -> tuple[Column, ...]:
+    """List few columns: what was rated, by whom, and one column for each criterion."""
+    of_output = any(criterion.per_output for criterion in config.criteria)
+    compares = any(criterion.scale.compares for criterion in config.criteria)
+    systems = ["system"] if of_output else ["system_1", "system_2"] if compares else []
+    meanings = {
+        "item": "The item.",
+        "system": "The system whose output is rated.",
+        "system_1": "The first by name of the two systems compared.",
+        "system_2": "The second by name of the two systems compared.",
+        "participant": "The participant, under a pseudonym.",
+    }
+    ids = [
+        Column(
+            name, ID, meanings[name],
+            derived=_SAFE.format(name.partition("_")[0]), of="row",
+            cell=lambda row, name=name: row.ids[name],  # type: ignore[misc]
+        )
+        for name in ("item", *systems, "participant")
+    ]  # fmt: skip
+    taken = {column.name for column in ids}
+    criteria = [
+        replace(column, name=f"{column.name}_rating") if column.name in taken else column
+        for column in map(_describe_criterion, config.criteria)
+    ]
+    return (*ids, *criteria)
+
+
+# --- annotations.csv and highlights.csv -----------------------------------------------------
+
+ANNOTATIONS = (
+    STUDY,
+    VERSION,
+    *ITEM,
+    ANNOTATION,
+    PARTICIPANT,
+    PERSON,
+    SET,
+    *PLACES,
+    Column(
+        "outcome", ONE_OF, "What the participant did with the item.",
+        allowed="rated, ignored, reported",
+    ),
+    Column(
+        "reason", TEXT, "Why the item was ignored.",
+        missing="not ignored", cell=lambda answer: "" if answer.is_reported else answer.reason,
+    ),
+    Column(
+        "problem", TEXT, "Which problem with the item was reported.",
+        allowed="a short key, such as missing or offensive", missing="not reported",
+        cell=lambda answer: answer.reason if answer.is_reported else "",
+    ),
+    Column(
+        "note", TEXT, "What the participant wrote beside it. Read it before you share the file.",
+        missing="nothing was written",
+    ),
+    *STATUS,
+    Column(
+        "order_shown", TEXT, "The outputs of the item in their order on the page.",
+        allowed="numbers of the item's outputs from 1, in that order, separated by spaces",
+        missing="the order is not known",
+        cell=lambda answer: " ".join(str(n) for n in answer.places if n in answer.outputs),
+    ),
+    Column(
+        "ratings", WHOLE, "How many rows of ratings.csv belong to this annotation.",
+        allowed="0 and more",
+    ),
+    Column(
+        "gold_agrees", YES_NO, "Whether the answer to a practice, gold or attention item meets "
+        "everything that its gold asks.",
+        allowed=FLAG, missing="an item of another kind, a gold that asks nothing, or not rated",
+        derived="as practice shows it to participants",
+        cell=lambda answer: write_known(answer.agrees_with_gold),
+    ),
+    *CIRCUMSTANCES,
+    *EXCLUDED,
+    *TIMES,
+)  # fmt: skip
+
+HIGHLIGHTS = (
+    STUDY,
+    VERSION,
+    *ITEM,
+    Column(
+        "system", TEXT, "The system whose output is marked.",
+        missing="the output belongs to no system", of="row",
+    ),
+    Column(
+        "output_id", ID, "The output that is marked.",
+        allowed=OUTPUT_ID, of="row", cell=_name_output,
+    ),
+    ANNOTATION,
+    PARTICIPANT,
+    PERSON,
+    SET,
+    Column(
+        "place", WHOLE, "Position of the output on the page, from 1.",
+        allowed="1 and more", missing="the order is not known", of="row",
+        cell=lambda row: row.answer.places.get(row.number, ""),
+    ),
+    Column(
+        "start", WHOLE, "Where the marked passage begins: the number of Unicode code points "
+        "before it.",
+        allowed="0 and more", derived="in the output exactly as it was uploaded", of="row",
+        cell=lambda mark: str(mark.start),
+    ),
+    Column(
+        "end", WHOLE, "Where the marked passage ends: the number of code points up to its end.",
+        allowed="more than start", derived="as start; marks that overlapped or touched were merged",
+        of="row", cell=lambda mark: str(mark.end),
+    ),
+    Column("quote", TEXT, "The marked passage: the output from start up to end.", of="row"),
+    *PLACES,
+    *STATUS,
+    *CIRCUMSTANCES,
+    *EXCLUDED,
+    *TIMES,
+)  # fmt: skip
+
+# --- items.csv: with the names of a batch file, so that it can be imported again ------------
+
+_BEFORE_INPUTS = (
+    STUDY,
+    *ITEM,
+    REPEAT_OF,
+    Column(
+        "held", YES_NO, "Whether the item is on hold after problem reports, so that nobody gets "
+        "it.",
+        allowed=FLAG, cell=lambda row: yes_no(row.held_at),
+    ),
+)  # fmt: skip
+_OUTPUT = (
+    Column(
+        "output_id", ID, "The output, as the other files name it.",
+        allowed=OUTPUT_ID, cell=lambda row: name_output(row.item, row.position),
+    ),
+    Column(
+        "system", TEXT, "The system that produced the output.",
+        missing="the output came with the protocol, as those of practice items do",
+        cell=lambda row: row.system or "",
+    ),
+    Column(
+        "output", TEXT, "The output, exactly as it was uploaded.",
+        missing="the system gave nothing: output_is_empty says yes",
+    ),
+    Column(
+        "output_is_empty", YES_NO, "Whether the system gave nothing.",
+        allowed=FLAG, cell=lambda row: yes_no(not row.output),
+    ),
+)  # fmt: skip
+_AFTER_GOLD = (
+    Column(
+        "gold_why", TEXT, "Why the right answers are right.",
+        missing="no reason is given", cell=lambda row: row.gold.get("why", ""),
+    ),
+    Column(
+        "extra", TEXT, "The metadata of the item: what other columns of the uploaded file held.",
+        allowed="a JSON object: by column the text, or by system where the rows of the item differ",
+        missing="there were no such columns, or they were empty",
+        cell=lambda row: write_json(row.extra) if row.extra else "",
+    ),
+)  # fmt: skip
+
+
+def _list_item_columns(config: Protocol) -> tuple[Column, ...]:
+    inputs = [
+        Column(
+            column.name, TEXT, f"Input: {column.label}, exactly as it was uploaded.",
+            missing="the item has none",
+            cell=lambda row, name=column.name: _write_input(row.inputs.get(name, "")),  # type: ignore[misc]
+        )
+        for column in config.inputs
+    ]  # fmt: skip
+    gold = [
+        Column(
+            f"gold_{criterion.key}", TEXT,
+            f"The right answer for {criterion.label or criterion.key}, in the notation of batches.",
+            missing="none is known",
+            cell=lambda row, key=criterion.key: row.gold.get(key, ""),  # type: ignore[misc]
+        )
+        for criterion in config.criteria
+    ]  # fmt: skip
+    return (*_BEFORE_INPUTS, *inputs, *_OUTPUT, *gold, *_AFTER_GOLD)
+
+
+def _write_input(cell: object) -> str:
+    # inputs that came with the protocol may be numbers or lists
+    return cell if isinstance(cell, str) else write_json(cell)
+
+
+# --- participants.csv and metrics.csv --------------------------------------------------------
+
+PARTICIPANTS = (
+    STUDY,
+    PARTICIPANT,
+    PERSON,
+    Column(
+        "origin", ONE_OF, "Where the participant comes from. Simulated ones aren't data.",
+        allowed="own, imported, simulated",
+    ),
+    Column(
+        "pilot", YES_NO, "Whether this is a pilot, whose answers are never part of the results.",
+        allowed=FLAG, cell=lambda person: yes_no(person.is_pilot),
+    ),
+    Column(
+        "arrived_at", TIME, "When the participant first pressed Start.",
+        allowed=ISO, missing="the participant came with imported ratings",
+        cell=lambda person: "" if person.is_imported else write_time(person.created_at),
+    ),
+    Column(
+        "consent", YES_NO, "Whether the participant agreed to take part.",
+        allowed=FLAG, missing="imported: known to those who collected the ratings",
+        cell=lambda person: "" if person.is_imported else yes_no(person.consented_to),
+    ),
+    Column(
+        "eligible", YES_NO, "Whether the answers to the entry questions allowed taking part.",
+        allowed=FLAG, missing="not asked, or not answered",
+        cell=lambda person: write_known(person.is_eligible),
+    ),
+    Column(
+        "tries", WHOLE, "How many attempts at the qualification the participant finished.",
+        allowed="0 and more", cell=lambda person: str(person.tries),
+    ),
+    Column(
+        "qualified", YES_NO, "Whether one of these attempts reached the pass mark.",
+        allowed=FLAG, missing="not decided yet, or the study asks for no qualification",
+        cell=lambda person: write_known(person.is_qualified),
+    ),
+    Column(
+        "sets_finished", WHOLE, "How many sets the participant finished.",
+        allowed="0 and more", cell=lambda person: str(person.sets_finished),
+    ),
+    Column(
+        "answers", WHOLE, "How many items the participant answered, without practice, checks and "
+        "repeats.",
+        allowed="0 and more", derived="rows of annotations.csv with this participant and kind main",
+        cell=lambda person: str(person.answers),
+    ),
+    Column(
+        "bonus", YES_NO, "Whether the bonus for completing all sets is due to this participant.",
+        allowed=FLAG, missing="imported",
+        derived="yes once the participant has finished as many sets as one person may complete; "
+        "or fewer, if they finished all they got and no further set was available",
+        cell=lambda person: "" if person.is_imported else yes_no(person.has_bonus),
+    ),
+    Column(
+        "withdrawn_at", TIME, "When the participant withdrew from the study.",
+        allowed=ISO, missing="not withdrawn",
+        cell=lambda person: "" if person.withdrawn_at is None else write_time(person.withdrawn_at),
+    ),
+    *EXCLUDED,
+)  # fmt: skip
+
+METRICS = (
+    Column(
+        "output_id", ID, "The output that the metric scored, as the other files name it.",
+        allowed=OUTPUT_ID, cell=lambda score: name_output(score.item, score.position),
+    ),
+    Column("item", ID, "The item of the output, as in items.csv."),
+    Column(
+        "system", TEXT, "The system that produced the output.",
+        cell=lambda score: score.system or "",
+    ),
+    Column("metric", TEXT, "The automatic metric, as the uploaded file names it."),
+    Column(
+        "value", NUMBER, "The score that the metric gave. No person gave it.",
+        allowed="any number; whether more is better depends on the metric",
+        cell=lambda score: write_score(score.value),
+    ),
+)  # fmt: skip
+
+
+# --- files --------------------------------------------------------------------------------
 
 
 def list_files(config: Protocol) -> dict[str, tuple[Column, ...]]:
-    """The files that a study of this protocol has."""
-    files = FILES | {
-        "ratings": list_rating_columns(),
-        "ratings_wide": list_wide(config),
-        "items": list_item_columns(config),
+    """List the data files that a study of this protocol has, with their columns in order."""
+    files = {
+        "ratings": _list_rating_columns(),
+        "ratings_wide": _list_wide_columns(config),
+        "annotations": ANNOTATIONS,
+        "items": _list_item_columns(config),
+        "highlights": HIGHLIGHTS,
+        "participants": PARTICIPANTS,
+        "metrics": METRICS,
     }
-    is_there = {"highlights": config.has_highlight}
-    return {name: files[name] for name in NAMES if is_there.get(name, True)}
+    if not config.has_highlight:
+        del files["highlights"]
+    return files
+
+
+def list_downloads(config: Protocol) -> dict[str, tuple[Column, ...]]:
+    """List the files that a researcher can download: the data files, and one for a quick look."""
+    return {"ratings_simple": _list_simple_columns(config), **list_files(config)}

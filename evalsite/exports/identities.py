@@ -12,9 +12,9 @@ from django.db.models import Count, QuerySet
 
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.cells import say, write_time
-from evalsite.exports.cut import consistent_cut
-from evalsite.exports.writing import guard_cell, write_rows
+from evalsite.exports.column import write_time, yes_no
+from evalsite.exports.csv_writer import guard_cell, write_rows
+from evalsite.exports.snapshot import consistent_cut
 from evalsite.participants.models import (
     ItemSet,
     Participant,
@@ -120,7 +120,7 @@ class _People:
             "sets_finished": str(len(codes)),
             "answers": str(self._answers.get(participant.pk, 0)),
             "completion_codes": " ".join(shown),
-            "pilot": say(participant.is_pilot),
+            "pilot": yes_no(participant.is_pilot),
         }
 
     def _find_state(self, participant: Participant) -> str:

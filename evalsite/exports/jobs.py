@@ -1,7 +1,7 @@
 """Exports too large for a web request: written by a job, and kept for some days."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date, timedelta
@@ -15,8 +15,8 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from evalsite.exports.cut import consistent_cut
-from evalsite.exports.exporting import Choice, count_file, name_file, write_file
+from evalsite.exports.services import Choice, count_file, name_file, write_file
+from evalsite.exports.snapshot import consistent_cut
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import JobTakenOver, job_kind, report_progress, start_job
 from evalsite.lib.collecting import collect_seldom
@@ -25,16 +25,19 @@ from evalsite.studies.models import Study
 KIND = "export"
 KEPT_DAYS = 7
 _BEAT_SECONDS = 2
+# how many rows of a CSV are written in the time that one of a workbook takes
+_WORKBOOK_ROW = 10
 _DAYS = ("since", "until")
 
 
-def is_large(rows: int) -> bool:
-    """Whether a file of so many rows is written by a job, not while a browser waits for it."""
-    return rows > settings.EXPORT_STREAM_ROWS
+def is_large(rows: int, *, is_workbook: bool = False) -> bool:
+    """Tell whether a job writes a file of so many rows, not a request that a browser waits for."""
+    # a row of a workbook takes longer
+    return rows * (_WORKBOOK_ROW if is_workbook else 1) > settings.EXPORT_STREAM_ROWS
 
 
 def start_export(study: Study, choice: Choice, *, by: Any) -> Job:
-    """A job writes the file, or the open one that writes the same is it."""
+    """Start a job that writes the file, or return the open one that writes the same."""
     chosen = {
         name: cell.isoformat() if isinstance(cell, date) else cell
         for name, cell in asdict(choice).items()
@@ -44,20 +47,20 @@ def start_export(study: Study, choice: Choice, *, by: Any) -> Job:
 
 
 def read_choice(job: Job) -> Choice:
-    """Which file the job writes."""
+    """Return which file the job writes."""
     chosen = job.params["choice"]
     days = {name: date.fromisoformat(chosen[name]) for name in _DAYS if chosen[name]}
     return Choice(**chosen | days)
 
 
 def find_file(job: Job) -> Path | None:
-    """The file that this job wrote, while it is kept."""
+    """Return the file that this job wrote, while it is kept."""
     path = _path_of(job.pk)
     return path if job.state == Job.State.DONE and path.exists() else None
 
 
 def find_until(job: Job) -> Any:
-    """When the file goes."""
+    """Return when the file is deleted."""
     return job.finished_at and job.finished_at + timedelta(days=KEPT_DAYS)
 
 
@@ -67,7 +70,7 @@ def _path_of(job_id: UUID) -> Path:
 
 @job_kind(KIND)
 def run_export(job: Job) -> dict[str, Any]:
-    """The file stands on the server's disk, whole and of one moment; old ones are gone."""
+    """Write the file to the server's disk, whole and of one moment; delete old ones."""
     study, choice = Study.objects.get(pk=str(job.study_id)), read_choice(job)
     path = _path_of(job.pk)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,13 +78,13 @@ def run_export(job: Job) -> dict[str, Any]:
     part = path.with_suffix(".part")
     try:
         with (
-            _tell_progress(job, count_file(study, choice)) as tell,
+            _report_progress(job, count_file(study, choice)) as progress,
             part.open("w+b") as file,
             consistent_cut(),
             collect_seldom(),
         ):
             began_at = timezone.now()
-            written = write_file(study, choice, file, tell=tell)
+            written = write_file(study, choice, file, progress=progress)
         part.rename(path)
     finally:
         part.unlink(missing_ok=True)
@@ -95,7 +98,7 @@ def run_export(job: Job) -> dict[str, Any]:
 
 
 def _prune(folder: Path) -> None:
-    """Nothing is left that is older than such files are kept, nor parts that nobody finished."""
+    """Delete files that are older than they are kept, and parts that nobody finished."""
     oldest = (timezone.now() - timedelta(days=KEPT_DAYS)).timestamp()
     for path in folder.iterdir():
         if path.stat().st_mtime < oldest:
@@ -103,10 +106,10 @@ def _prune(folder: Path) -> None:
 
 
 @contextmanager
-def _tell_progress(job: Job, total: int) -> Iterator[Any]:
-    """The job's page shows how many rows are written, and the job counts as alive.
+def _report_progress(job: Job, total: int) -> Iterator[Callable[[int], None]]:
+    """Show on the job's page how many rows are written, and keep the job alive.
 
-    Told by a thread with a connection of its own: this one only reads, and sees one moment.
+    A thread does this through a connection of its own: this one only reads, from a snapshot.
     """
     is_over, rows = Event(), [0]
 
@@ -119,13 +122,13 @@ def _tell_progress(job: Job, total: int) -> Iterator[Any]:
         finally:
             connection.close()
 
-    def tell(written: int) -> None:
+    def count(written: int) -> None:
         rows[0] = written
 
     thread = Thread(target=beat, daemon=True)
     thread.start()
     try:
-        yield tell
+        yield count
     finally:
         is_over.set()
         thread.join()

@@ -1,18 +1,19 @@
-"""Which annotations a researcher wants in a file."""
+"""Which rows a researcher wants in a file, and the form in which they say so."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from django import forms
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 
 from evalsite.annotation.models import Annotation
 from evalsite.participants.models import Origin, Participant
 from evalsite.quality.models import Exclusion
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 
-_PILOT = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
 OUT, ONLY = "out", "only"
 
 
@@ -20,8 +21,8 @@ OUT, ONLY = "out", "only"
 class Selection:
     """Pilots stay out unless asked for; anything else that is empty leaves nothing out.
 
-    `excluded`: "out" leaves excluded annotations out, "only" all others. Days are of UTC, both
-    included; imported annotations have no time here, so that a day leaves them out.
+    `excluded`: "out" leaves excluded annotations out, "only" all others. Days are in UTC, both
+    included; imported annotations have no time here, so choosing a day leaves them out.
     """
 
     with_pilot: bool = False
@@ -32,13 +33,8 @@ class Selection:
     since: date | None = None
     until: date | None = None
 
-    @property
-    def is_all(self) -> bool:
-        """Nothing but pilots is left out."""
-        return not (Selection.describe(self).keys() - {"with_pilot"})
-
     def describe(self) -> dict[str, Any]:
-        """What is chosen, for the log: plain data, without what is left open."""
+        """Return what is chosen, for the log: plain data, without what is left open."""
         chosen = {
             "status": self.status,
             "excluded": self.excluded,
@@ -51,68 +47,100 @@ class Selection:
 
     @property
     def query(self) -> str:
-        """What is chosen, as the address of a page gives it."""
+        """What is chosen, as in the address of a page."""
         return urlencode({name: cell for name, cell in Selection.describe(self).items() if cell})
 
     def name_parts(self) -> list[str]:
-        """What is chosen, for the name of a file."""
+        """Return what is chosen, for the name of a file."""
         excluded = {OUT: "without-excluded", ONLY: "only-excluded"}.get(self.excluded, "")
         since = self.since and f"from-{self.since.isoformat()}"
         until = self.until and f"until-{self.until.isoformat()}"
         parts = [self.status, self.origin, self.kind, excluded, since, until]
         return [part for part in parts if part]
 
-    def takes(self, *, status: str, origin: str, kind: str, submitted_at: str) -> bool:
-        """Whether an annotation with these cells is wanted, whoever is excluded."""
-        if (self.status and status != self.status) or (self.kind and kind != self.kind):
-            return False
-        if self.origin and origin != self.origin:
-            return False
-        if not (self.since or self.until):
-            return True
-        day = submitted_at[:10]
-        is_late = self.since is None or day >= self.since.isoformat()
-        is_early = self.until is None or day <= self.until.isoformat()
-        return origin != Origin.IMPORTED and is_late and is_early
-
-    def takes_excluded(self, is_excluded: bool) -> bool:
-        return not self.excluded or is_excluded == (self.excluded == ONLY)
-
     def find_annotations(self, study: Study) -> QuerySet[Annotation]:
-        """The annotations that are wanted, as rows of the database."""
-        found = Annotation.objects.agreed().filter(study=study)
-        if not self.with_pilot:
-            found = found.exclude(_PILOT)
+        """Return the annotations that are wanted."""
+        return Annotation.objects.filter(self.make_condition(study), study=study)
+
+    def make_condition(self, study: Study) -> Q:
+        """Return the condition that an annotation of the study must meet."""
         named = {"status": self.status, "origin": self.origin, "item__kind": self.kind}
-        found = found.filter(**{name: value for name, value in named.items() if value})
+        given = {name: value for name, value in named.items() if value}
+        condition = Q(awaits_consent=False, **given)
+        if not self.with_pilot:
+            condition &= ~Q(status=Annotation.Status.PILOT) & Q(participant__is_pilot=False)
         if self.excluded:
             standing = Exclusion.objects.standing().filter(study=study)
             excluded = Q(id__in=standing.filter(annotation__isnull=False).values("annotation"))
             excluded |= Q(
                 participant__in=standing.filter(participant__isnull=False).values("participant")
             )
-            found = found.filter(excluded if self.excluded == ONLY else ~excluded)
+            condition &= excluded if self.excluded == ONLY else ~excluded
         if self.since or self.until:
-            found = found.exclude(origin=Origin.IMPORTED)
+            condition &= ~Q(origin=Origin.IMPORTED)
         if self.since:
-            found = found.filter(submitted_at__gte=_begin(self.since))
+            condition &= Q(submitted_at__gte=_begin(self.since))
         if self.until:
-            found = found.filter(submitted_at__lt=_begin(self.until + timedelta(days=1)))
-        return found
+            condition &= Q(submitted_at__lt=_begin(self.until + timedelta(days=1)))
+        return condition
 
     def find_participants(self, study: Study) -> QuerySet[Participant]:
-        """The participants that are wanted: status, kind and days are of annotations alone."""
-        found = Participant.objects.filter(study=study)
+        """Return the participants that are wanted: status, kind and days don't apply to them."""
+        participants = Participant.objects.filter(study=study)
         if not self.with_pilot:
-            found = found.filter(is_pilot=False)
+            participants = participants.filter(is_pilot=False)
         if self.origin:
-            found = found.filter(origin=self.origin)
+            participants = participants.filter(origin=self.origin)
         if self.excluded:
             standing = Exclusion.objects.standing().filter(study=study, participant__isnull=False)
             excluded = Q(id__in=standing.values("participant"))
-            found = found.filter(excluded if self.excluded == ONLY else ~excluded)
-        return found
+            participants = participants.filter(excluded if self.excluded == ONLY else ~excluded)
+        return participants
 
 
 def _begin(day: date) -> datetime:
     return datetime.combine(day, time(), tzinfo=UTC)
+
+
+# --- the form -------------------------------------------------------------------------------
+
+
+def _choose(label: str, values: list[str]) -> forms.ChoiceField:
+    choices = [("", "all"), *((value, value) for value in values)]
+    return forms.ChoiceField(label=label, choices=choices, required=False)
+
+
+def _day(label: str) -> forms.DateField:
+    return forms.DateField(
+        label=label, required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
+
+
+class SelectionForm(forms.Form):
+    """Which annotations are wanted. What is left open leaves nothing out, except pilots."""
+
+    status = _choose("Status", Annotation.Status.values)
+    kind = _choose("Kind of item", Item.Kind.values)
+    origin = _choose("Origin", Origin.values)
+    excluded = forms.ChoiceField(
+        label="Excluded",
+        choices=[("", "in, marked"), (OUT, "left out"), (ONLY, "only these")],
+        required=False,
+    )
+    since = _day("Saved from (UTC)")
+    until = _day("Saved up to (UTC)")
+    with_pilot = forms.BooleanField(label="include pilot answers", required=False)
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        since, until = values.get("since"), values.get("until")
+        if since and until and since > until:
+            raise ValidationError("The first day is after the last. Swap them, or clear one.")
+        if values.get("status") == Annotation.Status.PILOT and not self.errors:
+            values["with_pilot"] = True
+        return values
+
+    @property
+    def selection(self) -> Selection:
+        """What is chosen; everything except pilots, if the form can't be read."""
+        return Selection(**self.cleaned_data) if self.is_valid() else Selection()

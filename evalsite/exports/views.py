@@ -1,10 +1,14 @@
-"""Staff pages of export: what can be taken out, the files, and the codebook."""
+"""Staff pages of export: what can be downloaded, the files, and the codebook."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -12,49 +16,64 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from evalsite.audit.models import AuditEntry
 from evalsite.exports.codebook import PANDAS, list_chapters, write_codebook
-from evalsite.exports.columns import list_files
-from evalsite.exports.exporting import (
-    BYTE_ORDER_MARK,
-    Choice,
-    Written,
-    count_file,
-    has_simulated,
-    name_file,
-    record_export,
-    stream_file,
-)
-from evalsite.exports.files import (
-    describe,
-    list_downloads,
-    list_offers,
-    list_pending,
-    list_ready,
-    say_no_answers,
-)
-from evalsite.exports.forms import SelectionForm
+from evalsite.exports.columns import list_downloads
+from evalsite.exports.csv_writer import BYTE_ORDER_MARK, send_csv
 from evalsite.exports.identities import (
     IDS_FILE,
     count_identities,
     find_last_view,
     write_identities,
 )
-from evalsite.exports.imported import tell_imports
 from evalsite.exports.jobs import (
     KEPT_DAYS,
     KIND,
     find_file,
+    find_until,
     is_large,
     read_choice,
     start_export,
 )
-from evalsite.exports.sending import send_csv
-from evalsite.exports.sheet_writing import MOST_ROWS
+from evalsite.exports.selection import Selection, SelectionForm
+from evalsite.exports.services import (
+    Choice,
+    Written,
+    count_file,
+    count_rows,
+    describe_imports,
+    has_simulated,
+    name_file,
+    record_export,
+    stream_file,
+)
+from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.models import Job
 from evalsite.jobs.watching import keep_watching
 from evalsite.studies.models import Study
 from evalsite.studies.pages import may_see_identities
 from evalsite.studies.summaries import name_start
+
+_SHOWN = 10
+_PURPOSES = {
+    "ratings_simple": "For a quick look in pandas, R or a spreadsheet: one row for each output and "
+    "participant (for preferences, each comparison), and one column for each criterion. Only "
+    "counted answers to main items that aren't excluded. If an id could be read as a number, a "
+    "date or a missing value, all ids of that column begin with a word, as in “item 007”.",
+    "ratings": "One row for each rating, with everything that an analysis needs.",
+    "ratings_wide": "One row for each output that somebody rated (for preferences, each "
+    "comparison), and one column for each criterion.",
+    "annotations": "One row for each item that somebody answered, ignored or reported, with notes.",
+    "items": "One row for each output with its text, inputs and gold. Can be imported again.",
+    "highlights": "One row for each passage that was marked.",
+    "participants": "One row for each participant, with the sets they finished.",
+    "metrics": "One row for each score of an automatic metric that was uploaded. Can be uploaded "
+    "again.",
+}
+_EXCLUDED = {"out": "without excluded ones", "only": "excluded ones only"}
+
+
+# --- downloads ------------------------------------------------------------------------------
 
 
 @require_safe
@@ -65,13 +84,13 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
         "form": form,
         "chosen": describe(form.selection.describe()),
         "offers": list_offers(study, form.selection),
-        "no_answers": say_no_answers(study),
+        "no_answers": explain_no_answers(study),
         "is_simulated": has_simulated(study),
-        "imports": tell_imports(study),
+        "imports": describe_imports(study),
         "pending": pending,
         "ready": list_ready(study),
         "kept_days": KEPT_DAYS,
-        "downloads": list_downloads(study),
+        "downloads": list_last_downloads(study),
         "pandas": PANDAS,
         "identities": _describe_identities(request, study),
     }
@@ -113,7 +132,7 @@ def download_workbook(request: HttpRequest, study: Study, file: str) -> HttpResp
 
 def _send(request: HttpRequest, study: Study, file: str, **how: Any) -> HttpResponseBase:
     """The file as a stream; a large one is written by a job, which the page then shows."""
-    if file not in list_files(study.config):
+    if file not in list_downloads(study.config):
         raise Http404("No such file.")
     form = SelectionForm(request.POST)
     page = reverse("admin:study-export", args=[study.pk])
@@ -125,10 +144,10 @@ def _send(request: HttpRequest, study: Study, file: str, **how: Any) -> HttpResp
         rows = count_file(study, choice)
         if choice.is_workbook and rows > MOST_ROWS:
             raise ValidationError(
-                f"{file} has {rows:,} rows, and a spreadsheet holds {MOST_ROWS:,}. Take the CSV, "
-                "or choose fewer rows."
+                f"{file} has {rows:,} rows, and a spreadsheet holds {MOST_ROWS:,}. Download "
+                "the CSV, or choose fewer rows."
             )
-        if is_large(rows):
+        if is_large(rows, is_workbook=choice.is_workbook):
             start_export(study, choice, by=request.user)
             return redirect(f"{page}?{chosen}#large")
         blocks = stream_file(study, choice, by=request.user)
@@ -160,10 +179,131 @@ def download_ready(request: HttpRequest, study: Study, job_id: UUID) -> HttpResp
 
 @require_safe
 def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
-    context: dict[str, Any] = {"chapters": list_chapters(study.config), "pandas": PANDAS}
+    chapters = list_chapters(study.config, list_downloads(study.config))
+    context: dict[str, Any] = {"chapters": chapters, "pandas": PANDAS}
     return TemplateResponse(request, "exports/codebook.html", context)
 
 
 @require_safe
 def download_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
     return send_csv(write_codebook(study.config), f"{name_start(study)}-codebook.csv")
+
+
+# --- what the page lists ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that somebody downloaded."""
+
+    entry: AuditEntry
+    title: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A file on offer, how many rows it would have, and who downloaded it last."""
+
+    name: str
+    purpose: str
+    rows: int
+    last: Download | None
+
+    @property
+    def is_large(self) -> bool:
+        return is_large(self.rows)
+
+    @property
+    def fits_sheet(self) -> bool:
+        return self.rows <= MOST_ROWS
+
+
+@dataclass(frozen=True)
+class LargeFile:
+    """A file that a job writes, or has written."""
+
+    job: Job
+    title: str
+
+    @property
+    def until(self) -> datetime:
+        return find_until(self.job)
+
+    @property
+    def size(self) -> int:
+        return int(self.job.result["size"])
+
+
+def list_offers(study: Study, selection: Selection) -> list[Offer]:
+    counts = count_rows(study, selection)
+    return [
+        Offer(name, _PURPOSES[name], rows, _find_last(study, name)) for name, rows in counts.items()
+    ]
+
+
+def _find_last(study: Study, name: str) -> Download | None:
+    """Return the last download of this file, in any form and with any choice of rows."""
+    forms = [f"{name}.csv", f"{name}.xlsx"]
+    entry = _find_downloads(study).filter(detail__file__in=forms).first()
+    return Download(entry, describe(entry.detail)) if entry else None
+
+
+def list_pending(study: Study) -> list[LargeFile]:
+    """List files being written, and those whose job stopped and wasn't started again since."""
+    jobs = Job.objects.filter(study_id=study.pk, kind=KIND).order_by("-created_at")
+    newest: dict[str, Job] = {}
+    for job in jobs[: 2 * _SHOWN]:
+        newest.setdefault(job.subject, job)
+    return [
+        LargeFile(job, f"Writing {describe(read_choice(job).describe())}")
+        for job in newest.values()
+        if job.is_open or job.has_stopped
+    ]
+
+
+def list_ready(study: Study) -> list[LargeFile]:
+    """List files that jobs wrote and that are kept, the newest first."""
+    jobs = Job.objects.filter(study_id=study.pk, kind=KIND, state=Job.State.DONE)
+    return [
+        LargeFile(job, describe(read_choice(job).describe()))
+        for job in jobs.order_by("-created_at")[:_SHOWN]
+        if find_file(job)
+    ]
+
+
+def list_last_downloads(study: Study) -> list[Download]:
+    """List the last downloads, by whom, with checksums."""
+    return [Download(entry, describe(entry.detail)) for entry in _find_downloads(study)[:_SHOWN]]
+
+
+def _find_downloads(study: Study) -> QuerySet[AuditEntry]:
+    return AuditEntry.objects.filter(study_id=study.pk, action="data exported")
+
+
+def explain_no_answers(study: Study) -> str:
+    """Explain why there are no answers, and what brings some; "" if there are some."""
+    if study.annotations.exists():
+        return ""
+    if not study.items.main().exists():
+        return "No answers yet, and nothing to answer: upload a batch under Items."
+    if study.has_ended:
+        return "No answers: nobody answered before the study was closed."
+    if study.is_launched:
+        return "No answers yet. Share the link."
+    return "No answers yet. Take the pilot, or launch the study and share its link."
+
+
+def describe(detail: Mapping[str, Any]) -> str:
+    """Describe which file the log means, and which rows of it."""
+    parts = [
+        str(detail.get("file", "")),
+        f"status {detail['status']}" if detail.get("status") else "",
+        f"{detail['kind']} items" if detail.get("kind") else "",
+        f"origin {detail['origin']}" if detail.get("origin") else "",
+        _EXCLUDED.get(str(detail.get("excluded")), ""),
+        f"from {detail['since']}" if detail.get("since") else "",
+        f"until {detail['until']}" if detail.get("until") else "",
+        "pilot answers included" if detail.get("with_pilot") else "",
+        "for spreadsheets" if detail.get("for_spreadsheets") else "",
+    ]
+    return ", ".join(part for part in parts if part)

@@ -18,9 +18,9 @@ from django.db.models import Count, Max
 import evalsite
 from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.annotation.models import Annotation, RatingsFile, Revision
-from evalsite.exports.cut import consistent_cut
-from evalsite.exports.exporting import Choice, write_file
-from evalsite.exports.writing import LINE_END
+from evalsite.exports.csv_writer import LINE_END
+from evalsite.exports.services import Choice, write_file
+from evalsite.exports.snapshot import consistent_cut
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job

@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evalsite.exports.exporting import write_rows
+from evalsite.exports.csv_writer import write_rows
 from evalsite.jobs.models import Job
 from evalsite.jobs.watching import keep_watching
 from evalsite.results.planner_forms import PlannerForm, list_criteria, show_choice

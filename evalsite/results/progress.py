@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import TOP_UP_FROM, Annotation, Draft, Slot
-from evalsite.exports.imported import tell_imports
+from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.studies.models import Item, Output, Study, System
@@ -174,7 +174,7 @@ def activity_of(study: Study, progress: Progress) -> Activity:
         held=Item.objects.filter(study=study, held_at__isnull=False).count(),
         simulated=_say_simulated(answers["simulated"], answers["all"]),
         waiting=study.batches.filter(opened_at__isnull=True).count(),
-        imported=tuple(tell_imports(study)),
+        imported=tuple(describe_imports(study)),
     )
 
 

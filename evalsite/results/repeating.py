@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from evalsite.analysis.families import find_family
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.cut import consistent_cut
+from evalsite.exports.snapshot import consistent_cut
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.quality.models import AnalysisPlan

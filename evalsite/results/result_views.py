@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.models import Annotation
-from evalsite.exports.exporting import write_rows
+from evalsite.exports.csv_writer import write_rows
 from evalsite.jobs.watching import keep_watching
 from evalsite.results.analysing import (
     newest_analysis,

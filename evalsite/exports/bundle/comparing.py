@@ -19,8 +19,7 @@ from evalsite.exports.bundle.layout import (
     name_data,
 )
 from evalsite.exports.bundle.opening import BadBundle, Bundle
-from evalsite.exports.cells import name_output
-from evalsite.exports.metric_rows import write_score
+from evalsite.exports.column import name_output, write_score
 from evalsite.protocol import installed_scales
 
 Cells = dict[str, str]

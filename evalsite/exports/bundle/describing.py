@@ -17,7 +17,7 @@ from evalsite.exports.bundle.layout import (
     Contents,
 )
 from evalsite.exports.codebook import HEADER, PANDAS, Chapter, list_chapters
-from evalsite.exports.exporting import guard_cell, write_rows
+from evalsite.exports.csv_writer import guard_cell, write_rows
 from evalsite.protocol import Criterion, Protocol
 from evalsite.protocol.version_0_1 import read_criteria
 from evalsite.quality.models import PLAN_MOMENTS

@@ -11,7 +11,7 @@ from django.utils.text import slugify
 
 from evalsite.exports.bundle.layout import Contents
 from evalsite.exports.bundle.packing import write_bundle
-from evalsite.exports.exporting import has_simulated
+from evalsite.exports.services import has_simulated
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.studies.models import Study

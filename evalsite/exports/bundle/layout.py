@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from evalsite.exports.shared_columns import (
+from evalsite.exports.column import (
     ID,
     ISO,
     NUMBER,

@@ -65,12 +65,12 @@ from evalsite.exports.bundle.layout import (
 )
 from evalsite.exports.bundle.opening import Bundle
 from evalsite.exports.bundle.replaying import Place, Replay
-from evalsite.exports.cells import write_time
+from evalsite.exports.column import write_time
 from evalsite.exports.columns import list_files
-from evalsite.exports.cut import consistent_cut
-from evalsite.exports.exporting import Choice, write_file
+from evalsite.exports.csv_writer import LINE_END
 from evalsite.exports.scripts import read_scripts
-from evalsite.exports.writing import LINE_END
+from evalsite.exports.services import Choice, write_file
+from evalsite.exports.snapshot import consistent_cut
 from evalsite.studies.models import Study
 from evalsite.studies.versions import build_content, shown_content
 

@@ -19,7 +19,7 @@ from evalsite.exports.bundle.job import (
     start_packing,
 )
 from evalsite.exports.bundle.layout import Contents
-from evalsite.exports.exporting import has_simulated
+from evalsite.exports.services import has_simulated
 from evalsite.jobs.models import Job
 from evalsite.jobs.watching import keep_watching
 from evalsite.studies.models import Study

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from evalsite.exports.writing import guard_cell, write_rows
+from evalsite.exports.csv_writer import guard_cell, write_rows
 from evalsite.imports.batches.checking import Checked, check_file
 from evalsite.imports.batches.importing import find_same_file, import_batch, undo_batch
 from evalsite.imports.batches.previews import SHOWN

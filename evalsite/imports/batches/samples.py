@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evalsite.exports.exporting import write_rows
+from evalsite.exports.csv_writer import write_rows
 from evalsite.protocol import Example, Protocol
 
 _TEXT_FORMAT = "@"

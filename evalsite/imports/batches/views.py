@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.pilot import pilot_answers
 from evalsite.annotation.places_views import describe_places
-from evalsite.exports.sending import send_csv
+from evalsite.exports.csv_writer import send_csv
 from evalsite.imports.batches.fields import makes_pairs
 from evalsite.imports.batches.files import (
     Report,

@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.exports.sending import send_csv
+from evalsite.exports.csv_writer import send_csv
 from evalsite.imports.batches.files import FAULTS_SHOWN
 from evalsite.imports.batches.forms import UploadForm
 from evalsite.imports.metrics.checking import CheckedScores

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.models import Annotation, RatingsFile
-from evalsite.exports.sending import send_csv
+from evalsite.exports.csv_writer import send_csv
 from evalsite.imports.batches.files import FAULTS_SHOWN, list_faults
 from evalsite.imports.batches.forms import UploadForm
 from evalsite.imports.batches.waiting import find_uploads, list_waiting, part_spent

@@ -1,4 +1,4 @@
-"""Reading many rows as they all stood at one moment."""
+"""Reading many rows as they all were at one moment."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +12,12 @@ from evalsite.lib.transactions import deferred_transaction
 def consistent_cut() -> Iterator[None]:
     """Read everything in the block as it was at its first query; refuse to write.
 
-    Nobody waits for the block, and it waits for nobody. Keep it short: while it is open,
+    Nobody waits for the block, and it waits for nobody. It is a transaction of Django's, so
+    `atomic()` inside it is a savepoint, on either database. Keep it short: while it is open,
     PostgreSQL can't clean up behind those who rate.
     """
     if connection.in_atomic_block:
-        # the caller's transaction has begun already: how much it may see was the caller's choice
+        # how much the caller's transaction may see was decided when it began
         yield
     elif connection.vendor == "sqlite":
         with _refuse_writes(), deferred_transaction():
@@ -24,7 +25,7 @@ def consistent_cut() -> Iterator[None]:
     else:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            # all rows are wanted soon, where PostgreSQL takes it that the first ten per cent are
+            # all rows are wanted soon, though PostgreSQL plans for the first ten per cent
             cursor.execute("SET LOCAL cursor_tuple_fraction = 1")
             yield
 

@@ -1,0 +1,453 @@
+"""Rows of the files of answers: annotations with what belongs to them, read a page at a time.
+
+They are in a fixed order, take little memory, and are of one moment inside a snapshot.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from django.db.models import Case, Count, Q, QuerySet, TextField, Value, When
+from django.db.models.functions import Cast
+
+from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
+from evalsite.exports.columns import TIE
+from evalsite.exports.gold import Gold
+from evalsite.exports.rows import PAGE, Group, find_exclusions
+from evalsite.exports.selection import Selection
+from evalsite.participants.models import Origin
+from evalsite.protocol import Scale
+from evalsite.studies.models import Item, Output, Study, System
+
+_IMPORTED, _REPORTED = Origin.IMPORTED.value, Annotation.Outcome.REPORTED.value
+
+
+@dataclass(slots=True, eq=False)
+class Answer:
+    """An annotation with what is known of its item, participant and set."""
+
+    # as they are read, in the order of _FIELDS
+    id: int
+    participant_id: int
+    item_id: int
+    version_id: int | None
+    is_wanted: str
+    version: int | None
+    batch_id: str | None
+    item: str
+    group: str
+    cluster: str
+    kind: str
+    repeat_of: str | None
+    annotation: str
+    participant: str
+    is_person: str
+    set_number: int | None
+    place: int
+    order_shown: str
+    status: str
+    origin: str
+    outcome: str
+    reason: str
+    note: str
+    is_aided: str
+    device: str
+    language: str
+    started_at: str
+    submitted_at: str
+    active_ms: int | None
+    time_given: str
+    # added afterwards
+    study: str = ""
+    trial: str = ""
+    place_in_group: str = ""
+    revisions: str = "0"
+    reasons: Sequence[str] = ()
+    standard: int | None = None
+    # by number of the output in the item: its place on the page, in the order of the page
+    places: Mapping[int, str] = field(default_factory=dict)
+    # by number: id and system; read only where a file needs it
+    outputs: Mapping[int, tuple[int, str | None]] = field(default_factory=dict)
+    ratings: str = ""
+    agrees_with_gold: bool | None = None
+
+    @property
+    def is_imported(self) -> bool:
+        return self.origin == _IMPORTED
+
+    @property
+    def is_reported(self) -> bool:
+        return self.outcome == _REPORTED
+
+
+def _say(condition: Q) -> Case:
+    """Return an expression for "yes" or "", which Django takes as it is."""
+    return Case(When(condition, then=Value("yes")), default=Value(""))
+
+
+# Texts and numbers as the database has them: Django would take its time to make objects of them.
+_FIELDS = (
+    "id", "participant_id", "item_id", "version_id", "is_wanted", "version__number",
+    Cast("item__batch_id", TextField()), "item__key", "item__group", "item__cluster", "item__kind",
+    "item__repeat_of__key", Cast("key", TextField()), "participant__pseudonym",
+    _say(Q(participant__is_person=True)), "item_set__number", "place",
+    Cast("order_shown", TextField()), "status", "origin", "outcome", "reason", "note",
+    _say(Q(is_aided=True)), "device", "language", Cast("started_at", TextField()),
+    Cast("submitted_at", TextField()), "active_ms", "time_given",
+)  # fmt: skip
+
+
+class Comparison(NamedTuple):
+    """A preference in terms of systems, never of sides."""
+
+    system_1: str = ""
+    system_2: str = ""
+    preferred: str = ""
+    outcome: str = ""
+    shown_first: str = ""
+
+
+_NOT_COMPARED = Comparison()
+
+
+class RatingRow(NamedTuple):
+    """A row of ratings.csv. `number`: of the output in its item, from 1; 0: of no output."""
+
+    answer: Answer
+    output_pk: int | None
+    number: int
+    system: str
+    file_row: int | None
+    scale: Scale | None
+    criterion: str
+    value: int
+    value_typed: str
+    standard: int | None
+    comparison: Comparison
+
+    @property
+    def key(self) -> Hashable:
+        """What the columns from criterion to shown_first depend on."""
+        return self[6:]
+
+
+class WideRow(NamedTuple):
+    """A row of ratings_wide.csv: all that one participant said of one output, or of an item."""
+
+    answer: Answer
+    number: int
+    system: str
+    values: Mapping[str, str]
+    standard: int | None
+    comparison: Comparison
+
+
+class SimpleRow(NamedTuple):
+    """A row of ratings_simple.csv."""
+
+    ids: Mapping[str, str]
+    values: Mapping[str, str]
+
+
+class MarkRow(NamedTuple):
+    """A row of highlights.csv."""
+
+    answer: Answer
+    number: int
+    system: str
+    start: int
+    end: int
+    quote: str
+
+
+class AnswerReader:
+    """Reads the annotations of a study, and what belongs to them."""
+
+    def __init__(self, study: Study, selection: Selection) -> None:
+        self.study = study
+        self.selection = selection
+        self._study_id = str(study.pk)
+        criteria = study.config.criteria
+        self._scales = {criterion.key: criterion.scale for criterion in criteria}
+        self._ranks = {criterion.key: rank for rank, criterion in enumerate(criteria)}
+        self._compared = {key for key, scale in self._scales.items() if scale.compares}
+        self._with_standard = {key for key, scale in self._scales.items() if scale.has_standard}
+        systems = System.objects.filter(study=study).values_list("id", "name")
+        self._systems: dict[int | None, str] = {None: "", **dict(systems)}
+        self._gold = Gold(study)
+        self._exclusions = find_exclusions(study)
+        self._has_revisions = Revision.objects.filter(study=study).exists()
+        groups = Item.objects.filter(study=study).order_by().values("group").annotate(n=Count("id"))
+        # an item alone in its group always has the first place: only others are counted
+        self._groups = set(groups.filter(n__gt=1).values_list("group", flat=True))
+        self._trials: defaultdict[int, int] = defaultdict(int)
+        self._places: defaultdict[tuple[int, str], int] = defaultdict(int)
+        self._find_places = lru_cache(4_096)(_find_places)
+        self._compare = lru_cache(4_096)(_compare)
+
+    def read_pages(self, *, with_outputs: bool = False) -> Iterator[list[Answer]]:
+        """Read the wanted annotations in the order in which they were first saved."""
+        wanted = _say(self.selection.make_condition(self.study))
+        annotations = Annotation.objects.agreed().filter(study=self.study).order_by("id")
+        rows = annotations.annotate(is_wanted=wanted).values_list(*_FIELDS)
+        for page in _paginate(rows.iterator(chunk_size=PAGE), PAGE):
+            answers = [answer for row in page if (answer := self._make_answer(row)).is_wanted]
+            if not answers:
+                continue
+            if self._has_revisions:
+                self._count_revisions(answers)
+            if with_outputs:
+                self._add_outputs(answers)
+            yield answers
+
+    def _make_answer(self, row: Sequence[Any]) -> Answer:
+        """Return the annotation with its numbers, which count those that aren't wanted too."""
+        answer = Answer(*row)
+        who = answer.participant_id
+        self._trials[who] += 1
+        answer.study = self._study_id
+        answer.trial = str(self._trials[who])
+        answer.place_in_group = "1"
+        if answer.group in self._groups:
+            self._places[who, answer.group] += 1
+            answer.place_in_group = str(self._places[who, answer.group])
+        if len(answer.annotation) == 32:
+            answer.annotation = _hyphenate(answer.annotation)
+            answer.batch_id = answer.batch_id and _hyphenate(answer.batch_id)
+        if self._exclusions:
+            answer.reasons = (
+                *self._exclusions.get(("participant", who), ()),
+                *self._exclusions.get(("annotation", answer.id), ()),
+            )
+        answer.standard = self._gold.find_standard(answer.version_id, answer.item_id)
+        answer.places = self._find_places(answer.order_shown)
+        return answer
+
+    def _count_revisions(self, answers: Sequence[Answer]) -> None:
+        revisions = self._find_related(Revision, answers).order_by()
+        counts = dict(revisions.values_list("annotation").annotate(n=Count("id")))
+        for answer in answers:
+            answer.revisions = str(counts.get(answer.id, 0))
+
+    def _add_outputs(self, answers: Sequence[Answer]) -> None:
+        outputs: defaultdict[int, dict[int, tuple[int, str | None]]] = defaultdict(dict)
+        found = Output.objects.filter(item__in={answer.item_id for answer in answers})
+        for item, position, pk, system in found.order_by("position").values_list(
+            "item_id", "position", "id", "system_id"
+        ):
+            outputs[item][position + 1] = (pk, self._systems[system] or None)
+        for answer in answers:
+            answer.outputs = outputs[answer.item_id]
+
+    def _find_related(self, model: Any, answers: Sequence[Answer]) -> QuerySet[Any]:
+        # the range of a page: by the study the database would look through all of it each time
+        return model.objects.filter(
+            annotation_id__gte=answers[0].id, annotation_id__lte=answers[-1].id
+        )
+
+    # ratings
+
+    def read_ratings(self) -> Iterator[Group]:
+        """Rows of ratings.csv: by annotation, then criterion, then output as uploaded.
+
+        Those that were imported are within their annotation as in their file.
+        """
+        for answers in self.read_pages(with_outputs=bool(self._compared)):
+            yield from zip(answers, self._read_ratings(answers), strict=True)
+
+    def _read_ratings(self, answers: Sequence[Answer]) -> Iterator[list[RatingRow]]:
+        """The ratings of each of these annotations."""
+        found: dict[int, list[tuple[Any, ...]]] = {answer.id: [] for answer in answers}
+        others: list[tuple[Any, ...]] = []
+        ratings = self._find_related(Rating, answers).order_by().values_list(
+            "annotation_id", "file_row", "criterion", "output__position", "output_id",
+            "output__system_id", "value", "value_typed",
+        )  # fmt: skip
+        for row in ratings.iterator(chunk_size=PAGE):
+            found.get(row[0], others).append(row)
+        for answer in answers:
+            rows = found.pop(answer.id)
+            if len(rows) > 1:
+                rows.sort(key=self._rank)
+            yield [self._make_rating(answer, *row) for row in rows]
+
+    def _rank(self, row: Sequence[Any]) -> tuple[Any, ...]:
+        # criteria that the protocol no longer has come last
+        criterion, position = row[2], row[3]
+        rank = self._ranks.get(criterion, len(self._ranks))
+        return row[1] or 0, rank, criterion, -1 if position is None else position
+
+    def _make_rating(
+        self, answer: Answer, _: int, file_row: int | None, criterion: str, position: int | None,
+        output_pk: int | None, system_id: int | None, value: int, typed: str,
+    ) -> RatingRow:  # fmt: skip
+        number = 0 if position is None else position + 1
+        system, comparison = self._systems[system_id], _NOT_COMPARED
+        if criterion in self._compared:
+            systems = tuple(self._systems_of(answer))
+            comparison = self._compare(systems, answer.order_shown, number)
+            # which of two is preferred is said of neither output
+            number, system = 0, ""
+        standard = answer.standard if criterion in self._with_standard else None
+        scale = self._scales.get(criterion)
+        return RatingRow(
+            answer, output_pk, number, system, file_row, scale, criterion, value, typed, standard,
+            comparison,
+        )  # fmt: skip
+
+    def _systems_of(self, answer: Answer) -> Iterator[tuple[int, str]]:
+        for number, (_, system) in answer.outputs.items():
+            yield number, system or ""
+
+    def read_wide(self) -> Iterator[Group]:
+        """Rows of ratings_wide.csv: by annotation, then output as uploaded."""
+        for answer, ratings in self.read_ratings():
+            yield answer, _spread(answer, ratings)
+
+    def read_simple(self) -> Iterator[Group]:
+        """Rows of ratings_simple.csv: by annotation, then output as uploaded."""
+        names = SafeNames(self.study)
+        of_output = any(criterion.per_output for criterion in self.study.config.criteria)
+        for answer, ratings in self.read_ratings():
+            rows = _spread(answer, ratings)
+            # what is said of no output is said beside each
+            of_item = {
+                key: cell for row in rows if not row.number for key, cell in row.values.items()
+            }
+            of_item |= {
+                rating.criterion: names.guard("system", rating.comparison.preferred)
+                for rating in ratings
+                if rating.comparison.preferred
+            }
+            yield (
+                answer,
+                [
+                    SimpleRow(names.guard_ids(row), {**row.values, **of_item})
+                    for row in rows
+                    if row.number or not of_output
+                ],
+            )
+
+    def read_annotations(self) -> Iterator[Group]:
+        """Rows of annotations.csv, in the order in which annotations were first saved."""
+        for answers in self.read_pages(with_outputs=True):
+            for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
+                answer.ratings = str(len(ratings))
+                given = {(row.criterion, row.output_pk): row.value for row in ratings}
+                outputs = [*answer.outputs.values()]
+                answer.agrees_with_gold = self._gold.compare(
+                    answer.item_id, given, outputs, answer.standard
+                )
+                yield answer, (answer,)
+
+    def read_highlights(self) -> Iterator[Group]:
+        """Rows of highlights.csv: by annotation, then output as uploaded, then place in it."""
+        for answers in self.read_pages():
+            by_id = {answer.id: answer for answer in answers}
+            marks = self._find_related(Highlight, answers).values_list(
+                "annotation_id", "output__position", "output__system_id", "start", "end", "quote"
+            )
+            ordered = marks.order_by("annotation_id", "output__position", "start", "end")
+            for pk, rows in groupby(ordered, key=itemgetter(0)):
+                if answer := by_id.get(pk):
+                    yield (
+                        answer,
+                        [
+                            MarkRow(answer, position + 1, self._systems[system], *mark)
+                            for _, position, system, *mark in rows
+                        ],
+                    )
+
+
+def _spread(answer: Answer, ratings: Sequence[RatingRow]) -> list[WideRow]:
+    """Make rows of ratings: one for each output that is rated, and one for what is of none."""
+    found: defaultdict[int, list[RatingRow]] = defaultdict(list)
+    for rating in ratings:
+        found[rating.number].append(rating)
+    return [
+        WideRow(
+            answer,
+            number,
+            rows[0].system,
+            {row.criterion: row.comparison.preferred or row.comparison.outcome or str(row.value)
+             for row in rows},
+            next((row.standard for row in rows if row.standard is not None), None),
+            max(row.comparison for row in rows),
+        )
+        for number, rows in sorted(found.items())
+    ]  # fmt: skip
+
+
+def _compare(outputs: Sequence[tuple[int, str]], order_shown: str, preferred: int) -> Comparison:
+    systems = dict(outputs)
+    names = sorted(systems.values()) or [""]
+    name = systems[preferred] if preferred else ""
+    outcome = TIE if not preferred else "1" if name == names[0] else "2"
+    first = next(iter(_find_places(order_shown)), None)
+    return Comparison(names[0], names[-1], name, outcome, systems.get(first or 0, ""))
+
+
+def _find_places(order_shown: str) -> dict[int, str]:
+    """Return by number in the item the place on the page, in the order of the page."""
+    return {
+        position + 1: str(place) for place, position in enumerate(json.loads(order_shown), start=1)
+    }
+
+
+def _hyphenate(key: str) -> str:
+    """Write a UUID as usual: SQLite keeps it as 32 digits."""
+    return f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}"
+
+
+def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:
+    while page := list(islice(rows, size)):
+        yield page
+
+
+# --- ids for a quick look -------------------------------------------------------------------
+
+# Starts with a letter, and nothing takes it for a missing value, a truth value, infinity, or a
+# month with a number; "tie" is a cell of its own.
+_SAFE_ID = re.compile(
+    r"(?!(na|n/a|nan|null|none|nil|true|t|false|f|inf|infinity|tie)$)"
+    r"(?!(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?"
+    r"|oct(ober)?|nov(ember)?|dec(ember)?)[\W_]*\d[\W\d_]*$)"
+    r"[^\W\d_]",
+    re.IGNORECASE,
+)
+
+
+class SafeNames:
+    """Names of items, systems and participants that pandas, R and spreadsheets read as texts.
+
+    If one id of a kind would be misread, all of that kind begin with a word: "item 007".
+    """
+
+    def __init__(self, study: Study) -> None:
+        ids: dict[str, QuerySet[Any, str]] = {
+            "item": Item.objects.main().filter(study=study).values_list("key", flat=True),
+            "system": System.objects.filter(study=study).values_list("name", flat=True),
+            "participant": study.participants.values_list("pseudonym", flat=True),
+        }
+        self._prefixes = {
+            kind: "" if all(map(_SAFE_ID.match, found.order_by().iterator(PAGE))) else f"{kind} "
+            for kind, found in ids.items()
+        }
+
+    def guard(self, kind: str, name: str) -> str:
+        return f"{self._prefixes[kind]}{name}"
+
+    def guard_ids(self, row: WideRow) -> dict[str, str]:
+        return {
+            "item": self.guard("item", row.answer.item),
+            "participant": self.guard("participant", row.answer.participant),
+            "system": self.guard("system", row.system),
+            "system_1": self.guard("system", row.comparison.system_1),
+            "system_2": self.guard("system", row.comparison.system_2),
+        }

@@ -1,0 +1,142 @@
+"""Rows of the exported files, in a fixed order and with flat memory.
+
+They come in groups: what some rows share, and these rows. A group of ratings is an annotation with
+its ratings (see `answers.py`); items, participants and metrics are groups of their own.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from django.db.models import Count, QuerySet, Value
+
+from evalsite.annotation.bonus import find_earners
+from evalsite.annotation.models import Annotation
+from evalsite.exports.selection import Selection
+from evalsite.imports.models import MetricScore
+from evalsite.participants.models import ItemSet, Origin
+from evalsite.quality.models import Exclusion
+from evalsite.studies.models import Item, Output, Study
+
+Group = tuple[Any, Sequence[Any]]
+
+# rows read at a time; annotations may have many ratings each
+PAGE = 500
+
+
+def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
+    """Return the reasons of active exclusions, by what they leave out."""
+    reasons: dict[tuple[str, int], list[str]] = {}
+    standing = Exclusion.objects.standing().filter(study=study).order_by("id")
+    for participant, annotation, reason in standing.values_list(
+        "participant_id", "annotation_id", "reason"
+    ):
+        key = ("participant", participant) if participant else ("annotation", annotation)
+        reasons.setdefault(key, []).append(reason)
+    return reasons
+
+
+class OutputRow(NamedTuple):
+    """A row of items.csv: an output with its item."""
+
+    study: Any
+    batch_id: Any
+    item: str
+    group: str
+    cluster: str
+    kind: str
+    repeat_of: str | None
+    held_at: datetime | None
+    position: int
+    system: str | None
+    output: str
+    inputs: dict[str, Any]
+    gold: dict[str, str]
+    extra: dict[str, Any]
+
+
+def read_items(study: Study) -> Iterator[Group]:
+    """Rows of items.csv: the outputs of the study, as items were uploaded."""
+    rows = Output.objects.filter(item__study=study).order_by("item_id", "position").values_list(
+        Value(str(study.pk)), "item__batch_id", "item__key", "item__group",
+        "item__cluster", "item__kind", "item__repeat_of__key", "item__held_at", "position",
+        "system__name", "text", "item__inputs", "item__gold", "item__extra",
+    )  # fmt: skip
+    for row in rows.iterator(chunk_size=PAGE):
+        output = OutputRow(*row)
+        yield output, (output,)
+
+
+class PersonRow(NamedTuple):
+    """A row of participants.csv."""
+
+    study: str
+    reasons: Sequence[str]
+    sets_finished: int
+    answers: int
+    has_bonus: bool
+    participant: str
+    origin: str
+    is_pilot: bool
+    created_at: datetime
+    consented_to: str
+    is_eligible: bool | None
+    tries: int
+    is_qualified: bool | None
+    withdrawn_at: datetime | None
+    is_person: bool
+
+    @property
+    def is_imported(self) -> bool:
+        return self.origin == Origin.IMPORTED
+
+
+def read_participants(study: Study, selection: Selection) -> Iterator[Group]:
+    """Rows of participants.csv: everyone who came, in that order."""
+    earners, exclusions = find_earners(study), find_exclusions(study)
+    sets = _count_by_person(ItemSet.objects.filter(study=study, finished_at__isnull=False))
+    answers = _count_by_person(
+        Annotation.objects.agreed().filter(study=study, item__kind=Item.Kind.MAIN)
+    )
+    people = selection.find_participants(study).order_by("id").values_list(
+        "id", "pseudonym", "origin", "is_pilot", "created_at", "consented_to", "is_eligible",
+        "tries", "is_qualified", "withdrawn_at", "is_person",
+    )  # fmt: skip
+    row: list[Any]
+    for pk, *row in people.iterator(chunk_size=PAGE):
+        reasons = exclusions.get(("participant", pk), ())
+        person = PersonRow(
+            str(study.pk), reasons, sets.get(pk, 0), answers.get(pk, 0), pk in earners, *row
+        )
+        yield person, (person,)
+
+
+def _count_by_person(rows: QuerySet[Any]) -> dict[int, int]:
+    return dict(rows.order_by().values_list("participant").annotate(n=Count("pk")))
+
+
+class ScoreRow(NamedTuple):
+    """A row of metrics.csv."""
+
+    item_id: int
+    position: int
+    item: str
+    system: str | None
+    metric: str
+    value: float
+
+
+def read_metrics(study: Study) -> Iterator[Group]:
+    """Rows of metrics.csv: by output, as items were uploaded, then by metric."""
+    scores = MetricScore.objects.filter(file__study=study).order_by(
+        "output__item_id", "output__position"
+    )
+    fields = ("output__item_id", "output__position", "output__item__key", "output__system__name")
+    rows = scores.values_list(*fields, "metric", "value").iterator(chunk_size=PAGE)
+    for _, group in groupby(rows, key=itemgetter(0, 1)):
+        # sorted here: databases differ in how they order texts
+        for row in sorted(group):
+            score = ScoreRow(*row)
+            yield score, (score,)

@@ -1,0 +1,261 @@
+"""Data out: files that hold exactly what was entered, of one moment, with a checksum in the log."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import file_digest, sha256
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+from django.conf import settings
+from django.db.models import Count, QuerySet
+from django.utils.formats import date_format
+
+from evalsite.annotation.models import Annotation, Highlight, Rating, RatingsFile
+from evalsite.audit.models import AuditEntry
+from evalsite.exports.answers import AnswerReader
+from evalsite.exports.columns import list_downloads
+from evalsite.exports.csv_writer import write_blocks
+from evalsite.exports.rows import Group, read_items, read_metrics, read_participants
+from evalsite.exports.selection import OUT, Selection
+from evalsite.exports.snapshot import consistent_cut
+from evalsite.exports.workbook import write_workbook
+from evalsite.imports.models import MetricScore
+from evalsite.participants.models import Origin
+from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.summaries import count_of, name_start
+
+SIMPLE = "ratings_simple"
+# what results count: all that the file for a quick look holds
+_RESULTS: dict[str, Any] = {
+    "status": Annotation.Status.COUNTED,
+    "kind": Item.Kind.MAIN,
+    "excluded": OUT,
+}
+_BLOCK = 256 * 1024
+
+# called with the number of rows written so far
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Selection):
+    """Which file a researcher asked for, and how: as CSV, guarded for spreadsheets, or as XLSX."""
+
+    file: str
+    for_spreadsheets: bool = False
+    is_workbook: bool = False
+
+    def __post_init__(self) -> None:
+        if self.file == SIMPLE:
+            # decided by the file itself
+            for name in _RESULTS:
+                object.__setattr__(self, name, "")
+            object.__setattr__(self, "with_pilot", False)
+
+    @property
+    def selection(self) -> Selection:
+        """Which annotations the file holds."""
+        if self.file != SIMPLE:
+            return self
+        return Selection(origin=self.origin, since=self.since, until=self.until, **_RESULTS)
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.file}.xlsx" if self.is_workbook else f"{self.file}.csv"
+
+    @property
+    def content_type(self) -> str:
+        if self.is_workbook:
+            return "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+        return "text/csv; charset=utf-8"
+
+    def describe(self) -> dict[str, Any]:
+        """Return what is chosen, for the log."""
+        return {
+            "file": self.file_name,
+            "for_spreadsheets": self.for_spreadsheets or self.is_workbook,
+            **super().describe(),
+        }
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a file that was written holds."""
+
+    rows: int
+    sha256: str
+
+
+# --- writing --------------------------------------------------------------------------------
+
+
+def stream_file(study: Study, choice: Choice, *, by: Any) -> Iterator[bytes]:
+    """Return the file as it is at this call; once it is sent, the log says who downloaded what.
+
+    It is written whole before its first byte is sent: a slow download would hold the database's
+    snapshot open for as long as it takes.
+    """
+    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+    # Beside the database: /tmp is memory on many machines. It has no name on the disk, so nothing
+    # is left of it.
+    file = TemporaryFile(dir=settings.DATA_DIR)  # noqa: SIM115 (closed once it is sent)
+    try:
+        with consistent_cut():
+            written = write_file(study, choice, file)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return _send(study, choice, file, written, by=by)
+
+
+def _send(
+    study: Study, choice: Choice, file: IO[bytes], written: Written, *, by: Any
+) -> Iterator[bytes]:
+    is_whole = False
+    try:
+        with file:
+            while block := file.read(_BLOCK):
+                yield block
+        is_whole = True
+    finally:
+        record_export(study, choice.describe(), written, is_whole=is_whole, by=by)
+
+
+def write_file(
+    study: Study, choice: Choice, file: IO[bytes], *, progress: Progress | None = None
+) -> Written:
+    """Write the whole file; of one moment if the caller holds a consistent cut.
+
+    A workbook is read again for its checksum, so its file must be open for reading too.
+    """
+    progress = progress or (lambda rows: None)
+    columns = list_downloads(study.config)[choice.file]
+    groups = _read(study, choice)
+    if choice.is_workbook:
+        rows = write_workbook(file, choice.file, columns, groups, progress)
+        file.seek(0)
+        return Written(rows, file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]
+    digest, rows = sha256(), 0
+    for block, rows in write_blocks(columns, groups, is_guarded=choice.for_spreadsheets):
+        digest.update(block)
+        file.write(block)
+        progress(rows)
+    return Written(rows, digest.hexdigest())
+
+
+def _read(study: Study, choice: Choice) -> Iterator[Group]:
+    match choice.file:
+        case "items":
+            return read_items(study)
+        case "participants":
+            return read_participants(study, choice)
+        case "metrics":
+            return read_metrics(study)
+    reader = AnswerReader(study, choice.selection)
+    return {
+        SIMPLE: reader.read_simple,
+        "ratings": reader.read_ratings,
+        "ratings_wide": reader.read_wide,
+        "annotations": reader.read_annotations,
+        "highlights": reader.read_highlights,
+    }[choice.file]()
+
+
+def record_export(
+    study: Study, chosen: dict[str, Any], written: Written, *, is_whole: bool, by: Any
+) -> None:
+    """Log who downloaded what, or began to."""
+    AuditEntry.objects.record(
+        "data exported" if is_whole else "export broken off",
+        by=by,
+        study_id=study.pk,
+        rows=written.rows,
+        sha256=written.sha256,
+        **chosen,
+    )
+
+
+# --- names and marks --------------------------------------------------------------------------
+
+
+def name_file(study: Study, choice: Choice) -> str:
+    """Return a name for the download: study, “simulated”, “imported”, file and choice."""
+    parts = [name_start(study)]
+    parts += ["simulated"] if has_simulated(study) else []
+    parts += ["imported"] if has_imported(study) else []
+    parts += [choice.file, *choice.name_parts()]
+    # an exact CSV and a guarded one differ, and must not be taken for each other
+    parts += ["for-spreadsheets"] if choice.for_spreadsheets and not choice.is_workbook else []
+    return f"{'-'.join(parts)}.{'xlsx' if choice.is_workbook else 'csv'}"
+
+
+def has_simulated(study: Study) -> bool:
+    return Annotation.objects.filter(study=study, origin=Origin.SIMULATED).exists()
+
+
+def has_imported(study: Study) -> bool:
+    return Annotation.objects.filter(study=study, ratings_file__isnull=False).exists()
+
+
+def describe_imports(study: Study) -> list[str]:
+    """Write a sentence for each file of ratings collected elsewhere."""
+    files = RatingsFile.objects.filter(study=study)
+    answers = Annotation.objects.filter(study=study, ratings_file__isnull=False).order_by()
+    counts = dict(answers.values_list("ratings_file").annotate(n=Count("pk")))
+    return [
+        f"{count_of(n, 'answer')} {'was' if n == 1 else 'were'} imported from {file.file_name} on "
+        f"{date_format(file.uploaded_at, 'j F Y')}."
+        + ("" if file.has_persons else " Its participants are not single persons.")
+        for file in files
+        if (n := counts.get(file.pk, 0))
+    ]
+
+
+# --- counting -----------------------------------------------------------------------------------
+
+
+def count_rows(study: Study, selection: Selection | None = None) -> dict[str, int]:
+    """Count the rows that each file would have now."""
+    chosen = selection or Selection()
+    fields = {name: getattr(chosen, name) for name in Selection.__dataclass_fields__}
+    files = list_downloads(study.config)
+    return {file: count_file(study, Choice(file=file, **fields)) for file in files}
+
+
+def count_file(study: Study, choice: Choice) -> int:
+    """Count the rows that the file would have now."""
+    match choice.file:
+        case "items":
+            return Output.objects.filter(item__in=Item.objects.filter(study=study)).count()
+        case "participants":
+            return choice.find_participants(study).count()
+        case "metrics":
+            return MetricScore.objects.filter(file__study=study).count()
+        case "annotations":
+            return choice.find_annotations(study).count()
+        case "highlights":
+            return _find(Highlight, study, choice).count()
+        case "ratings":
+            return _find(Rating, study, choice).count()
+    return _count_wide(study, choice)
+
+
+def _find(model: type[Rating | Highlight], study: Study, choice: Choice) -> QuerySet[Any]:
+    wanted = choice.selection.find_annotations(study).order_by()
+    return model.objects.filter(annotation__in=wanted.values("id")).order_by()
+
+
+def _count_wide(study: Study, choice: Choice) -> int:
+    """Count a row for each output that is rated, and one for what is said of an item.
+
+    For a quick look what is said of an item is in the rows of its outputs, if it has some.
+    """
+    ratings = _find(Rating, study, choice)
+    of_item = [criterion.key for criterion in study.config.criteria if not criterion.per_output]
+    of_outputs = ratings.exclude(criterion__in=of_item).values("annotation", "output").distinct()
+    count = of_outputs.count()
+    if of_item and (choice.file != SIMPLE or len(of_item) == len(study.config.criteria)):
+        of_items = ratings.filter(criterion__in=of_item)
+        count += of_items.values("annotation").distinct().count()
+    return count
