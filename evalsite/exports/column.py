@@ -61,7 +61,7 @@ def write_time(moment: datetime) -> str:
 
 def write_time_text(moment: str) -> str:
     """Write a moment that the database gives as a text in UTC; zeros at its end may be missing."""
-    if moment[20:26].isdigit():
+    if len(moment) > 25 and moment[20:26].isdigit():
         return f"{moment[:10]}T{moment[11:26]}Z"
     return write_time(datetime.fromisoformat(moment).replace(tzinfo=UTC))
 
