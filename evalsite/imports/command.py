@@ -51,6 +51,11 @@ class ImportCommand(BaseCommand):
         parser.add_argument(
             "--check", action="store_true", help="only say what the file contains; import nothing"
         )
+        parser.add_argument(
+            "--encoding",
+            choices=["windows-1252"],
+            help="read a file that isn't UTF-8 as Windows-1252",
+        )
         self.add_choices(parser)
 
     def add_choices(self, parser: ArgumentParser) -> None:
@@ -83,6 +88,8 @@ class ImportCommand(BaseCommand):
             self.stdout.write(self.describe_same(same))
             return
         options = self.read_choices(arguments)
+        if arguments["encoding"]:
+            options["encoding"] = arguments["encoding"]
         with file.open("rb") as opened:
             checked = check_source(
                 self.importer,

@@ -72,7 +72,11 @@ def check_scores(source: BinaryIO, *, study: Study, limits: Limits | None = None
         checked.faults += check_header(table.header, table.header_line)
         plan = None
         if not checked.faults:
-            plan, checked.faults = plan_columns(header, study.config, table.header_line)
+            plan, checked.faults = plan_columns(
+                header, study.config, table.header_line, table.unnamed
+            )
+            if plan is not None:
+                checked.faults += table.check_mapped({header[at] for at in plan.used})
         _check_rows(checked, table, header, plan, study, limits)
     except UnreadableFile as error:
         checked.faults.append(error.fault)

@@ -1,7 +1,7 @@
 """Which column of a file of metric scores holds what: told from its name."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from evalsite.imports.ratings.mapping import FIELDS
@@ -31,9 +31,14 @@ class Plan:
     metrics: dict[int, str]
     left_out: tuple[str, ...]
 
+    @property
+    def used(self) -> set[int]:
+        found = {self.item, self.system, self.metric, self.value, *self.metrics}
+        return {number for number in found if number is not None}
+
 
 def plan_columns(
-    header: Sequence[str], config: Protocol, line: int
+    header: Sequence[str], config: Protocol, line: int, unnamed: Collection[int] = ()
 ) -> tuple[Plan | None, list[Fault]]:
     """The plan of a header, or what keeps one from being made."""
     item, system = _find(header, _ITEM), _find(header, _SYSTEM)
@@ -57,16 +62,23 @@ def plan_columns(
         others = [name for at, name in enumerate(header) if at not in used]
         left_out = tuple(name for name in others if fold_name(name) not in _OTHERS)
         return Plan(item, system, metric, value, {}, left_out), []
-    return _plan_wide(header, config, line, item, system)
+    return _plan_wide(header, config, line, item, system, unnamed)
 
 
 def _plan_wide(
-    header: Sequence[str], config: Protocol, line: int, item: int, system: int | None
+    header: Sequence[str],
+    config: Protocol,
+    line: int,
+    item: int,
+    system: int | None,
+    unnamed: Collection[int],
 ) -> tuple[Plan | None, list[Fault]]:
     """Every column that says nothing else of the output is named after a metric."""
     known = _OTHERS | {fold_name(one.name) for one in config.inputs}
     rest = {at: name for at, name in enumerate(header) if at not in (item, system)}
-    metrics = {at: name for at, name in rest.items() if fold_name(name) not in known}
+    metrics = {
+        at: name for at, name in rest.items() if fold_name(name) not in known and at not in unnamed
+    }
     nameless = [name for name in metrics.values() if fold_name(name) in _VALUE]
     if nameless:
         return None, [

@@ -76,6 +76,8 @@ def check_ratings(
             guess = guess_mapping(checked.header, study.config)
             given = {one: name for one, name in (mapping or {}).items() if one in guess}
             checked.mapping = guess | given
+            used = {name for name, field in checked.mapping.items() if field}
+            checked.faults += table.check_mapped(used)
             checked.faults += check_mapping(
                 checked.mapping,
                 study.config,
