@@ -9,7 +9,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches.importing import undo_batch
+from evalsite.imports.batches.store import undo_batch
 from evalsite.imports.metrics.checking import CheckedScores, check_scores
 from evalsite.imports.metrics.storing import store_scores, take_back_scores
 from evalsite.imports.models import MetricFile, MetricScore

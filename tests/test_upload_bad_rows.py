@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.importing import import_batch
+from evalsite.imports.batches.store import import_batch
 from tests.uploads import GOOD, HEADER, Check, check, study, told, with_output
 
 pytestmark = pytest.mark.one_database

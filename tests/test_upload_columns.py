@@ -4,9 +4,10 @@ import io
 
 import pytest
 
-from evalsite.imports.batches.checking import Checked, check_file
 from evalsite.imports.batches.fields import OF_SYSTEM, name_fields
 from evalsite.imports.batches.guessing import guess_mapping
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.batches.shelf import CheckedItems as Checked
 from evalsite.protocol import installed_protocols
 from tests.batches import told
 from tests.factories import make_study

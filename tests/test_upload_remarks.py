@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.checking import check_file
+from evalsite.imports.batches.importer import check_file
 from evalsite.protocol import find_folder, installed_protocols
 from tests.batches import SYSTEMS, check_rows
 from tests.uploads import Check, check, study

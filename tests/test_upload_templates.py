@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from openpyxl import load_workbook
 
-from evalsite.imports.batches.checking import check_file
+from evalsite.imports.batches.importer import check_file
 from evalsite.imports.batches.samples import TEMPLATES
 from evalsite.protocol import installed_protocols
 from tests.factories import make_study

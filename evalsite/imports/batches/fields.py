@@ -8,7 +8,7 @@ after their systems.
 import re
 from collections.abc import Iterable, Mapping
 
-from evalsite.imports.batches.persons import LEAVE_OUT
+from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.protocol import Protocol
 
 EMPTY_FLAG = "output_is_empty"
@@ -32,6 +32,47 @@ def name_fields(config: Protocol, mapping: Mapping[str, str]) -> list[str]:
         *(f"{field}{n}" for n in range(1, most + 1) for field in per_output),
         *(f"gold_{criterion.key}" for criterion in config.criteria), "gold_why",
     ]  # fmt: skip
+
+
+def list_fields(config: Protocol, mapping: Mapping[str, str]) -> list[Field]:
+    """The same fields with the words and the groups that a page shows them in."""
+    fields = [
+        Field("", "Keep, don't show", is_for_many=True),
+        Field(LEAVE_OUT, "Leave out", is_for_many=True),
+    ]
+    for name in name_fields(config, mapping):
+        fields.append(_describe_field(name, config))
+    return fields
+
+
+_LABELS = {
+    "item": "Item",
+    "group": "Group of items",
+    "cluster": "Cluster",
+    "kind": "Kind of item",
+    "system": "System",
+    "output": "Output",
+    EMPTY_FLAG: "Output is empty (yes or no)",
+    PAIR: "Pair",
+    OF_SYSTEM: "Output of this system",
+    "gold_why": "Why it is right",
+}
+
+
+def _describe_field(name: str, config: Protocol) -> Field:
+    if found := _NUMBERED_FIELD.fullmatch(name):
+        label = f"{_LABELS[found[1]]} {int(found[2])}"
+        return Field(name, label, f"Output {int(found[2])}")
+    if name in PER_OUTPUT:
+        return Field(name, _LABELS[name], "One output a row")
+    if name == OF_SYSTEM:
+        return Field(name, _LABELS[name], "One column a system", is_for_many=True)
+    if name.startswith("gold_"):
+        criteria = {f"gold_{one.key}": str(one.label) for one in config.criteria}
+        label = _LABELS.get(name) or f"Right answer: {criteria[name]}"
+        return Field(name, label, "Right answers")
+    inputs = {one.name: str(one.label) for one in config.inputs}
+    return Field(name, inputs.get(name) or _LABELS[name], "This item")
 
 
 def name_inputs(config: Protocol) -> list[str]:

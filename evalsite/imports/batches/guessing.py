@@ -15,6 +15,7 @@ from evalsite.imports.batches.fields import (
     name_inputs,
 )
 from evalsite.imports.batches.persons import is_personal
+from evalsite.imports.columns import fold
 from evalsite.protocol import Protocol
 
 # Other names that real files use. The protocol's own names come first.
@@ -103,10 +104,6 @@ def _nearness(name: str) -> float:
 
 
 # --- names ----------------------------------------------------------------------
-
-
-def fold(name: str) -> str:
-    return re.sub(r"[\s_.-]+", "_", name.strip().casefold())
 
 
 def _rank_names(config: Protocol) -> dict[str, list[tuple[str, int]]]:

@@ -20,9 +20,9 @@ from evalsite.imports.batches.rows import (
     OutputCells,
     RowValues,
     Splitter,
-    check_cells,
 )
 from evalsite.imports.batches.shelf import Shelf
+from evalsite.imports.columns import check_cells
 from evalsite.imports.tables.faults import Fault, Remarks
 from evalsite.imports.tables.table import Row
 from evalsite.protocol import InputColumn

@@ -5,7 +5,6 @@ leave it out.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,21 +16,20 @@ from evalsite.imports.batches.fields import (
     SEVERAL,
     find_numbers,
     is_per_output,
-    name_fields,
+    list_fields,
     name_inputs,
     names_items,
     rows_are_items,
 )
-from evalsite.imports.batches.guessing import find_near, fold
-from evalsite.imports.batches.persons import LEAVE_OUT
-from evalsite.imports.tables.characters import find_control, show
+from evalsite.imports.batches.guessing import find_near
+from evalsite.imports.columns import LEAVE_OUT, check_fields, fold, join_names
+from evalsite.imports.tables.characters import show
 from evalsite.imports.tables.faults import Fault
 from evalsite.protocol import Protocol
 
 # together they tell that a file holds ratings
 _OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
 _OF_RATINGS = {"criterion", "value", "rating", "score", "preferred", "preference"}
-_MAX_NAME = 200
 # what the names of columns hardly ever have: lines, the end of a sentence, or many words
 _IS_TEXT = re.compile(r"\n|[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S")
 
@@ -62,71 +60,15 @@ class Plan:
     extra: Mapping[str, int]
 
 
-def check_header(header: Sequence[str], line: int) -> list[Fault]:
-    """Every column has a name that can be stored, and none stands twice, whatever its case."""
-    faults = [
-        Fault("column_name", message, line=line)
-        for number, column in enumerate(header, start=1)
-        if (message := _find_name_problem(number, column))
-    ]
-    counts = Counter(column.strip().casefold() for column in header if column.strip())
-    seen: set[str] = set()
-    for column in header:
-        folded = column.strip().casefold()
-        if counts[folded] > 1 and folded not in seen:
-            seen.add(folded)
-            faults.append(
-                Fault(
-                    "column_duplicate",
-                    f"{counts[folded]} columns have this name (case and outer spaces don't "
-                    "count). Rename or remove all but one.",
-                    column=column.strip(),
-                    line=line,
-                )
-            )
-    return faults
-
-
-def _find_name_problem(number: int, column: str) -> str:
-    """What is wrong with this column's name, as a sentence; "" if it may stand."""
-    if not column.strip():
-        return f"Column {number} has no name. Name it in the first line, or remove it."
-    if len(column) > _MAX_NAME:
-        return (
-            f"The name of column {number} has {len(column):,} letters; at most {_MAX_NAME} are "
-            "taken. Shorten it."
-        )
-    if found := find_control(column):
-        return f"The name of column {number} holds {found}. Remove it from the first line."
-    return ""
-
-
 def check_mapping(
     mapping: Mapping[str, str], config: Protocol, line: int | None, *, sheet: str = ""
 ) -> list[Fault]:
     """Each field has one column, and what the protocol needs is there."""
-    faults = []
-    known = {*name_fields(config, mapping), LEAVE_OUT}
-    by_field: dict[str, list[str]] = {}
-    for column, field in mapping.items():
-        if field and field not in known:
-            faults.append(
-                Fault("field_unknown", f"There is no field “{field}” to map it to.", column=column)
-            )
-        elif field:
-            by_field.setdefault(field, []).append(column)
-    faults += [
-        Fault(
-            "column_mapped_twice",
-            f"Columns {_join(columns)} are both mapped to “{field}”. Choose one.",
-            line=line,
-        )
-        for field, columns in by_field.items()
-        if len(columns) > 1 and field not in SEVERAL
-    ]
+    faults = check_fields(mapping, list_fields(config, mapping), line)
+    by_field = {field for field in mapping.values() if field and field != LEAVE_OUT}
     if problem := _find_two_forms(by_field):
         faults.append(Fault("forms_mixed", problem, line=line))
-    missing = _find_missing(by_field.keys(), config)
+    missing = _find_missing(by_field, config)
     if missing and (problem := _find_other_kind(mapping, config, sheet)):
         return [*faults, Fault("header_is_data", problem, line=line)]
     faults += [_describe_missing(field, mapping, config, line) for field in missing]
@@ -236,7 +178,7 @@ def _describe_missing(
     if field == "item":
         message += " Without it the outputs of one item can't be told from those of another."
     if near := find_near(field, mapping, config):
-        message += f" Did you mean {_join(near, 'or')}? Map it, or rename it."
+        message += f" Did you mean {join_names(near, 'or')}? Map it, or rename it."
     else:
         message += " Map a column to it, or add it."
     if field == "output" and list(mapping.values()).count("") > 1:
@@ -245,8 +187,3 @@ def _describe_missing(
             f"“{OF_SYSTEM}”."
         )
     return Fault("column_missing", message, column=field, line=line)
-
-
-def _join(names: Sequence[str], word: str = "and") -> str:
-    quoted = [f"“{name}”" for name in names]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} {word} {quoted[-1]}"

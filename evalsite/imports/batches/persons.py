@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-LEAVE_OUT = "-"  # what a column is mapped to that is read past and never stored
+from evalsite.imports.columns import LEAVE_OUT
 
 # one of these words is enough, wherever it stands in the name
 _WORDS = {

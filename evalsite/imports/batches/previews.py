@@ -1,12 +1,12 @@
 """The first items of a file, exactly as annotators will see them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.template.loader import render_to_string
 
 from evalsite.annotation.display import view_item
-from evalsite.imports.batches.values import CheckedItem
 from evalsite.lib.seeds import arrange, derive_number
 from evalsite.studies.models import Study
 
@@ -21,21 +21,21 @@ class Preview:
     html: str
 
 
-def preview_items(study: Study, items: Sequence[CheckedItem]) -> list[Preview]:
+def preview_items(study: Study, items: Sequence[Mapping[str, Any]]) -> list[Preview]:
     """Pages of the first items, made by the very templates that participants get: blind."""
     return [
         Preview(number, _render(study, item)) for number, item in enumerate(items[:SHOWN], start=1)
     ]
 
 
-def _render(study: Study, item: CheckedItem) -> str:
-    config = study.config
-    texts = [output.text for output in item.outputs]
-    arrangement = derive_number(study.seed, "preview", item.key)
-    order = arrange(len(texts), arrangement, study.seed, item.key)
+def _render(study: Study, item: Mapping[str, Any]) -> str:
+    config, key = study.config, item["key"]
+    texts = [text for _, text in item["outputs"]]
+    arrangement = derive_number(study.seed, "preview", key)
+    order = arrange(len(texts), arrangement, study.seed, key)
     view = view_item(
         config,
-        inputs=item.inputs,
+        inputs=item["inputs"],
         texts=[texts[position] for position in order],
         options=config.default_options | study.options,
         is_aided=study.is_aided,

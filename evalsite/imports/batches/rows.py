@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from evalsite.imports.batches.mapping import OutputColumns, Plan
 from evalsite.imports.batches.names import is_reserved
-from evalsite.imports.tables.characters import find_control, hold_control
-from evalsite.imports.tables.faults import Fault
 from evalsite.imports.tables.table import Row
 from evalsite.studies.models import Item
 
@@ -116,45 +114,3 @@ class MadeRows:
         elif kind == _REPEAT and self._repeat_of is not None and cells[self._repeat_of]:
             return "Rows of repeats, which a study makes for itself and which were left out"
         return ""
-
-
-def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
-    """The row has as many cells as the header, and none that its reader or a page can't take."""
-    if row.problems:
-        return [
-            Fault(
-                problem.code,
-                problem.message,
-                column="" if problem.column is None else header[problem.column],
-                line=row.line,
-                record=row.record,
-            )
-            for problem in row.problems
-        ]
-    if len(row.cells) != len(header):
-        return [
-            Fault(
-                "row_width",
-                f"{_count(len(row.cells), 'cell')} instead of {len(header)}. Look for a missing "
-                "delimiter, or for one in a text without quotes.",
-                line=row.line,
-                record=row.record,
-            )
-        ]
-    if not hold_control(row.cells):
-        return []
-    return [
-        Fault(
-            "control_character",
-            f"The cell holds {found}. Remove it.",
-            column=header[number],
-            line=row.line,
-            record=row.record,
-        )
-        for number, cell in enumerate(row.cells)
-        if (found := find_control(cell))
-    ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

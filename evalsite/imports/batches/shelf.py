@@ -4,11 +4,13 @@ import json
 import marshal
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
 from typing import Any, overload
 from weakref import finalize
 
 from evalsite.imports.batches.values import CheckedItem, CheckedOutput, write_texts
+from evalsite.imports.core import Checked
 
 # number, key, group, cluster, kind, then as JSON: inputs, extra, gold
 StoredItem = tuple[int, str, str, str, str, str, str, str]
@@ -147,3 +149,28 @@ def _unpack(row: tuple[Any, ...]) -> CheckedItem:
         line=line,
         record=record,
     )
+
+
+@dataclass
+class CheckedItems(Checked):
+    """What a file of items contains: its items if it may be imported, its faults if not."""
+
+    # of the rows: the site makes such rows itself
+    left_out: int = 0
+    items: Shelf = field(default_factory=Shelf)
+
+    @property
+    def is_importable(self) -> bool:
+        return not self.faults and bool(self.items)
+
+    @property
+    def rows_taken(self) -> int:
+        return self.rows - self.left_out
+
+    @property
+    def systems(self) -> list[str]:
+        return sorted(self.items.systems)
+
+    @property
+    def outputs(self) -> int:
+        return self.items.outputs

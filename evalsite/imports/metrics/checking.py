@@ -8,9 +8,8 @@ from typing import BinaryIO, NamedTuple
 
 from django.core.exceptions import ValidationError
 
-from evalsite.imports.batches.mapping import check_header
 from evalsite.imports.batches.names import Names
-from evalsite.imports.batches.rows import check_cells
+from evalsite.imports.columns import check_cells, check_header
 from evalsite.imports.metrics.cells import find_output, read_metric, read_value, split_output
 from evalsite.imports.metrics.columns import Plan, plan_columns
 from evalsite.imports.models import MetricScore

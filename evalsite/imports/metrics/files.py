@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count
 
 from evalsite.exports.exporting import write_rows
-from evalsite.imports.batches.importing import hash_file
+from evalsite.imports.core import hash_file
 from evalsite.imports.metrics.checking import CheckedScores, check_scores
 from evalsite.imports.metrics.storing import find_same_scores, store_scores
 from evalsite.imports.models import MetricFile, MetricScore, Upload

@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.exports.sending import send_csv
-from evalsite.imports.batches.files import FAULTS_SHOWN
-from evalsite.imports.batches.forms import UploadForm
+from evalsite.imports.core import FAULTS_SHOWN
+from evalsite.imports.forms import UploadForm
 from evalsite.imports.metrics.checking import CheckedScores
 from evalsite.imports.metrics.files import (
     IMPORT,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from evalsite.imports.batches.mapping import check_header
+from evalsite.imports.columns import check_header
 from evalsite.imports.ratings.answers import AnswerBuilder
 from evalsite.imports.ratings.mapping import check_mapping, guess_mapping
 from evalsite.imports.ratings.rows import RatingRow, RowReader

@@ -1,11 +1,13 @@
 """Files of ratings from upload to import: checked at once where they are small, else in a job."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.annotation.taking import count_free
+from evalsite.imports.core import IMPORTERS
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.checking import CheckedRatings, check_ratings
 from evalsite.imports.ratings.importing import (
@@ -23,6 +25,10 @@ CHECK, IMPORT, UNDO = "check ratings", "import ratings", "undo ratings"
 # longer files are stored and undone outside web requests
 LARGE_ROWS = 5_000
 MOST_FAULTS = 10_000
+
+IMPORTERS["ratings"] = SimpleNamespace(  # type: ignore[assignment]
+    check_kind=CHECK, import_kind=IMPORT, undo_kind=UNDO, record=RatingsFile
+)
 
 Report = dict[str, Any]
 

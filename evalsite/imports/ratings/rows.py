@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.fields import LONGEST_NOTE
-from evalsite.imports.batches.rows import check_cells
+from evalsite.imports.columns import check_cells
 from evalsite.imports.tables.faults import Fault
 from evalsite.imports.tables.table import Row
 from evalsite.participants.models import Origin

@@ -15,10 +15,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.exports.sending import send_csv
-from evalsite.imports.batches.files import FAULTS_SHOWN, list_faults
-from evalsite.imports.batches.forms import UploadForm
-from evalsite.imports.batches.waiting import find_uploads, list_waiting, part_spent
-from evalsite.imports.job_views import newest_job
+from evalsite.imports.core import FAULTS_SHOWN, list_faults
+from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.files import (
     CHECK,
@@ -37,6 +35,7 @@ from evalsite.imports.ratings.importing import find_same_ratings
 from evalsite.imports.ratings.mapping import has_comparisons, has_values, needs_system
 from evalsite.imports.tables.faults import Fault
 from evalsite.imports.uploads import drop_upload, is_large, keep_upload, prune_uploads
+from evalsite.imports.waiting import find_uploads, list_waiting, newest_job, part_spent
 from evalsite.jobs.models import Job
 from evalsite.jobs.watching import keep_watching
 from evalsite.studies.models import Membership, Study
@@ -152,7 +151,9 @@ def _show_upload(
         context |= {
             "persons": persons,
             "mapping": form,
-            "columns": [(one, report["samples"].get(str(one.label), "")) for one in form.columns],
+            "columns": [
+                (one, report["samples"].get(str(one.label), ""), "") for one in form.columns
+            ],
             "can_import": same is None and not report["fault_count"] and report["answers"],
             "faults": _read_faults(report)[:FAULTS_SHOWN],
             "faults_left": report["fault_count"] - FAULTS_SHOWN,

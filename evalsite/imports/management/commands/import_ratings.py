@@ -7,18 +7,20 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.imports.batches.files import list_faults
-from evalsite.imports.batches.importing import hash_file
-from evalsite.imports.management.commands.import_batch import (
-    Columns,
-    read_header,
-)
+from evalsite.imports.columns import Field
+from evalsite.imports.command import read_mapping
+from evalsite.imports.core import hash_file, list_faults
 from evalsite.imports.ratings.checking import CheckedRatings, check_ratings
 from evalsite.imports.ratings.files import count_answers
 from evalsite.imports.ratings.importing import Source, find_same_ratings, import_ratings
 from evalsite.imports.ratings.mapping import FIELDS
 from evalsite.studies.lookup import add_study_argument, describe_faults, find_study
 from evalsite.studies.summaries import count_of
+
+_FIELDS = [
+    Field("", "Leaves the column out", is_for_many=True),
+    *(Field(name, name) for name in FIELDS),
+]
 
 
 class Command(BaseCommand):
@@ -65,7 +67,7 @@ class Command(BaseCommand):
         found = find_study(study)
         if not file.is_file():
             raise CommandError(f"There is no file {file}.", returncode=2)
-        mapping = read_mapping(file, options["map"])
+        mapping = read_mapping(_FIELDS, file, options["map"])
         sha256 = hash_file(file)
         if same := find_same_ratings(found, sha256):
             self.stdout.write(f"Already imported as {same.file_name}, 0 new.")
@@ -109,12 +111,3 @@ class Command(BaseCommand):
             self.stdout.write(f"Worth a look: {remark}")
         if checked.faults:
             raise CommandError(describe_faults([str(fault) for fault in checked.faults]))
-
-
-def read_mapping(file: Path, pairs: list[str]) -> dict[str, str]:
-    """Return what --map says of the columns of ratings; CommandError if it can't be so."""
-    if not pairs:
-        return {}
-    others = {"": "leaves the column out"}
-    columns = Columns(header=read_header(file), fields=[*FIELDS], others=others, several=[*others])
-    return columns.read(pairs)

@@ -1,6 +1,7 @@
-"""What a researcher sends to upload a file and to map its columns."""
+"""What a researcher sends to upload a file and to say what its columns contain."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from django import forms
@@ -8,11 +9,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 
-from evalsite.imports.batches.fields import name_fields
-from evalsite.imports.batches.persons import LEAVE_OUT
-from evalsite.protocol import Protocol
-
-KEEP_AS_METADATA = "metadata (not shown to participants)"
+from evalsite.imports.columns import Field
 
 
 class UploadForm(forms.Form):
@@ -49,22 +46,28 @@ class UploadForm(forms.Form):
 
 
 class MappingForm(forms.Form):
-    """What each column holds, one choice a column; fields are numbered, as columns may be odd."""
+    """What each column contains, one choice a column; numbered, as names of columns may be odd."""
 
     def __init__(
-        self, data: Any, *, header: Sequence[str], mapping: dict[str, str], config: Protocol
+        self,
+        data: Any,
+        *,
+        header: Sequence[str],
+        mapping: dict[str, str],
+        fields: Sequence[Field],
     ) -> None:
         super().__init__(data, auto_id="id_%s")
         self.header = header
-        choices = [("", KEEP_AS_METADATA), (LEAVE_OUT, "leave out (never stored)")]
-        choices += [(field, field) for field in name_fields(config, mapping)]
+        choices = _group_choices(fields)
         for number, column in enumerate(header):
             self.fields[f"column-{number}"] = forms.ChoiceField(
-                label=column,
-                choices=choices,
-                required=False,
-                initial=mapping.get(column, ""),
+                label=column, choices=choices, required=False, initial=mapping.get(column, "")
             )
+
+    @property
+    def columns(self) -> list[Any]:
+        """The fields of the columns, in the order of the file."""
+        return [self[f"column-{number}"] for number in range(len(self.header))]
 
     @property
     def mapping(self) -> dict[str, str]:
@@ -72,3 +75,12 @@ class MappingForm(forms.Form):
             column: self.cleaned_data[f"column-{number}"]
             for number, column in enumerate(self.header)
         }
+
+
+def _group_choices(fields: Sequence[Field]) -> list[tuple[str, Any]]:
+    """Choices of a select; fields of one group that follow one another stand under its name."""
+    choices: list[tuple[str, Any]] = []
+    for group, some in groupby(fields, key=lambda field: field.group):
+        listed = [(field.name, field.label) for field in some]
+        choices += [(group, listed)] if group else listed
+    return choices

@@ -3,8 +3,14 @@
 from functools import partial
 from typing import Any
 
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.launch import insist_on_owner
 from evalsite.annotation.models import Annotation
@@ -13,7 +19,8 @@ from evalsite.imports.models import Upload
 from evalsite.imports.uploads import forget_bytes
 from evalsite.jobs.models import Job
 from evalsite.participants.models import Consent
-from evalsite.studies.models import Study
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.pages import StudyView
 from evalsite.studies.summaries import count_of
 
 
@@ -61,3 +68,39 @@ def delete_draft(*, study: Study, by: Any) -> None:
     Study.objects.get(pk=current.pk).delete()
     for upload in uploads:
         transaction.on_commit(partial(forget_bytes, upload))
+
+
+# --- pages ----------------------------------------------------------------------------
+
+
+@require_safe
+def confirm_delete(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """What would go, or why nothing can."""
+    pilots = study.participants.filter(is_pilot=True).count()
+    return TemplateResponse(
+        request, "studies/delete.html", {"reason": why_kept(study), "pilots": pilots}
+    )
+
+
+@require_POST
+def delete(request: HttpRequest, study: Study) -> HttpResponseBase:
+    title = study.title
+    try:
+        delete_draft(study=study, by=request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("admin:study-delete-confirm", study.pk)
+    messages.success(request, f"Deleted: {title}.")
+    return redirect("admin:index")
+
+
+deletion_views = [
+    StudyView(
+        path="delete/",
+        name="study-delete-confirm",
+        view=confirm_delete,
+        role=Membership.Role.OWNER,
+        within="Settings",
+    ),
+    StudyView(path="delete/now/", name="study-delete", view=delete, role=Membership.Role.OWNER),
+]

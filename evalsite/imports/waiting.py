@@ -1,23 +1,14 @@
-"""Files of items and of ratings that wait for a decision, and the jobs that are at work on them."""
+"""Files that wait for a decision, and the jobs that are at work on them."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from evalsite.annotation.models import RatingsFile
-from evalsite.imports.batches.files import CHECK, IMPORT, UNDO
+from evalsite.imports.core import IMPORTERS, Importer, importer_of
 from evalsite.imports.models import Upload
 from evalsite.imports.uploads import find_kept_until, has_faults
 from evalsite.jobs.models import Job
-from evalsite.studies.models import Batch, Study
-
-# the kinds of ratings by name: their modules are built on this one
-_CHECK_RATINGS, _IMPORT_RATINGS, _UNDO_RATINGS = "check ratings", "import ratings", "undo ratings"
-_TITLES = {
-    CHECK: "Checking {name}",
-    IMPORT: "Importing {name}",
-    _CHECK_RATINGS: "Checking {name}",
-    _IMPORT_RATINGS: "Importing {name}",
-}
+from evalsite.studies.models import Study
 
 
 @dataclass(frozen=True)
@@ -46,28 +37,36 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Undoing:
+    """A job that takes something back, where it is at work or has stopped."""
+
     job: Job
+    record: Any
     title: str
+
+
+def newest_job(study: Study, kind: str, subject: object) -> Job | None:
+    """The job of this kind that was started last for this subject."""
+    jobs = Job.objects.filter(study_id=study.pk, kind=kind, subject=str(subject))
+    return jobs.order_by("-created_at").first()
 
 
 def find_job(upload: Upload) -> Job | None:
     """The job at work on this file, or the one that stopped and was not followed by a check."""
     jobs = Job.objects.filter(
-        study_id=upload.study_id, kind__in=[CHECK, IMPORT], subject=str(upload.pk)
+        study_id=upload.study_id, kind__in=_kinds(importer_of(upload)), subject=str(upload.pk)
     )
     return _unless_over(jobs.order_by("created_at").last(), upload)
 
 
 def name_job(job: Job, upload: Upload) -> str:
     """What the job does, in words."""
-    return _TITLES[job.kind].format(name=upload.file_name)
+    is_check = job.kind == importer_of(upload).check_kind
+    return f"{'Checking' if is_check else 'Importing'} {upload.file_name}"
 
 
 def find_uploads(study: Study) -> list[Upload]:
-    """The files of items and of ratings that were neither imported nor given up, newest first."""
+    """The files that were neither imported nor given up, newest first."""
     uploads = Upload.objects.filter(study=study, batch__isnull=True, ratings_file__isnull=True)
-    # nobody decides on scores: they are stored at once, or by a job
-    uploads = uploads.exclude(purpose=Upload.Purpose.METRICS)
     return [upload for upload in uploads if upload.path.exists()]
 
 
@@ -76,10 +75,11 @@ def list_waiting(study: Study, purpose: str, uploads: list[Upload]) -> list[Wait
     uploads = [upload for upload in uploads if upload.purpose == purpose]
     if not uploads:
         return []
-    jobs = Job.objects.filter(study_id=study.pk, kind__in=_TITLES).order_by("created_at")
+    importer = IMPORTERS[purpose]
+    jobs = Job.objects.filter(study_id=study.pk, kind__in=_kinds(importer)).order_by("created_at")
     newest = {job.subject: job for job in jobs}
-    imported = RatingsFile if purpose == Upload.Purpose.RATINGS else Batch
-    known = set(imported.objects.filter(study=study).values_list("sha256", flat=True))
+    records = importer.record._default_manager.filter(study=study)
+    known = set(records.values_list("sha256", flat=True))
     found = []
     for upload in uploads:
         job = _unless_over(newest.get(str(upload.pk)), upload)
@@ -96,23 +96,26 @@ def part_spent(waiting: list[Waiting]) -> dict[str, list[Waiting]]:
     }
 
 
-def list_undoings(study: Study) -> list[Undoing]:
-    """The jobs that remove batches, where they are at work or have stopped."""
-    jobs = Job.objects.filter(study_id=study.pk, kind=UNDO).order_by("created_at")
+def list_undoings(study: Study, importer: Importer) -> list[Undoing]:
+    """The jobs that take something back, where they are at work or have stopped."""
+    jobs = Job.objects.filter(study_id=study.pk, kind=importer.undo_kind).order_by("created_at")
     newest = {job.subject: job for job in jobs if job.state != Job.State.DONE}
-    batches = Batch.objects.filter(study=study).in_bulk(list(newest)) if newest else {}
+    records = importer.record._default_manager.filter(study=study)
+    found: dict[Any, Any] = records.in_bulk(list(newest)) if newest else {}
     return [
-        Undoing(newest[str(batch.pk)], f"Removing {batch.file_name}") for batch in batches.values()
+        Undoing(newest[str(one.pk)], one, f"Removing {one.file_name}") for one in found.values()
     ]
 
 
-def are_ratings_under_way(study: Study, uploads: list[Upload]) -> bool:
-    """Whether a file of ratings waits, or one is being imported or undone, or that stopped."""
-    if any(upload.purpose == Upload.Purpose.RATINGS for upload in uploads):
+def is_under_way(study: Study, purpose: str, uploads: list[Upload]) -> bool:
+    """Whether a file of this purpose waits, or one is being imported or undone, or that stopped."""
+    if any(upload.purpose == purpose for upload in uploads):
         return True
-    jobs = Job.objects.filter(study_id=study.pk, kind=_UNDO_RATINGS).exclude(state=Job.State.DONE)
-    files = list(jobs.values_list("subject", flat=True))
-    return RatingsFile.objects.filter(study=study, pk__in=files).exists()
+    return purpose in IMPORTERS and bool(list_undoings(study, IMPORTERS[purpose]))
+
+
+def _kinds(importer: Importer) -> list[str]:
+    return [importer.check_kind, importer.import_kind]
 
 
 def _unless_over(job: Job | None, upload: Upload) -> Job | None:

@@ -1,0 +1,143 @@
+"""Items of a file: what a check finds in them, and the batch that they become."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from evalsite.imports.batches.fields import list_fields
+from evalsite.imports.batches.guessing import guess_mapping
+from evalsite.imports.batches.items import ItemChecker
+from evalsite.imports.batches.mapping import check_mapping, make_plan
+from evalsite.imports.batches.persons import describe_personal
+from evalsite.imports.batches.previews import SHOWN
+from evalsite.imports.batches.shelf import CheckedItems
+from evalsite.imports.batches.store import import_batch, undo_batch
+from evalsite.imports.columns import Field
+from evalsite.imports.core import Importer, Source, Tell, check_source, import_path, register
+from evalsite.imports.models import Upload
+from evalsite.imports.tables.faults import Fault, Remark
+from evalsite.imports.tables.table import Limits, Row, Table
+from evalsite.studies.models import Batch, Study
+
+
+class ItemImporter(Importer):
+    """Items with their outputs, as a batch."""
+
+    purpose = Upload.Purpose.ITEMS
+    check_kind, import_kind, undo_kind = "check upload", "import batch", "undo batch"
+    record = Batch
+    link = "batch"
+    checked = CheckedItems
+
+    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
+        return list_fields(study.config, mapping)
+
+    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+        return guess_mapping(header, study.config)
+
+    def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
+        return check_mapping(mapping, study.config, table.header_line, sheet=table.sheet)
+
+    def make_reader(
+        self, checked: CheckedItems, study: Study, options: Mapping[str, Any]
+    ) -> "ItemReader":
+        return ItemReader(checked, study)
+
+    def check_columns(self, checked: CheckedItems) -> list[Remark]:
+        kept = [column for column, field in checked.mapping.items() if not field]
+        sentence = describe_personal(kept)
+        return [Remark("personal_columns", sentence)] if sentence else []
+
+    def summarise(self, checked: CheckedItems, study: Study) -> dict[str, Any]:
+        return {
+            "left_out": checked.left_out,
+            "items": len(checked.items),
+            "outputs": checked.outputs,
+            "systems": len(checked.systems),
+            # the first items: key, inputs, systems and texts
+            "examples": [
+                {
+                    "key": item.key,
+                    "inputs": item.inputs,
+                    "outputs": [[output.system, output.text] for output in item.outputs],
+                }
+                for item in checked.items[:SHOWN]
+            ],
+        }
+
+    def store(
+        self, checked: CheckedItems, source: Source, *, by: Any, tell: Tell | None = None
+    ) -> Batch:
+        return import_batch(
+            study=source.study,
+            checked=checked,
+            file_name=source.file_name,
+            sha256=source.sha256,
+            by=by,
+            upload_key=source.upload_key,
+        )
+
+    def undo(self, record: Batch, *, by: Any) -> None:
+        undo_batch(batch=record, by=by)
+
+
+class ItemReader:
+    """Puts the rows of a file together to items."""
+
+    def __init__(self, checked: CheckedItems, study: Study) -> None:
+        self._checked = checked
+        plan = make_plan(checked.header, checked.mapping, study.config)
+        self._checker = ItemChecker(study, checked.header, plan)
+        self.add: Callable[[Row], None] = self._checker.add
+        if sentence := describe_personal(plan.extra):
+            self._checker.remarks.tell("personal_columns", sentence)
+
+    def close(self) -> None:
+        self._checked.faults += self._checker.faults
+        self._checked.left_out = self._checker.left_out
+        self._checked.remarks = self._checker.remarks.listed()
+
+    def finish(self) -> None:
+        checked, found = self._checked, len(self._checker.faults)
+        checked.items = self._checker.finish()
+        checked.faults += self._checker.faults[found:]
+        if not checked.items and not checked.faults:
+            message = (
+                "Every row was left out, so there is nothing to import. Add rows of your own items."
+            )
+            checked.faults.append(Fault("nothing_left", message))
+        checked.remarks = self._checker.remarks.listed()
+
+
+ITEMS = register(ItemImporter())
+
+
+def check_file(
+    source: BinaryIO,
+    *,
+    study: Study,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    tell: Callable[[int], None] | None = None,
+) -> CheckedItems:
+    """What a file of items contains for this study."""
+    checked: CheckedItems = check_source(
+        ITEMS, source, study=study, mapping=mapping, options=options, limits=limits, tell=tell
+    )
+    return checked
+
+
+def import_file(
+    *,
+    study: Study,
+    path: Path,
+    by: Any,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Batch:
+    """The file at this path is a batch of the study; ValidationError tells its faults."""
+    batch: Batch = import_path(
+        ITEMS, study=study, path=path, by=by, mapping=mapping, options=options
+    )
+    return batch

@@ -1,0 +1,147 @@
+"""The columns of any imported file: what they may contain, and what is wrong with header and rows.
+
+A mapping gives each column the name of a field, "" to keep it unused, or "-" to leave it out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evalsite.imports.tables.characters import find_control, hold_control
+from evalsite.imports.tables.faults import Fault
+from evalsite.imports.tables.table import Row
+
+LEAVE_OUT = "-"  # what a column is mapped to that is read past and never stored
+_MAX_NAME = 200
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a column may contain, as a page and the command line offer it."""
+
+    name: str
+    label: str
+    group: str = ""  # the heading of a list under which it is found
+    meaning: str = ""
+    is_for_many: bool = False  # more than one column may contain it
+
+
+def fold(name: str) -> str:
+    """Equal for names of columns that differ only in case and in what stands between words."""
+    return re.sub(r"[\s_.-]+", "_", name.strip().casefold())
+
+
+def join_names(names: Sequence[str], word: str = "and") -> str:
+    quoted = [f"“{name}”" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} {word} {quoted[-1]}"
+
+
+def known_columns(mapping: Mapping[str, str], header: Iterable[str]) -> dict[str, str]:
+    """The part of a mapping that is about these columns."""
+    there = set(header)
+    return {column: field for column, field in mapping.items() if column in there}
+
+
+def check_header(header: Sequence[str], line: int) -> list[Fault]:
+    """Every column has a name that can be stored, and none stands twice, whatever its case."""
+    faults = [
+        Fault("column_name", message, line=line)
+        for number, column in enumerate(header, start=1)
+        if (message := _find_name_problem(number, column))
+    ]
+    counts = Counter(column.strip().casefold() for column in header if column.strip())
+    seen: set[str] = set()
+    for column in header:
+        folded = column.strip().casefold()
+        if counts[folded] > 1 and folded not in seen:
+            seen.add(folded)
+            faults.append(
+                Fault(
+                    "column_duplicate",
+                    f"{counts[folded]} columns have this name (case and outer spaces don't "
+                    "count). Rename or remove all but one.",
+                    column=column.strip(),
+                    line=line,
+                )
+            )
+    return faults
+
+
+def _find_name_problem(number: int, column: str) -> str:
+    """What is wrong with this column's name, as a sentence; "" if it may stand."""
+    if not column.strip():
+        return f"Column {number} has no name. Name it in the first line, or remove it."
+    if len(column) > _MAX_NAME:
+        return (
+            f"The name of column {number} has {len(column):,} letters; at most {_MAX_NAME} are "
+            "taken. Shorten it."
+        )
+    if found := find_control(column):
+        return f"The name of column {number} holds {found}. Remove it from the first line."
+    return ""
+
+
+def check_fields(
+    mapping: Mapping[str, str], fields: Iterable[Field], line: int | None
+) -> list[Fault]:
+    """Each field is known, and one column at most contains it."""
+    known = {field.name: field for field in fields}
+    by_field: dict[str, list[str]] = {}
+    faults = []
+    for column, name in mapping.items():
+        if name in ("", LEAVE_OUT):
+            continue
+        if name not in known:
+            faults.append(Fault("field_unknown", f"There is no field “{name}”.", column=column))
+        else:
+            by_field.setdefault(name, []).append(column)
+    faults += [
+        Fault(
+            "column_mapped_twice",
+            f"Columns {join_names(columns)} are both mapped to “{name}”. Choose one.",
+            line=line,
+        )
+        for name, columns in by_field.items()
+        if len(columns) > 1 and not known[name].is_for_many
+    ]
+    return faults
+
+
+def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
+    """What keeps a row out before anything is known of its columns."""
+    if row.problems:
+        return [
+            Fault(
+                problem.code,
+                problem.message,
+                column="" if problem.column is None else header[problem.column],
+                line=row.line,
+                record=row.record,
+            )
+            for problem in row.problems
+        ]
+    if len(row.cells) != len(header):
+        found = len(row.cells)
+        return [
+            Fault(
+                "row_width",
+                f"{found} cell{'' if found == 1 else 's'} instead of {len(header)}. Look for a "
+                "missing delimiter, or for one in a text without quotes.",
+                line=row.line,
+                record=row.record,
+            )
+        ]
+    if not hold_control(row.cells):
+        return []
+    return [
+        Fault(
+            "control_character",
+            f"The cell holds {control}. Remove it.",
+            column=header[number],
+            line=row.line,
+            record=row.record,
+        )
+        for number, cell in enumerate(row.cells)
+        if (control := find_control(cell))
+    ]
