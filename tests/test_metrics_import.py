@@ -147,7 +147,7 @@ def test_a_row_that_does_not_fit_is_a_fault_with_its_place(
     ("system", "sentence"),
     [
         ("delta", "No output of “d0” is by system “delta”. It has alpha, beta, gamma."),
-        ("", "“d0” stands for 3 items, one for each system. Name one of them, such as d0/1, or"),
+        ("", "“d0” became 3 items, one for each system. Name one of them, such as d0/1, or"),
     ],
 )
 def test_an_id_of_several_items_needs_a_system_that_it_has(

@@ -5,7 +5,7 @@ from math import isfinite
 
 from django.core.exceptions import ValidationError
 
-from evalsite.imports.ratings.values import FoundItem
+from evalsite.imports.ratings.items import FoundItem
 
 LONGEST_METRIC = 100
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

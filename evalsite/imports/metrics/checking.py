@@ -13,7 +13,7 @@ from evalsite.imports.columns import check_cells, check_header
 from evalsite.imports.metrics.cells import find_output, read_metric, read_value, split_output
 from evalsite.imports.metrics.columns import Plan, plan_columns
 from evalsite.imports.models import MetricScore
-from evalsite.imports.ratings.finding import ItemFinder
+from evalsite.imports.ratings.items import ItemFinder
 from evalsite.imports.tables.faults import Fault, Remark, Remarks, UnreadableFile
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits, Row, Table
@@ -219,7 +219,8 @@ class _Builder:
 
     def __init__(self, study: Study, found: list[_Cells], columns: dict[str, str]) -> None:
         self.columns = columns
-        self.finder = ItemFinder(study, found)
+        self.finder = ItemFinder(study)
+        self.finder.load(cells.item for cells in found)
         self.scores: list[Score] = []
         self.faults: list[Fault] = []
         self.remarks = Remarks()

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evalsite.imports.ratings.mapping import FIELDS
 from evalsite.imports.tables.faults import Fault
+from evalsite.lib.rating_columns import FIELDS
 from evalsite.protocol import Protocol
 
 _ITEM = ("item", *FIELDS["item"], "output_id")
