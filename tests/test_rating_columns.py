@@ -180,10 +180,10 @@ def test_a_wide_row_holds_one_rating_for_each_column_and_none_where_it_is_empty(
     parts = melt(header, guess_mapping(header, SINGLE))
 
     assert [part.is_rated(cells) for part in parts] == [True, False]
-    assert [parts[0].get(cells, field) for field in ("item", "system", "criterion", "value")] == [
-        "m1", "tgen", "informativeness", "100",
-    ]  # fmt: skip
-    assert parts[0].get(cells, "note") == ""
+    assert {field: cells[at] for field, at in parts[0].columns.items()} == {
+        "participant": "w1", "item": "m1", "system": "tgen", "value": "100",
+    }  # fmt: skip
+    assert parts[0].fixed == {"criterion": "informativeness"}
 
 
 def test_a_bare_file_takes_numbers_beside_numbered_systems_for_ratings():

@@ -70,8 +70,8 @@ POST = {
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
         "study-planner", "upload-new", "upload-check", "upload-decide", "upload-map",
         "upload-cancel",
-        "upload-import", "batch-undo", "ratings-new", "ratings-map", "ratings-cancel",
-        "ratings-import", "ratings-undo", "metrics-new", "metrics-undo", "job-restart",
+        "upload-import", "batch-undo", "ratings-new", "ratings-check", "ratings-decide", "ratings-map",
+        "ratings-cancel", "ratings-import", "ratings-undo", "metrics-new", "metrics-undo", "job-restart",
     ],
     OWNERS: [
         "study-launch-start", "study-launch-again", "study-close", "study-archive",

@@ -139,17 +139,11 @@ class Part:
     columns: Mapping[str, int]
     fixed: Mapping[str, str]
     is_wide: bool
-
-    def get(self, cells: Sequence[str], field: str) -> str:
-        """Return the cell of a field; "" where the file has none."""
-        number = self.columns.get(field)
-        return self.fixed.get(field, "") if number is None else cells[number]
+    rating: int = -1  # of a wide row, the column of the rating
 
     def is_rated(self, cells: Sequence[str]) -> bool:
         """Whether a rating was given: an empty cell of a wide row holds none."""
-        if not self.is_wide:
-            return True
-        return any(cells[self.columns[name]].strip() for name in _LONG_FIELDS & self.columns.keys())
+        return not self.is_wide or bool(cells[self.rating].strip())
 
 
 def split_field(field: str) -> Target | None:
@@ -211,7 +205,9 @@ def _make_part(
     fixed = {"criterion": target.criterion, "system": target.system}
     for name in [name for name, text in fixed.items() if text]:
         columns.pop(name, None)
-    return Part(columns, {name: text for name, text in fixed.items() if text}, is_wide=True)
+    return Part(
+        columns, {name: text for name, text in fixed.items() if text}, is_wide=True, rating=at
+    )
 
 
 # --- checking -------------------------------------------------------------------------

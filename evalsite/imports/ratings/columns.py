@@ -1,8 +1,9 @@
 """What columns of ratings contain in a study, and each row of the file as the ratings in it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from evalsite.fields import LONGEST_NOTE
@@ -25,7 +26,10 @@ _OF_VALUES = ("value", "label", "value_typed", "place")
 _OF_COMPARISONS = ("preferred", "outcome", "shown_first")
 # so many fields for a criterion and a system each are offered unasked
 _MOST_CROSSED = 60
-_ROWS_WANTED = (("kind", ("", "main")), ("status", ("", "counted")))
+_SHARED = ("participant", "item", "submitted_at", "time_given", "note", "kind", "status", "origin",
+           "excluded", "person")  # fmt: skip
+_OF_RATING = ("criterion", "system", "value", "preferred", "place", "order_shown", "shown_first",
+              "label", "value_typed", "outcome")  # fmt: skip
 _CODES = {
     "participant": "participant_invalid",
     "item": "cell_empty",
@@ -131,10 +135,26 @@ class RowReader:
         # rows that are not imported, by why
         self.left_out: Counter[str] = Counter()
         self.unrated = self.simulated = self.excluded = self.not_persons = 0
+        # what the header says, behind the cells of each row: first of all, nothing
+        self._constants = [""]
+        self._get_shared = self._make_getter(self.parts[0], _SHARED)
+        self._getters = [(part, self._make_getter(part, _OF_RATING)) for part in self.parts]
         labels = {criterion.label.casefold(): criterion for criterion in config.criteria}
         self._criteria = labels | {one.key.casefold(): one for one in config.criteria}
-        self._only = config.criteria[0] if len(config.criteria) == 1 else None
+        if len(config.criteria) == 1 and not any(map(_has_criterion, self.parts)):
+            self._criteria[""] = config.criteria[0]
         self._asked = ", ".join(criterion.key for criterion in config.criteria)
+
+    def _make_getter(self, part: Part, fields: Sequence[str]) -> Callable[[list[str]], Any]:
+        """A quick way to the cells of these fields: there may be a million rows."""
+        places = []
+        for field in fields:
+            place = part.columns.get(field, len(self.header))
+            if text := part.fixed.get(field):
+                place = len(self.header) + len(self._constants)
+                self._constants.append(text)
+            places.append(place)
+        return itemgetter(*places)
 
     def name_column(self, field: str, part: Part | None = None) -> str:
         """The column of the file that has this field; the field itself where there is none."""
@@ -145,77 +165,86 @@ class RowReader:
         """Whose answer to what the row belongs to."""
         if len(row.cells) != len(self.header):
             return "", ""
-        part = self.parts[0]
-        return part.get(row.cells, "participant"), part.get(row.cells, "item")
+        participant, item, *_ = self._get_shared(row.cells + self._constants)
+        return participant, item
 
     def read(self, row: Row) -> tuple[list[RatingRow], list[Fault]]:
         """The ratings of a row, or what is wrong with it; neither of a row that stays out."""
         if faults := check_cells(row, self.header):
             return [], faults
-        cells, first = row.cells, self.parts[0]
-        for field, wanted in _ROWS_WANTED:
-            if (text := first.get(cells, field).strip()) not in wanted:
-                self.left_out[f"{field} {text[:40]}"] += 1
-                return [], []
-        parts = [part for part in self.parts if part.is_rated(cells)]
-        if not parts:
+        cells = row.cells + self._constants
+        shared = self._get_shared(cells)
+        participant, item, submitted, given, note, kind, status, *exported = shared
+        if self._is_left_out(kind, status):
+            return [], []
+        ratings = [(part, get(cells)) for part, get in self._getters if part.is_rated(cells)]
+        if not ratings:
             self.unrated += 1
-        faults = [
-            Fault(_CODES[field], message, self.name_column(field, part), row.line, row.record)
-            for part, field, message in self._check(row, parts)
-            if message
+        time = given or submitted
+        found = [
+            ("participant", _check_participant(participant)),
+            ("item", "" if item else "The item is empty. Give its id."),
+            ("submitted_at", _check_length(time, LONGEST_TIME, "time")),
+            ("note", _check_length(note, LONGEST_NOTE, "note")),
         ]
-        if faults or not parts:
+        faults = [self._blame(row, field, text) for field, text in found if text]
+        for part, (criterion, _, _, _, place, *_) in ratings:
+            if text := _check_place(place.strip()):
+                faults.append(self._blame(row, "place", text, part))
+            if criterion.strip().casefold() not in self._criteria:
+                text = self._explain_criterion(criterion.strip())
+                faults.append(self._blame(row, "criterion", text, part))
+        if faults or not ratings:
             return [], faults
-        self.simulated += first.get(cells, "origin") == Origin.SIMULATED
-        self.excluded += first.get(cells, "excluded") == "yes"
-        self.not_persons += first.get(cells, "person") == "no"
-        return [self._read_part(row, part) for part in parts], []
+        origin, excluded, person = exported
+        self.simulated += origin == Origin.SIMULATED
+        self.excluded += excluded == "yes"
+        self.not_persons += person == "no"
+        return [
+            RatingRow(
+                line=row.line,
+                record=row.record,
+                participant=participant,
+                item=item,
+                criterion=self._criteria[criterion.strip().casefold()],
+                system=system,
+                value=value,
+                preferred=preferred,
+                place=int(place) if place.strip() else None,
+                order_shown=order.strip(),
+                shown_first=first,
+                label=label,
+                typed=typed,
+                is_tie=outcome == "tie",
+                time=time,
+                note=note,
+                part=part,
+            )
+            for part, (
+                criterion, system, value, preferred, place, order, first, label, typed, outcome,
+            ) in ratings
+        ], []  # fmt: skip
 
-    def _read_part(self, row: Row, part: Part) -> RatingRow:
-        cells, get = row.cells, part.get
-        place = get(cells, "place").strip()
-        return RatingRow(
-            line=row.line,
-            record=row.record,
-            participant=get(cells, "participant"),
-            item=get(cells, "item"),
-            criterion=self._find_criterion(cells, part),  # type: ignore[arg-type]
-            system=get(cells, "system"),
-            value=get(cells, "value"),
-            preferred=get(cells, "preferred"),
-            place=int(place) if place else None,
-            order_shown=get(cells, "order_shown").strip(),
-            shown_first=get(cells, "shown_first"),
-            label=get(cells, "label"),
-            typed=get(cells, "value_typed"),
-            is_tie=get(cells, "outcome") == "tie",
-            time=get(cells, "time_given") or get(cells, "submitted_at"),
-            note=get(cells, "note"),
-            part=part,
-        )
+    def _is_left_out(self, kind: str, status: str) -> bool:
+        """Whether the row is of a practice item, a pilot or the like, and in no results."""
+        if kind.strip() not in ("", "main"):
+            self.left_out[f"kind {kind.strip()[:40]}"] += 1
+        elif status.strip() not in ("", "counted"):
+            self.left_out[f"status {status.strip()[:40]}"] += 1
+        else:
+            return False
+        return True
 
-    def _find_criterion(self, cells: Sequence[str], part: Part) -> Criterion | None:
-        if "criterion" not in part.columns and "criterion" not in part.fixed:
-            return self._only
-        return self._criteria.get(part.get(cells, "criterion").strip().casefold())
+    def _explain_criterion(self, text: str) -> str:
+        what = f"“{shorten(text)}” isn't a criterion of this study" if text else "It is empty"
+        return f"{what}. The criteria are: {self._asked}."
 
-    def _check(self, row: Row, parts: Iterable[Part]) -> Iterator[tuple[Part, str, str]]:
-        """What is wrong with the cells by themselves; "" where nothing is."""
-        cells, first = row.cells, self.parts[0]
-        time = first.get(cells, "time_given") or first.get(cells, "submitted_at")
-        yield first, "participant", _check_participant(first.get(cells, "participant"))
-        yield first, "item", "" if first.get(cells, "item") else "The item is empty. Give its id."
-        yield first, "submitted_at", _check_length(time, LONGEST_TIME, "time")
-        yield first, "note", _check_length(first.get(cells, "note"), LONGEST_NOTE, "note")
-        for part in parts:
-            yield part, "place", _check_place(part.get(cells, "place").strip())
-            if self._find_criterion(cells, part) is None:
-                text = part.get(cells, "criterion").strip()
-                what = (
-                    f"“{shorten(text)}” isn't a criterion of this study" if text else "It is empty"
-                )
-                yield part, "criterion", f"{what}. The criteria are: {self._asked}."
+    def _blame(self, row: Row, field: str, message: str, part: Part | None = None) -> Fault:
+        return Fault(_CODES[field], message, self.name_column(field, part), row.line, row.record)
+
+
+def _has_criterion(part: Part) -> bool:
+    return "criterion" in part.columns or "criterion" in part.fixed
 
 
 def _check_participant(text: str) -> str:
