@@ -4,20 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from evalsite.imports.batches.fields import list_fields
-from evalsite.imports.batches.guessing import guess_mapping
-from evalsite.imports.batches.items import ItemChecker
+from evalsite.imports.batches.columns import guess_mapping, is_reference, list_fields
+from evalsite.imports.batches.item_builder import ItemBuilder
+from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.mapping import check_mapping, make_plan
-from evalsite.imports.batches.persons import describe_personal
-from evalsite.imports.batches.previews import SHOWN
-from evalsite.imports.batches.shelf import CheckedItems
 from evalsite.imports.batches.store import import_batch, undo_batch
-from evalsite.imports.columns import Field
+from evalsite.imports.columns import Field, describe_personal
 from evalsite.imports.core import Importer, Source, Tell, check_source, import_path, register
 from evalsite.imports.models import Upload
 from evalsite.imports.tables.faults import Fault, Remark
 from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Batch, Study
+
+EXAMPLES = 5  # items that a page shows as people will see them
 
 
 class ItemImporter(Importer):
@@ -32,8 +31,10 @@ class ItemImporter(Importer):
     def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
         return list_fields(study.config, mapping)
 
-    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
-        return guess_mapping(header, study.config)
+    def guess(
+        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
+    ) -> dict[str, str]:
+        return guess_mapping(header, study.config, rows)
 
     def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
         return check_mapping(mapping, study.config, table.header_line, sheet=table.sheet)
@@ -41,7 +42,7 @@ class ItemImporter(Importer):
     def make_reader(
         self, checked: CheckedItems, study: Study, options: Mapping[str, Any]
     ) -> "ItemReader":
-        return ItemReader(checked, study)
+        return ItemReader(checked, study, options)
 
     def check_columns(self, checked: CheckedItems) -> list[Remark]:
         kept = [column for column, field in checked.mapping.items() if not field]
@@ -61,7 +62,7 @@ class ItemImporter(Importer):
                     "inputs": item.inputs,
                     "outputs": [[output.system, output.text] for output in item.outputs],
                 }
-                for item in checked.items[:SHOWN]
+                for item in checked.items[:EXAMPLES]
             ],
         }
 
@@ -84,29 +85,34 @@ class ItemImporter(Importer):
 class ItemReader:
     """Puts the rows of a file together to items."""
 
-    def __init__(self, checked: CheckedItems, study: Study) -> None:
+    def __init__(
+        self, checked: CheckedItems, study: Study, options: Mapping[str, Any]
+    ) -> None:
         self._checked = checked
         plan = make_plan(checked.header, checked.mapping, study.config)
-        self._checker = ItemChecker(study, checked.header, plan)
-        self.add: Callable[[Row], None] = self._checker.add
+        self._builder = ItemBuilder(study, checked.header, plan, options)
+        self.add: Callable[[Row], None] = self._builder.add
         if sentence := describe_personal(plan.extra):
-            self._checker.remarks.tell("personal_columns", sentence)
+            self._builder.remarks.tell("personal_columns", sentence)
 
     def close(self) -> None:
-        self._checked.faults += self._checker.faults
-        self._checked.left_out = self._checker.left_out
-        self._checked.remarks = self._checker.remarks.listed()
+        self._checked.faults += self._builder.faults
+        self._checked.left_out = self._builder.left_out
+        self._checked.remarks = self._builder.remarks.listed()
 
     def finish(self) -> None:
-        checked, found = self._checked, len(self._checker.faults)
-        checked.items = self._checker.finish()
-        checked.faults += self._checker.faults[found:]
+        checked, found = self._checked, len(self._builder.faults)
+        checked.items = self._builder.finish()
+        checked.left_out = self._builder.left_out
+        checked.decisions += self._builder.list_decisions()
+        checked.import_notes += self._builder.list_notes()
+        checked.faults += self._builder.faults[found:]
         if not checked.items and not checked.faults:
             message = (
                 "Every row was left out, so there is nothing to import. Add rows of your own items."
             )
             checked.faults.append(Fault("nothing_left", message))
-        checked.remarks = self._checker.remarks.listed()
+        checked.remarks = self._builder.remarks.listed()
 
 
 ITEMS = register(ItemImporter())

@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalsite.imports.batches.fields import (
+from evalsite.imports.batches.columns import (
     EMPTY_FLAG,
     OF_SYSTEM,
     PAIR,
     PER_OUTPUT,
     SEVERAL,
+    find_near,
     find_numbers,
     is_per_output,
     list_fields,
@@ -21,7 +22,6 @@ from evalsite.imports.batches.fields import (
     names_items,
     rows_are_items,
 )
-from evalsite.imports.batches.guessing import find_near
 from evalsite.imports.columns import LEAVE_OUT, check_fields, fold, join_names
 from evalsite.imports.tables.characters import show
 from evalsite.imports.tables.faults import Fault

@@ -9,6 +9,7 @@ from evalsite.imports.tables.table import Row
 from evalsite.studies.models import Item
 
 _PRACTICE, _REPEAT = str(Item.Kind.PRACTICE), str(Item.Kind.REPEAT)
+_MOST_BLANKS = 1_000
 _NO_EXTRA: dict[str, str] = {}  # one for all rows, never written to
 
 
@@ -55,7 +56,12 @@ class RowValues:
 class Splitter:
     """Takes rows apart by the plan of their columns."""
 
-    def __init__(self, plan: Plan, header: Sequence[str]) -> None:
+    def __init__(
+        self, plan: Plan, header: Sequence[str], *, keeps_empty: bool = False
+    ) -> None:
+        self._keeps_empty = keeps_empty
+        # system, line and record of cells without a text in columns named after systems
+        self.blanks: list[tuple[str, int, int]] = []
         self._item = plan.item
         self._is_wide = plan.is_wide
         self._shared = tuple(plan.shared.items())
@@ -79,13 +85,23 @@ class Splitter:
             row.record,
             None if self._item is None else cells[self._item],
             {field: cells[number] for field, number in self._shared},
-            [one for one in outputs if not one.is_absent] if self._is_wide else outputs,
+            self._find_present(outputs, row) if self._is_wide else outputs,
             (
                 {name: cells[number] for name, number in self._extra if cells[number]}
                 if self._extra
                 else _NO_EXTRA
             ),
         )
+
+    def _find_present(self, outputs: list[OutputCells], row: Row) -> list[OutputCells]:
+        present = [one for one in outputs if not one.is_absent]
+        if len(present) < len(outputs):
+            blank = [one for one in outputs if one.is_absent and one.heads.is_named]
+            if self._keeps_empty:
+                return [one for one in outputs if one in present or one in blank]
+            if len(self.blanks) < _MOST_BLANKS:
+                self.blanks += [(one.system, row.line, row.record) for one in blank]
+        return present
 
 
 def _name_columns(columns: OutputColumns, header: Sequence[str]) -> OutputHeads:

@@ -7,7 +7,8 @@ others write meanwhile: it gets the rows as a stream (COPY), which takes a fract
 """
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from django.db.models import Max, Model, QuerySet
 from evalsite.annotation.models import Annotation, Draft, Slot
 from evalsite.annotation.pilot import discard_pilots
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches.shelf import CheckedItems, Shelf, StoredItem
+from evalsite.imports.batches.items import CheckedItem, CheckedItems, Items
 from evalsite.imports.bulk import copy_rows, quote_table
 from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS
 from evalsite.imports.models import MetricFile, MetricScore, Upload
@@ -37,7 +38,7 @@ _FIELDS = (
 _TEXTS = "key text, grp text, cluster text, kind text, inputs text, extra text, gold text"
 _ITEM_TABLE = f"(no INTEGER PRIMARY KEY, {_TEXTS}, shuffle_key bigint, group_shuffle_key bigint)"
 _OUTPUT_TABLE = "(item integer, position integer, system text, text text)"
-ListedItem = tuple[int, str, str, str, str, str, str, str, int, int]
+_AT_ONCE = 500  # items that are written at once
 
 
 def find_same_file(study: Study, sha256: str) -> Batch | None:
@@ -178,7 +179,7 @@ def _check_unseen(batch: Batch) -> None:
 class PreparedItems:
     """Items of a file, made ready outside a transaction; what they took up is freed at the end."""
 
-    def __init__(self, study: Study, checked: Shelf) -> None:
+    def __init__(self, study: Study, checked: Items) -> None:
         self.study = study
         self.checked = checked
 
@@ -211,29 +212,36 @@ def _make_systems(study: Study, names: Iterable[str]) -> dict[str, int]:
     return dict(System.objects.filter(study=study).values_list("name", "id"))
 
 
-def _list_items(study: Study, items: Iterable[StoredItem]) -> Iterator[ListedItem]:
-    numbers_of = number_items(study)
-    for item in items:
-        yield *item, *numbers_of(item[1], item[2])
-
-
 # --- SQLite: temporary tables ---------------------------------------------------------
 # names of tables and columns come from the models, values go as parameters
 
 
-def _stage(study: Study, checked: Shelf) -> None:
+def _stage(study: Study, checked: Items) -> None:
     """The rows wait in temporary tables, items numbered from 1."""
     with connection.cursor() as cursor, deferred_transaction():
         cursor.execute(f"CREATE TEMP TABLE staged_item {_ITEM_TABLE}")
         cursor.execute(f"CREATE TEMP TABLE staged_output {_OUTPUT_TABLE}")
         cursor.execute("CREATE TEMP TABLE staged_system (name text PRIMARY KEY, id integer)")
         marks = ", ".join(["%s"] * (1 + len(_FIELDS)))
-        for items, outputs in checked.stored_stretches():
+        numbered = enumerate(checked, start=1)
+        numbers_of = number_items(study)
+        while some := list(islice(numbered, _AT_ONCE)):
             cursor.executemany(
                 f"INSERT INTO temp.staged_item VALUES ({marks})",  # noqa: S608
-                _list_items(study, items),  # type: ignore[arg-type]
+                [
+                    (number, *item.list_values(), *numbers_of(item.key, item.group))  # type: ignore[misc]
+                    for number, item in some
+                ],
             )
-            cursor.executemany("INSERT INTO temp.staged_output VALUES (%s, %s, %s, %s)", outputs)
+            cursor.executemany(
+                "INSERT INTO temp.staged_output VALUES (%s, %s, %s, %s)",
+                [output for number, item in some for output in _list_outputs(number, item)],
+            )
+
+
+def _list_outputs(number: int, item: CheckedItem) -> list[tuple[int, int, str, str]]:
+    """Number of the item, place from 0, system, text."""
+    return [(number, place, one.system, one.text) for place, one in enumerate(item.outputs)]
 
 
 def _move_staged(batch: Batch, systems: dict[str, int]) -> None:
@@ -269,9 +277,9 @@ def _drop_staged() -> None:
 # --- PostgreSQL: a stream -------------------------------------------------------------
 
 
-def _copy(batch: Batch, checked: Shelf, systems: dict[str, int]) -> None:
+def _copy(batch: Batch, checked: Items, systems: dict[str, int]) -> None:
     """The items and their outputs are the batch's; inside a transaction."""
-    items = _list_items(batch.study, checked.stored_items())
+    numbers_of = number_items(batch.study)
     # as texts: to write them takes longer than all else of a row
     study_id, batch_id = str(batch.study_id), str(batch.pk)
     with connection.cursor() as cursor:
@@ -280,14 +288,18 @@ def _copy(batch: Batch, checked: Shelf, systems: dict[str, int]) -> None:
         copy_rows(
             cursor,
             f"{quote_table(Item)} ({columns})",
-            ((ids[item[0] - 1], study_id, batch_id, *item[1:]) for item in items),
+            (
+                (pk, study_id, batch_id, *item.list_values(), *numbers_of(item.key, item.group))
+                for pk, item in zip(ids, checked, strict=True)
+            ),
         )
         copy_rows(
             cursor,
             f"{quote_table(Output)} (study_id, item_id, system_id, position, text)",
             (
-                (study_id, ids[number - 1], systems[system], position, text)
-                for number, position, system, text in checked.stored_outputs()
+                (study_id, pk, systems[output.system], position, output.text)
+                for pk, item in zip(ids, checked, strict=True)
+                for position, output in enumerate(item.outputs)
             ),
         )
         # the references are checked here, before any lock on the study, and not at its commit

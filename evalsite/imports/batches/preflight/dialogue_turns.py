@@ -1,10 +1,9 @@
 """Dialogues of which people would see fewer turns than they have: lost line breaks, no speakers."""
 
 import re
-from collections.abc import Sequence
 
-from evalsite.imports.batches.values import CheckedItem
-from evalsite.imports.tables.faults import Remarks
+from evalsite.imports.batches.items import CheckedItem
+from evalsite.imports.batches.preflight.check import Check, Context
 from evalsite.lib.dialogue import parse_dialogue
 
 NO_SPEAKER = (
@@ -25,21 +24,22 @@ _USUAL = re.compile(
 )
 
 
-class Turns:
+class DialogueTurns(Check):
     """Looks at the dialogues among the inputs of items; those that follow one another are one."""
 
-    def __init__(self, columns: Sequence[str]) -> None:
-        self._columns = columns
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._columns = [one.name for one in context.config.inputs if one.kind == "dialogue"]
         self._inputs: dict[str, str] = {}
 
-    def add(self, item: CheckedItem, remarks: Remarks) -> None:
+    def add(self, item: CheckedItem) -> None:
         if not self._columns or item.inputs == self._inputs:
             return
         self._inputs = item.inputs
         for name in self._columns:
             if doubt := find_doubt(item.inputs.get(name, "")):
                 code = "no_speaker" if doubt == NO_SPEAKER else "turns_on_one_line"
-                remarks.add(code, doubt, item.line, item.record)
+                self.remarks.add(code, doubt, item.line, item.record)
 
 
 def find_doubt(dialogue: str) -> str:

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 from django.core.exceptions import ValidationError
 
-from evalsite.imports.batches.drafts import DraftItem, DraftOutput
-from evalsite.imports.batches.fields import PAIR, makes_pairs
+from evalsite.imports.batches.columns import PAIR, makes_pairs
 from evalsite.imports.batches.names import MAX_KEY
 from evalsite.imports.batches.pairs import Pair, find_problems, make_pairs, pick_gold
-from evalsite.imports.batches.values import (
+from evalsite.imports.batches.items import (
     CheckedItem,
     CheckedOutput,
+    DraftItem,
+    DraftOutput,
+    merge_extra,
     name_written_group,
     write_texts,
 )
@@ -50,6 +52,8 @@ class ItemMaker:
         self._gold_fields = [(one, name) for one, name in named if name in fields]
         self._taken = taken
         self._drafts = drafts
+        # metadata that differs between rows of which one was taken
+        self.dropped_columns: set[str] = set()
         # of the item made last: those of a group mostly follow one another
         self._inputs: dict[str, str] = {}
         self._inputs_text = "{}"
@@ -110,12 +114,12 @@ class ItemMaker:
         gold = self._read_gold(item.outputs)
         if self.is_paired:
             return self._make_pairs(item, gold)
-        return [self._make_one(item.key, item.outputs, gold, extra=_merge_extra(item.outputs))]
+        return [self._make_one(item.key, item.outputs, gold, extra=self._merge_extra(item.outputs))]
 
     def _make_singles(self, item: DraftItem) -> Iterator[CheckedItem]:
         for number, output in enumerate(item.outputs, start=1):
             gold = self._read_gold([output])
-            extra: dict[str, object] = dict(output.extra)
+            extra: dict[str, object] = self._merge_extra([output])
             key = f"{item.key}/{number}"
             self._check_made_key(key, item, output, "each shown for itself")
             extra["item"] = item.key
@@ -127,7 +131,7 @@ class ItemMaker:
         systems = [output.system for output in item.outputs]
         for pair in make_pairs(item.outputs):
             two = [item.outputs[pair.first], item.outputs[pair.second]]
-            extra = _merge_extra(two) | _name_pair(pair)
+            extra = self._merge_extra(two) | _name_pair(pair)
             if len(item.outputs) == 2:
                 yield replace(whole, extra=extra)
                 continue
@@ -184,6 +188,12 @@ class ItemMaker:
             record=first.record,
         )
 
+    def _merge_extra(self, outputs: list[DraftOutput]) -> dict[str, object]:
+        extra = merge_extra(outputs)
+        if self.dropped_columns:
+            return {name: text for name, text in extra.items() if name not in self.dropped_columns}
+        return extra
+
     def _name_group(self) -> str:
         self._group = self._group or name_written_group(self._inputs, self._inputs_text)
         return self._group
@@ -215,15 +225,3 @@ class ItemMaker:
 
 def _name_pair(pair: Pair) -> dict[str, object]:
     return {"pair": pair.name} if pair.name else {}
-
-
-def _merge_extra(outputs: list[DraftOutput]) -> dict[str, object]:
-    """Metadata of an item; where its rows differ, by system."""
-    if len(outputs) == 1:
-        return dict(outputs[0].extra)
-    merged: dict[str, object] = {}
-    for column in dict.fromkeys(name for output in outputs for name in output.extra):
-        values = {output.system: output.extra.get(column, "") for output in outputs}
-        first, *others = dict.fromkeys(values.values())
-        merged[column] = values if others else first
-    return merged

@@ -6,35 +6,10 @@ Rows of an item may stand anywhere in a file, so no item is whole before the fil
 import marshal
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+
+from evalsite.imports.batches.items import DraftItem, DraftOutput
 
 _AT_HAND = 4_000
-
-
-class DraftOutput(NamedTuple):
-    """One output in the making. `shared` is of its own row: see `ItemMaker.is_single`."""
-
-    system: str
-    text: str
-    line: int
-    record: int
-    shared: dict[str, str]
-    extra: dict[str, str]
-    pair: str = ""
-
-
-@dataclass(slots=True)
-class DraftItem:
-    """One item in the making, from its first row on."""
-
-    key: str
-    line: int
-    record: int
-    shared: dict[str, str]
-    outputs: list[DraftOutput] = field(default_factory=list)
-    # an output of it could not be taken, which is told already: its number is not checked
-    is_short: bool = False
 
 
 class Drafts:
@@ -62,6 +37,7 @@ class Drafts:
             yield from self._at_hand.values()
             return
         self._put_away(len(self._at_hand))
+        # gone through more than once, so each time by a cursor of its own
         for (data,) in self._file.execute("SELECT data FROM draft ORDER BY no"):
             yield _unpack(data)
 

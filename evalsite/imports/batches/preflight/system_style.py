@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from evalsite.imports.batches.values import CheckedItem
+from evalsite.imports.batches.items import CheckedItem
+from evalsite.imports.batches.preflight.check import Check, Context
 from evalsite.imports.tables.faults import PLACES, Remark, name_place
 
-_LOOKED_AT = 2_000  # outputs of each system: enough to know how it writes
+_MEASURED = 2_000  # outputs of each system: enough to know how it writes
 _FEWEST = 10  # outputs of a system, with fewer of which nothing is said of it
 _MOST_SYSTEMS = 20
 _MOSTLY, _SELDOM = 0.8, 0.2
@@ -24,11 +25,11 @@ _WORD = re.compile(r"\S+")
 
 
 @dataclass
-class Manner:
+class Style:
     """How one system writes: of its first outputs, how many have what."""
 
-    looked_at: int = 0
-    letters: int = 0
+    measured: int = 0
+    characters: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     starts: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
@@ -46,7 +47,7 @@ class Manner:
     copied_places: list[str] = field(default_factory=list)
 
     def share(self, name: str) -> float:
-        return self.counts[name] / self.looked_at
+        return self.counts[name] / self.measured
 
     def measure(self, text: str, item: CheckedItem) -> None:
         """Many texts of exactly the same greatest length were cut off there."""
@@ -73,9 +74,9 @@ class Manner:
                 self.copied_places.append(name_place(item.line, item.record))
         self.last_text, self.last_inputs = text, item.inputs
 
-    def look_at(self, text: str) -> None:
-        self.looked_at += 1
-        self.letters += len(text)
+    def count(self, text: str) -> None:
+        self.measured += 1
+        self.characters += len(text)
         words = _WORD.findall(text)
         if len(words) >= _CUT_WORDS:
             self.counts["long"] += 1
@@ -91,68 +92,69 @@ class Manner:
     @property
     def is_cut(self) -> bool:
         if len(self.cut_ends) < _FEWEST_CUT:
-            return False  # they end alike, as letters do
+            return False  # they end alike, as characters do
         enough = max(_FEWEST_CUT, _CUT_SHARE * self.outputs)
         return self.longest >= _LEAST_LENGTH and self.cut >= max(enough, 2 / 3 * self.at_longest)
 
 
-class Manners:
+class SystemStyle(Check):
     """How the systems of a file write, compared with one another."""
 
-    def __init__(self) -> None:
-        self._of: dict[str, Manner] = {}
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._of: dict[str, Style] = {}
 
     def add(self, item: CheckedItem) -> None:
         if item.kind != "main":
             return
         for output in item.outputs:
-            manner = self._of.get(output.system)
-            if manner is None:
+            style = self._of.get(output.system)
+            if style is None:
                 if len(self._of) > _MOST_SYSTEMS:
                     continue  # the column is probably not one of systems
-                manner = self._of[output.system] = Manner()
+                style = self._of[output.system] = Style()
             if not output.text:
                 continue
-            manner.measure(output.text, item)
-            manner.compare(output.text, item)
-            if manner.looked_at < _LOOKED_AT:
-                manner.look_at(output.text)
+            style.measure(output.text, item)
+            style.compare(output.text, item)
+            if style.measured < _MEASURED:
+                style.count(output.text)
 
-    def tell(self) -> Iterator[Remark]:
+    def list_warnings(self) -> Iterator[Remark]:
         if len(self._of) > _MOST_SYSTEMS:
             return
-        for name, manner in sorted(self._of.items()):
-            yield from _tell_of(name, manner)
+        for name, style in sorted(self._of.items()):
+            yield from _describe(name, style)
             others = [one for other, one in self._of.items() if other != name]
-            if others and all(one.looked_at >= _FEWEST for one in self._of.values()):
-                yield from _compare(name, manner, others)
+            if others and all(one.measured >= _FEWEST for one in self._of.values()):
+                yield from _compare(name, style, others)
 
 
-def _tell_of(name: str, manner: Manner) -> Iterator[Remark]:
+def _describe(name: str, style: Style) -> Iterator[Remark]:
     """What is odd about the outputs of this system, whatever others write."""
-    if manner.is_cut:
+    if style.is_cut:
         yield Remark(
             "outputs_cut",
-            f"Outputs of system “{name}” that stop at exactly {manner.longest:,} letters, in the "
+            f"Outputs of system “{name}” that stop at exactly {style.longest:,} characters, in the "
             "middle of a sentence. They look cut off, and would be rated as such",
-            manner.cut,
-            manner.places,
+            style.cut,
+            style.places,
         )
-    if 0 < manner.copied <= max(_HABIT * manner.outputs, 1):
+    if 0 < style.copied <= max(_HABIT * style.outputs, 1):
         yield Remark(
             "outputs_copied",
             f"Long outputs of system “{name}” that are word for word those of the item before, "
             "whose inputs are others. Perhaps a row was copied",
-            manner.copied,
-            manner.copied_places,
+            style.copied,
+            style.copied_places,
         )
 
 
-def _compare(name: str, manner: Manner, others: Sequence[Manner]) -> Iterator[Remark]:
+def _compare(name: str, style: Style, others: Sequence[Style]) -> Iterator[Remark]:
     """What tells the outputs of this system from those of all others."""
-    told = _compare_shares(manner, others)
-    told += _compare_habits("starts", manner, others) + _compare_habits("ends", manner, others)
-    told += _compare_lengths(manner, others)
+    told = _compare_shares(style, others)
+    told += _compare_habits("starts", style, others) + _compare_habits("ends", style, others)
+    told += _compare_lengths(style, others)
     for words in told:
         yield Remark(
             "system_style",
@@ -160,26 +162,26 @@ def _compare(name: str, manner: Manner, others: Sequence[Manner]) -> Iterator[Re
             "may come to know the system by it; if that is no part of what you study, write all "
             "outputs alike",
         )
-    if _ends_open(manner, others):
+    if _ends_open(style, others):
         yield Remark(
             "outputs_cut",
             f"Outputs of system “{name}” end without a full stop or the like far more often than "
-            f"those of the others: {manner.counts['open']:,} of {manner.counts['long']:,} longer "
+            f"those of the others: {style.counts['open']:,} of {style.counts['long']:,} longer "
             "ones. Look whether they were cut off",
         )
 
 
-def _compare_shares(manner: Manner, others: Sequence[Manner]) -> list[str]:
+def _compare_shares(style: Style, others: Sequence[Style]) -> list[str]:
     told = []
     for feature, has, lacks in (
-        ("lower", "are mostly all in lower case", "mostly have capital letters"),
+        ("lower", "are mostly all in lower case", "mostly have capital characters"),
         (
             "spaced",
             "mostly have spaces before stops and commas",
             "mostly have no space before stops and commas",
         ),
     ):
-        share, shares = manner.share(feature), [other.share(feature) for other in others]
+        share, shares = style.share(feature), [other.share(feature) for other in others]
         if share >= _MOSTLY and max(shares) <= _SELDOM:
             told.append(has)
         elif share <= _SELDOM and min(shares) >= _MOSTLY and len(others) > 1:
@@ -187,34 +189,34 @@ def _compare_shares(manner: Manner, others: Sequence[Manner]) -> list[str]:
     return told
 
 
-def _compare_habits(which: str, manner: Manner, others: Sequence[Manner]) -> list[str]:
-    counts = getattr(manner, which)
+def _compare_habits(which: str, style: Style, others: Sequence[Style]) -> list[str]:
+    counts = getattr(style, which)
     if not counts:
         return []
     words, count = counts.most_common(1)[0]
-    is_habit = count >= _MOSTLY * manner.looked_at and all(
-        getattr(other, which)[words] <= _SELDOM * other.looked_at for other in others
+    is_habit = count >= _MOSTLY * style.measured and all(
+        getattr(other, which)[words] <= _SELDOM * other.measured for other in others
     )
     verb = "start" if which == "starts" else "end"
     return [f"mostly {verb} with “{words[:60]}”"] if is_habit else []
 
 
-def _compare_lengths(manner: Manner, others: Sequence[Manner]) -> list[str]:
-    mean = manner.letters / manner.looked_at
-    means = [other.letters / other.looked_at for other in others]
+def _compare_lengths(style: Style, others: Sequence[Style]) -> list[str]:
+    mean = style.characters / style.measured
+    means = [other.characters / other.measured for other in others]
     if mean >= _FACTOR * max(means):
-        return [f"are long ({mean:,.0f} letters on average, against {max(means):,.0f} at most)"]
+        return [f"are long ({mean:,.0f} characters on average, against {max(means):,.0f} at most)"]
     if mean <= min(means) / _FACTOR:
-        return [f"are short ({mean:,.0f} letters on average, against {min(means):,.0f} at least)"]
+        return [f"are short ({mean:,.0f} characters on average, against {min(means):,.0f} at least)"]
     return []
 
 
-def _ends_open(manner: Manner, others: Sequence[Manner]) -> bool:
+def _ends_open(style: Style, others: Sequence[Style]) -> bool:
     long = sum(other.counts["long"] for other in others)
-    if manner.counts["long"] < _FEWEST or long < _FEWEST:
+    if style.counts["long"] < _FEWEST or long < _FEWEST:
         return False
-    if manner.ends.most_common(1)[0][1] > manner.counts["long"] / 2:
-        return False  # they end alike, as letters do
-    share = manner.counts["open"] / manner.counts["long"]
+    if style.ends.most_common(1)[0][1] > style.counts["long"] / 2:
+        return False  # they end alike, as characters do
+    share = style.counts["open"] / style.counts["long"]
     usual = sum(other.counts["open"] for other in others) / long
     return share >= _SELDOM and share >= 4 * max(usual, 0.025)
