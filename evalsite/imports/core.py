@@ -22,7 +22,7 @@ from evalsite.imports.models import Upload
 from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits, Row, Table
-from evalsite.imports.uploads import drop_upload, forget_bytes, insist_on_bytes, is_large
+from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.lib.clock import now
@@ -414,7 +414,7 @@ def _run_check(job: Job) -> dict[str, Any]:
 
 
 def is_imported(upload: Upload) -> bool:
-    return bool(upload.batch_id or upload.ratings_file_id)
+    return bool(upload.batch_id or upload.ratings_file_id or upload.options.get("is_imported"))
 
 
 def begin_import(upload: Upload, *, by: Any) -> Any | None:
@@ -435,7 +435,12 @@ def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
     if record is None:
         checked = check_upload(upload, tell=tell)
         if not checked.is_importable:
-            raise ValidationError(HAS_FAULTS)
+            # the first of two clicks may have been quicker: its own scores are the faults
+            record = importer.find_same(upload.study, upload.sha256)
+            if record is None:
+                raise ValidationError(HAS_FAULTS)
+            _finish(upload)
+            return record
         if confirmed is not None and confirmed.import_notes != checked.import_notes:
             # other rows would be left out than those that were listed
             raise ValidationError(HAS_CHANGED)
@@ -452,11 +457,11 @@ def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
 
 
 def _finish(upload: Upload) -> None:
-    """The bytes are gone; the row stays where it says what became of the file."""
-    if importer_of(upload).link:
-        forget_bytes(upload)
-    else:
-        drop_upload(upload)
+    """The bytes are gone; the row stays, with what was said of its columns."""
+    if not importer_of(upload).link:
+        upload.options = {**upload.options, "is_imported": True}
+        Upload.objects.filter(pk=upload.pk).update(options=upload.options)
+    forget_bytes(upload)
 
 
 def import_path(
