@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from evalsite.imports.metrics.checking import CheckedScores, check_scores
+from evalsite.imports.metrics.storing import store_scores, take_back_scores
 
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.batches.store import undo_batch
-from evalsite.imports.metrics.checking import CheckedScores, check_scores
-from evalsite.imports.metrics.storing import store_scores, take_back_scores
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.studies.models import Item, Study
 from tests.batches import import_rows, make_rows
@@ -147,7 +147,7 @@ def test_a_row_that_does_not_fit_is_a_fault_with_its_place(
     ("system", "sentence"),
     [
         ("delta", "No output of “d0” is by system “delta”. It has alpha, beta, gamma."),
-        ("", "“d0” stands for 3 items, one for each system. Name one of them, such as d0/1, or"),
+        ("", "“d0” became 3 items, one for each system. Name one of them, such as d0/1, or"),
     ],
 )
 def test_an_id_of_several_items_needs_a_system_that_it_has(

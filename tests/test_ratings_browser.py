@@ -47,7 +47,7 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     page.goto(ratings)
     send(page, folder / f"{LONG.replace('-', '_')}.csv", write_csv(rows[:-1]))
     page.check("#id_keeps_incomplete")
-    follow(page, "text=Look at the file again")
+    follow(page, "text=Update mapping")
     page.wait_for_selector("text=Answers per item")
     yield "preview"
     preview = page.url

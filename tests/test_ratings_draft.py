@@ -13,7 +13,7 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.steering import change_k, open_batch
 from evalsite.exports.imported import tell_imports
 from evalsite.imports.batches.store import undo_batch
-from evalsite.imports.ratings.importing import undo_ratings
+from evalsite.imports.ratings.store import undo_ratings
 from evalsite.jobs.models import Job
 from evalsite.participants.models import Participant
 from evalsite.results.design import report_design

@@ -69,9 +69,9 @@ POST = {
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
         "study-planner", "upload-new", "upload-check", "upload-decide", "upload-map",
-        "upload-cancel",
-        "upload-import", "batch-undo", "ratings-new", "ratings-map", "ratings-cancel",
-        "ratings-import", "ratings-undo", "metrics-new", "metrics-undo", "job-restart",
+        "upload-cancel", "upload-import", "batch-undo", "ratings-new", "ratings-check",
+        "ratings-decide", "ratings-map", "ratings-cancel", "ratings-import", "ratings-undo",
+        "metrics-new", "metrics-undo", "job-restart",
     ],
     OWNERS: [
         "study-launch-start", "study-launch-again", "study-close", "study-archive",

@@ -9,5 +9,5 @@ class ImportsConfig(AppConfig):
     def ready(self) -> None:
         # they register their jobs
         from evalsite.imports.batches import importer  # noqa: F401, PLC0415
-        from evalsite.imports.metrics import files as metrics  # noqa: F401, PLC0415
-        from evalsite.imports.ratings import files  # noqa: F401, PLC0415
+        from evalsite.imports.metrics import importer as metrics  # noqa: F401, PLC0415
+        from evalsite.imports.ratings import importer as ratings  # noqa: F401, PLC0415

@@ -28,7 +28,9 @@ _KINDS = {
     "check ratings",
     "import ratings",
     "undo ratings",
+    "check metrics",
     "import metrics",
+    "undo metrics",
     "export",
     "bundle",
 }
