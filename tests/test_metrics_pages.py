@@ -14,7 +14,6 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
-from openpyxl import Workbook
 
 from evalsite.imports.metrics.checking import check_scores
 from evalsite.imports.metrics.storing import store_scores
@@ -24,6 +23,7 @@ from evalsite.studies.models import Membership, Study
 from tests.browsing import is_watched
 from tests.factories import make_user
 from tests.queues import run_waiting_jobs
+from tests.sheets import write_workbook
 
 pytestmark = pytest.mark.django_db
 
@@ -226,12 +226,8 @@ def test_a_job_that_stopped_is_not_told_of_once_other_scores_came(
 
 
 def test_a_workbook_is_read(staff_client: Client, study: Study) -> None:
-    book = Workbook()
-    for row in [("item", "system", "BLEU"), ("item-001", "neural", 0.1), ("item-002", "neural", 7)]:
-        book.active.append(row)
-    buffer = BytesIO()
-    book.save(buffer)
-    file = SimpleUploadedFile("bleu.xlsx", buffer.getvalue())
+    rows = [("item", "system", "BLEU"), ("item-001", "neural", 0.1), ("item-002", "neural", 7)]
+    file = SimpleUploadedFile("bleu.xlsx", write_workbook(rows))
 
     staff_client.post(address("metrics-new", study), {"file": file})
 
