@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalsite.imports.batches.importer import check_file
-from evalsite.imports.batches.shelf import CheckedItems as Checked
+from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.imports.batches.store import import_batch
 from evalsite.protocol import InputColumn, Protocol
 from evalsite.studies.models import Batch, Study

@@ -1,13 +1,14 @@
-"""Excel files for tests: as openpyxl writes them, and part by part as nobody should."""
+"""Excel files for tests: as XlsxWriter writes them, and part by part as nobody should."""
 
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from openpyxl import Workbook
+from xlsxwriter import Workbook
+from xlsxwriter.worksheet import Worksheet
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -15,21 +16,23 @@ PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
 HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
 
-def save(book: Workbook) -> bytes:
+def write_workbook(
+    rows: Iterable[Sequence[Any]],
+    title: str = "Data",
+    *,
+    options: Mapping[str, Any] | None = None,
+    change: Callable[[Workbook, Worksheet], None] | None = None,
+) -> bytes:
+    """As XlsxWriter writes it, texts in the workbook's own list; `change` adds what it likes."""
     buffer = io.BytesIO()
-    book.save(buffer)
+    dates = {"default_date_format": "yyyy-mm-dd", "strings_to_formulas": False}
+    with Workbook(buffer, {**dates, **(options or {})}) as book:
+        sheet = book.add_worksheet(title)
+        for number, row in enumerate(rows):
+            sheet.write_row(number, 0, row)
+        if change is not None:
+            change(book, sheet)
     return buffer.getvalue()
-
-
-def write_workbook(rows: Iterable[Sequence[Any]], title: str = "Data") -> bytes:
-    """As openpyxl writes it, texts in the workbook's own list."""
-    book = Workbook()
-    sheet = book.active
-    assert sheet is not None
-    sheet.title = title
-    for row in rows:
-        sheet.append(row)
-    return save(book)
 
 
 def write_table(content: str) -> bytes:
@@ -146,3 +149,54 @@ def make_zip(parts: Mapping[str, str | bytes]) -> bytes:
         for name, part in parts.items():
             archive.writestr(name, part)
     return buffer.getvalue()
+
+
+# --- .ods -----------------------------------------------------------------------
+
+_SPACES = (
+    " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "table", "text", "style")
+    )
+    + ' xmlns:calcext="urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0"'
+)
+_KIND = "application/vnd.oasis.opendocument.spreadsheet"
+
+
+def write_ods(rows: Iterable[Sequence[str]]) -> bytes:
+    """Texts, each with a paragraph for each of its lines."""
+    return make_ods("".join(make_ods_row(*map(make_ods_cell, row)) for row in rows))
+
+
+def make_ods_row(*cells: str, attributes: str = "") -> str:
+    return f"<table:table-row {attributes}>{''.join(cells)}</table:table-row>"
+
+
+def make_ods_cell(text: str) -> str:
+    lines = "".join(f"<text:p>{escape(line)}</text:p>" for line in text.split("\n"))
+    kind = ' office:value-type="string"' if text else ""
+    return f"<table:table-cell{kind}>{lines if text else ''}</table:table-cell>"
+
+
+def make_ods(
+    rows: str, *, others: str = "", styles: str = "", parts: Mapping[str, str | bytes] | None = None
+) -> bytes:
+    """A spreadsheet of one sheet, and `others`; `parts` adds or changes parts."""
+    content = (
+        f"{HEAD}<office:document-content {_SPACES}><office:automatic-styles>{styles}"
+        '</office:automatic-styles><office:body><office:spreadsheet><table:table table:name="Data" '
+        f'table:style-name="ta1">{rows}</table:table>{others}</office:spreadsheet></office:body>'
+        "</office:document-content>"
+    )
+    manifest = "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"
+    return make_zip(
+        {
+            "mimetype": _KIND,
+            "META-INF/manifest.xml": (
+                f'{HEAD}<manifest:manifest xmlns:manifest="{manifest}"><manifest:file-entry '
+                f'manifest:full-path="/" manifest:media-type="{_KIND}"/></manifest:manifest>'
+            ),
+            "content.xml": content,
+            **(parts or {}),
+        }
+    )

@@ -6,8 +6,8 @@ import pytest
 from django.conf import settings
 
 from evalsite.annotation.models import Slot
+from evalsite.imports.batches.items import name_group
 from evalsite.imports.batches.names import check_system
-from evalsite.imports.batches.values import name_group
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.models import Item, Output, Study
 from tests.batches import (
@@ -107,10 +107,10 @@ def test_bad_08_nul_is_refused_in_every_column(config, study):
         # an id that is lost leaves its item without an output, which is told as well
         assert places(checked)[0] == (2, 1, column)
         assert len(checked.faults) == 1 or column == "item"
-        assert "control character U+0000 as sign 2" in told(checked)[0]
+        assert "control character (U+0000, character 2)" in told(checked)[0]
         assert checked.items == []
     named = check_rows(study, with_cell(make_rows(config), "mo\x00re", "text"))
-    assert "holds the control character U+0000" in told(named)[0]
+    assert "a control character (U+0000, character" in told(named)[0]
 
 
 @pytest.mark.parametrize("name", ["item", "group", "cluster"])
@@ -142,9 +142,9 @@ def test_bad_27_a_cell_over_the_limit_is_refused_in_every_column(config, study):
     for column in (*make_rows(config)[0], "more"):
         checked = check_rows(study, with_cell(make_rows(config), column, "x" * (most + 1)))
         (message,) = told(checked)
-        assert f"A cell is longer than {most:,} letters." in message
+        assert f"more than {most:,} characters" in message
     # every quote before it is closed, so none is suspected
-    assert message.endswith("letters.")
+    assert message.endswith("characters.")
     longest = check_rows(study, with_cell(make_rows(config), "output", "x" * most))
     assert told(longest) == []
 

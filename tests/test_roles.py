@@ -50,7 +50,8 @@ READ = {
         "study-settings", "study-pilot", "study-launch", "study-sharing", "study-held",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
-        "ratings-undo-confirm", "metrics-undo-confirm",
+        "ratings-undo-confirm", "metrics-preview", "metrics-faults",
+        "metrics-undo-confirm",
     ],
     OWNERS: [
         "study-close-confirm", "study-delete-confirm", "study-hand-over", "team-invitation",
@@ -70,8 +71,10 @@ POST = {
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
         "study-planner", "upload-new", "upload-check", "upload-decide", "upload-map",
         "upload-cancel",
-        "upload-import", "batch-undo", "ratings-new", "ratings-check", "ratings-decide", "ratings-map",
-        "ratings-cancel", "ratings-import", "ratings-undo", "metrics-new", "metrics-undo", "job-restart",
+        "upload-import", "batch-undo", "ratings-new", "ratings-check", "ratings-decide",
+        "ratings-map", "ratings-cancel", "ratings-import", "ratings-undo", "metrics-new",
+        "metrics-check", "metrics-decide", "metrics-map", "metrics-cancel", "metrics-import",
+        "metrics-undo", "job-restart",
     ],
     OWNERS: [
         "study-launch-start", "study-launch-again", "study-close", "study-archive",

@@ -39,14 +39,37 @@ def test_bad_12_every_missing_column_is_told(check: Check) -> None:
 def test_bad_13_duplicate_column_names_are_refused(check: Check, twin: str) -> None:
     checked = check(f"item,mr,system,output,{twin}\nm1,x,a,One.,Two.\n")
 
-    assert len(checked.faults) == 1
-    assert "2 columns have this name" in told(checked)[0]
+    assert "column_duplicate" in [fault.code for fault in checked.faults]
 
 
-def test_bad_13_column_without_a_name_is_refused(check: Check) -> None:
-    checked = check("item,mr,,system,output\nm1,x,1,a,One.\n")
+def test_bad_13_duplicate_columns_that_are_not_mapped_are_numbered(check: Check) -> None:
+    header, *rows = GOOD.splitlines()
+    checked = check("\n".join([f"{header},bleu,Bleu", *(f"{row},1,2" for row in rows)]))
 
-    assert told(checked)[0].startswith("line 1: Column 3 has no name.")
+    assert not checked.faults
+    assert checked.header[-2:] == ["bleu", "Bleu (2)"]
+
+
+@pytest.mark.parametrize("name", ["", " ", "Unnamed: 0", "__index_level_0__", "index"])
+def test_bad_86_index_of_a_data_frame_is_left_out_unless_it_is_mapped(
+    check: Check, name: str
+) -> None:
+    lines = GOOD.splitlines()
+    numbered = [f"{name},{lines[0]}", *(f"{n},{line}" for n, line in enumerate(lines[1:]))]
+
+    checked = check("\n".join(numbered))
+
+    assert not checked.faults
+    assert checked.header[0] == (name.strip() or "column 1")
+    assert checked.mapping[checked.header[0]] == "-"
+    assert checked.items[0].extra == {}
+
+
+def test_column_named_index_that_counts_nothing_is_metadata(check: Check) -> None:
+    lines = GOOD.splitlines()
+    checked = check("\n".join([f"index,{lines[0]}", *(f"x,{line}" for line in lines[1:])]))
+
+    assert checked.items[0].extra == {"index": "x"}
 
 
 def test_bad_14_extra_columns_are_metadata_of_the_item(check: Check) -> None:
@@ -80,10 +103,10 @@ def test_bad_16_same_item_and_system_twice_is_refused_with_both_lines(check: Che
 def test_bad_16_same_item_twice_in_the_wide_form_is_refused_with_both_lines(check: Check) -> None:
     row = "m1,name[A],One.,a1,Two.,b1,Three.,c1\n"
 
-    checked = check(f"mr_id,mr,ref1,team1,ref2,team2,ref3,team3\n{row}{row}")
+    checked = check(f"mr_id,mr,ref1,team1,ref2,team2,ref3,team3\n{row}{row.replace('Two.', '2.')}")
 
     assert told(checked) == [
-        "line 3 (record 2), mr_id: Item “m1” stands in line 2 already. Remove one of the two."
+        "line 3 (record 2), mr_id: Item “m1” is in line 2 already. Remove one of the two."
     ]
 
 

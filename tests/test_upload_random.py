@@ -52,6 +52,11 @@ def write_json_lines(is_ascii: bool) -> Callable[[Rows], bytes]:
     return write
 
 
+def write_json_list(rows: Rows) -> bytes:
+    header, *others = rows
+    return json.dumps([dict(zip(header, row, strict=True)) for row in others], indent=1).encode()
+
+
 def write_shared(rows: Rows) -> bytes:
     texts = sorted({cell for row in rows for cell in row})
     numbers = {text: number for number, text in enumerate(texts)}
@@ -73,7 +78,9 @@ WRITERS: dict[str, Callable[[Rows], bytes]] = {
     "JSON lines, escaped": write_json_lines(is_ascii=True),
     "sheet": write_texts,
     "sheet, shared texts": write_shared,
+    "JSON list": write_json_list,
 }
+SHEETS = (write_texts, write_shared)
 
 every_format = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS.keys())
 _fuzz = hypothesis_settings(
@@ -100,6 +107,11 @@ def tables(draw: st.DrawFn) -> Rows:
 @_fuzz
 @given(rows=tables())
 def test_cells_come_out_exactly_as_they_went_in(write: Callable[[Rows], bytes], rows: Rows) -> None:
+    # no character, and no program escapes it
+    assume(
+        write not in SHEETS
+        or not set("\ufffe\uffff") & {char for row in rows for cell in row for char in cell}
+    )
     # a name that holds another delimiter without quotes can be read in two ways
     assume(write is not MINIMAL or not set("".join(rows[0])) & {";", "\t"})
     said = [row for row in rows[1:] if any(cell.strip() for cell in row)]
@@ -107,7 +119,7 @@ def test_cells_come_out_exactly_as_they_went_in(write: Callable[[Rows], bytes], 
     table = open_table(io.BytesIO(write(rows)))
     found = list(table.rows)
 
-    assert table.header == rows[0]
+    assert table.header == [name.strip() for name in rows[0]]
     assert [row.cells for row in found] == said
     assert [row.record for row in found] == list(range(1, len(said) + 1))
     assert not any(row.problems for row in found)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.imports.batches.importer import check_file
-from evalsite.imports.batches.shelf import CheckedItems as Checked
+from evalsite.imports.batches.items import CheckedItems as Checked
 from tests.batches import told
 from tests.factories import make_study
 from tests.sheets import write_workbook

@@ -103,7 +103,7 @@ def test_texts_cut_at_one_length_are_remarked_on(check: Check) -> None:
 
     found = remarks_of(check, write_file(cut))
 
-    assert any("“gamma” that stop at exactly 45 letters" in remark for remark in found)
+    assert any("“gamma” that stop at exactly 45 characters" in remark for remark in found)
 
 
 def test_texts_that_break_off_far_more_often_than_others_are_remarked_on(check: Check) -> None:

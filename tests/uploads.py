@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalsite.imports.batches.importer import check_file
-from evalsite.imports.batches.shelf import CheckedItems as Checked
+from evalsite.imports.batches.items import CheckedItems as Checked
 
 HEADER = "item,mr,system,output"
 GOOD = """\

@@ -4,8 +4,7 @@ A mapping gives each column the name of a field, "" to keep it unused, or "-" to
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalsite.imports.tables.characters import find_control, hold_control
@@ -59,42 +58,24 @@ def known_columns(mapping: Mapping[str, str], header: Iterable[str]) -> dict[str
 
 
 def check_header(header: Sequence[str], line: int) -> list[Fault]:
-    """Every column has a name that can be stored, and none stands twice, whatever its case."""
-    faults = [
-        Fault("column_name", message, line=line)
+    """Every column has a name that can be stored."""
+    return [
+        Fault(code, message, line=line)
         for number, column in enumerate(header, start=1)
-        if (message := _find_name_problem(number, column))
+        for code, message in _find_name_problems(number, column)
     ]
-    counts = Counter(column.strip().casefold() for column in header if column.strip())
-    seen: set[str] = set()
-    for column in header:
-        folded = column.strip().casefold()
-        if counts[folded] > 1 and folded not in seen:
-            seen.add(folded)
-            faults.append(
-                Fault(
-                    "column_duplicate",
-                    f"{counts[folded]} columns have this name (case and outer spaces don't "
-                    "count). Rename or remove all but one.",
-                    column=column.strip(),
-                    line=line,
-                )
-            )
-    return faults
 
 
-def _find_name_problem(number: int, column: str) -> str:
-    """What is wrong with this column's name, as a sentence; "" if it may stand."""
-    if not column.strip():
-        return f"Column {number} has no name. Name it in the first line, or remove it."
+def _find_name_problems(number: int, column: str) -> Iterator[tuple[str, str]]:
     if len(column) > _MAX_NAME:
-        return (
-            f"The name of column {number} has {len(column):,} letters; at most {_MAX_NAME} are "
-            "taken. Shorten it."
+        yield (
+            "column_name_long",
+            f"The name of column {number} has {len(column):,} characters; at most {_MAX_NAME} are "
+            "taken. Shorten it.",
         )
-    if found := find_control(column):
-        return f"The name of column {number} holds {found}. Remove it from the first line."
-    return ""
+    elif control := find_control(column):
+        message = f"The name of column {number} holds {control}. Remove it from the first line."
+        yield "control_character", message
 
 
 def check_fields(

@@ -51,6 +51,11 @@ class ImportCommand(BaseCommand):
         parser.add_argument(
             "--check", action="store_true", help="only say what the file contains; import nothing"
         )
+        parser.add_argument(
+            "--encoding",
+            choices=["windows-1252"],
+            help="read a file that isn't UTF-8 as Windows-1252",
+        )
         self.add_choices(parser)
 
     def add_choices(self, parser: ArgumentParser) -> None:
@@ -83,6 +88,8 @@ class ImportCommand(BaseCommand):
             self.stdout.write(self.describe_same(same))
             return
         options = self.read_choices(arguments)
+        if arguments["encoding"]:
+            options["encoding"] = arguments["encoding"]
         with file.open("rb") as opened:
             checked = check_source(
                 self.importer,
@@ -93,6 +100,10 @@ class ImportCommand(BaseCommand):
                 limits=limits,
                 tell=self._count if self.stderr.isatty() else None,
             )
+        if checked.faults and (same := self.importer.find_same(found, sha256)):
+            # it was uploaded meanwhile: what it brought are the faults
+            self.stdout.write(self.describe_same(same))
+            return
         self._report(checked, arguments["faults"])
         if arguments["check"]:
             self.stdout.write(

@@ -5,10 +5,11 @@ they are stored. A row has three shapes on its way: a row of the table, a checke
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from hashlib import file_digest
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from uuid import UUID
@@ -31,6 +32,7 @@ from evalsite.studies.models import Study
 FAULTS_SHOWN = 100
 _SAMPLE = 200  # characters of a cell, to recognise its column by
 _TELL_EVERY = 2_000  # rows
+_PEEKED = 50  # rows that tell what columns contain
 HAS_FAULTS = "The file has faults, so nothing was imported. Correct them first."
 HAS_CHANGED = "The study has changed since this file was checked. Look at the file again."
 
@@ -152,8 +154,18 @@ class Importer(ABC):
         """Everything that a column may be mapped to, in the order in which a page offers it."""
 
     @abstractmethod
-    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
-        """A field for each column, "" for none."""
+    def guess(
+        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
+    ) -> dict[str, str]:
+        """A field for each column, "" for none, from their names and the cells of first rows."""
+
+    def map_systems(self, columns: Collection[str]) -> dict[str, str]:
+        """What columns contain that the file itself says are named after systems."""
+        return {}
+
+    def describe_columns(self, checked: Any, rows: Sequence[Row]) -> dict[str, str]:
+        """For each column a note on what it contains, as its first rows tell."""
+        return {}
 
     def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
         """Each field has one column; what else is needed is added by the importer."""
@@ -227,22 +239,89 @@ def check_source(
     `tell` hears now and then how many rows were read.
     """
     checked, table = importer.checked(), None
+    options = options or {}
     try:
-        table = open_table(source, limits=limits)
+        table = open_table(source, limits=limits, options=options)
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
-        checked.header = [name.strip() for name in table.header]
+        checked.header = list(table.header)
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
-            guess = importer.guess(checked.header, study)
-            checked.mapping = guess | known_columns(mapping or {}, guess)
-            checked.faults += importer.check_mapping(checked.mapping, study, table)
-        _read_rows(importer, checked, table, study, options or {}, tell)
+            _map_columns(importer, checked, table, study, mapping or {})
+        _read_rows(importer, checked, table, study, options, tell)
     except UnreadableFile as error:
         checked.faults.append(error.fault)
+        checked.decisions += _ask_encoding(error.fault)
+    if options.get("encoding") and checked.encoding.startswith("Windows"):
+        checked.decisions.append(_ENCODING_CHOSEN)
+        checked.import_notes.append(_ENCODING_NOTE)
     if table is not None:
         checked.remarks = [*table.remarks.listed(), *checked.remarks]
     checked.faults.sort(key=lambda fault: (fault.line or 0, fault.record or 0))
     return checked
+
+
+def _map_columns(
+    importer: Importer, checked: Checked, table: Table, study: Study, mapping: Mapping[str, str]
+) -> None:
+    first = _peek(table)
+    guess = importer.guess(checked.header, study, [row.cells for row in first])
+    guess |= {checked.header[number]: LEAVE_OUT for number in table.unnamed}
+    guess |= importer.map_systems(
+        {column for number, column in enumerate(checked.header) if number in table.systems}
+    )
+    checked.mapping = guess | known_columns(mapping, guess)
+    used = {name for name, field in checked.mapping.items() if field not in ("", LEAVE_OUT)}
+    checked.faults += table.check_mapped(used)
+    checked.faults += importer.check_mapping(checked.mapping, study, table)
+    checked.notes = importer.describe_columns(checked, first)
+
+
+def _peek(table: Table) -> list[Row]:
+    """The first rows, which are read again as if nothing had happened."""
+    first: list[Row] = []
+    try:
+        for row in table.rows:
+            first.append(row)
+            if len(first) == _PEEKED:
+                break
+    except UnreadableFile as error:
+        table.rows = chain(first, _raise(error))
+    else:
+        table.rows = chain(first, table.rows)
+    return first
+
+
+def _raise(error: UnreadableFile) -> Iterator[Row]:
+    yield from ()
+    raise error
+
+
+_ENCODING_CHOSEN = Decision("encoding", "The file is read as Windows-1252", is_made=True)
+_ENCODING_NOTE = {
+    "code": "windows_1252",
+    "text": "The file was read as Windows-1252.",
+    "rows": [],
+}
+
+
+def _ask_encoding(fault: Fault) -> list[Decision]:
+    """A file that isn't UTF-8 may be Windows-1252, which only its reader can tell."""
+    preview = fault.preview
+    if preview is None or preview.undefined is not None:
+        return []
+    return [
+        Decision(
+            "encoding",
+            "The file isn't UTF-8",
+            "It may be Windows-1252, as Excel writes in much of Europe. If these lines look "
+            "right so, read it that way.",
+            choices=[["windows-1252", "Read as Windows-1252", ""]],
+            rows=[
+                f"line {place.line}: {place.before}{place.odd}{place.after}"
+                for place in preview.places
+            ],
+        )
+    ]
 
 
 def _read_rows(

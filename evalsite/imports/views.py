@@ -61,7 +61,7 @@ class ImportPages:
     mapping_options: type[forms.Form] | None = None
     import_options: type[forms.Form] | None = None
     # options that a new mapping makes void
-    options_of_rows: tuple[str, ...] = ("mapped_as",)
+    options_of_rows: tuple[str, ...] = ("mapped_as", "leave_out_faulty", "take_once")
 
     # what inheriting pages say
 

@@ -172,19 +172,20 @@ def guess_mapping(
         best = {field: place for field, place in best.items() if not is_numbered(field)}
     elif any(map(is_numbered, best)):
         best.pop(PAIR, None)  # of a whole row it says nothing about its outputs
-    if "system" not in best and "output" in best:
-        # the one text that is no system's: what it is, is asked
-        if is_reference(header[best["output"][1]]):
-            del best["output"]
+    if "system" not in best and "output" in best and is_reference(header[best["output"][1]]):
+        del best["output"]  # the one text is no system's, perhaps: what it is, is asked
+    mapping = _give_fields(header, best)
+    mapping |= _guess_prompt(mapping, config)
+    return mapping | dict.fromkeys(_guess_systems(mapping, config, rows), OF_SYSTEM)
+
+
+def _give_fields(header: Sequence[str], best: Mapping[str, tuple[int, int]]) -> dict[str, str]:
     chosen: dict[int, str] = {}
     for field, (_, number) in sorted(best.items(), key=lambda pair: pair[1]):
         # a column that fits two fields goes to the one whose name it fits best
         if number not in chosen:
             chosen[number] = field
-    names = [column.strip() for column in header]
-    mapping = {name: chosen.get(number, "") for number, name in enumerate(names)}
-    mapping |= _guess_prompt(mapping, config)
-    return mapping | dict.fromkeys(_guess_systems(mapping, config, rows), OF_SYSTEM)
+    return {column.strip(): chosen.get(number, "") for number, column in enumerate(header)}
 
 
 def is_reference(column: str) -> bool:
@@ -212,9 +213,7 @@ def _guess_systems(
         return []
     if any(column.name not in there for column in config.inputs if column.is_required):
         return []
-    left = [
-        column for column, field in mapping.items() if not field and not is_reference(column)
-    ]
+    left = [column for column, field in mapping.items() if not field and not is_reference(column)]
     like = [column for column in left if _may_name_system(column)]
     if like == left and _fit(len(like), least):
         return like

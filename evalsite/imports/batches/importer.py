@@ -1,20 +1,21 @@
 """Items of a file: what a check finds in them, and the batch that they become."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from evalsite.imports.batches.columns import guess_mapping, is_reference, list_fields
+from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping, is_reference, list_fields
 from evalsite.imports.batches.item_builder import ItemBuilder
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.mapping import check_mapping, make_plan
 from evalsite.imports.batches.store import import_batch, undo_batch
-from evalsite.imports.columns import Field, describe_personal
+from evalsite.imports.columns import Field, describe_personal, is_personal
 from evalsite.imports.core import Importer, Source, Tell, check_source, import_path, register
 from evalsite.imports.models import Upload
 from evalsite.imports.tables.faults import Fault, Remark
 from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Batch, Study
+from evalsite.studies.summaries import count_of
 
 EXAMPLES = 5  # items that a page shows as people will see them
 
@@ -35,6 +36,22 @@ class ItemImporter(Importer):
         self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
     ) -> dict[str, str]:
         return guess_mapping(header, study.config, rows)
+
+    def map_systems(self, columns: Collection[str]) -> dict[str, str]:
+        return dict.fromkeys(columns, OF_SYSTEM)
+
+    def describe_columns(self, checked: CheckedItems, rows: Sequence[Row]) -> dict[str, str]:
+        return {
+            column: note
+            for number, column in enumerate(checked.header)
+            if (
+                note := _describe_column(
+                    column,
+                    checked.mapping[column],
+                    [row.cells[number] for row in rows if number < len(row.cells)],
+                )
+            )
+        }
 
     def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
         return check_mapping(mapping, study.config, table.header_line, sheet=table.sheet)
@@ -82,12 +99,22 @@ class ItemImporter(Importer):
         undo_batch(batch=record, by=by)
 
 
+def _describe_column(column: str, field: str, cells: Sequence[str]) -> str:
+    """What the first cells of a column tell of it, and what is asked about it."""
+    filled = [cell for cell in cells if cell.strip()]
+    if not field and is_reference(column):
+        return "Is this a reference or a system? If a system wrote it, say so here."
+    if not filled:
+        return "Empty in the first rows" if cells else ""
+    if field == "" and is_personal(column):
+        return "Looks personal"
+    return ""
+
+
 class ItemReader:
     """Puts the rows of a file together to items."""
 
-    def __init__(
-        self, checked: CheckedItems, study: Study, options: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, checked: CheckedItems, study: Study, options: Mapping[str, Any]) -> None:
         self._checked = checked
         plan = make_plan(checked.header, checked.mapping, study.config)
         self._builder = ItemBuilder(study, checked.header, plan, options)
@@ -104,6 +131,7 @@ class ItemReader:
         checked, found = self._checked, len(self._builder.faults)
         checked.items = self._builder.finish()
         checked.left_out = self._builder.left_out
+        checked.notes |= self._describe_values()
         checked.decisions += self._builder.list_decisions()
         checked.import_notes += self._builder.list_notes()
         checked.faults += self._builder.faults[found:]
@@ -113,6 +141,18 @@ class ItemReader:
             )
             checked.faults.append(Fault("nothing_left", message))
         checked.remarks = self._builder.remarks.listed()
+
+    def _describe_values(self) -> dict[str, str]:
+        """How many items and systems there are, beside the columns that name them."""
+        columns = {field: column for column, field in self._checked.mapping.items()}
+        notes = {}
+        if "item" in columns:
+            count = self._builder.count_items()
+            notes[columns["item"]] = f"{count:,} different value{'' if count == 1 else 's'}"
+        if "system" in columns:
+            count = self._builder.count_systems()
+            notes[columns["system"]] = f"{count_of(count, 'system')}, never shown to participants"
+        return notes
 
 
 ITEMS = register(ItemImporter())

@@ -310,10 +310,7 @@ class ItemBuilder:
 
     def finish(self) -> Items:
         """All rows are read: what only whole items show is checked, and the items are made."""
-        if fault := self.repeats.find_fault():
-            self.faults.append(fault)
-        if self.repeats.is_chosen:
-            self._maker.dropped_columns = set(self.repeats.columns)
+        self._settle_repeats()
         if self._maker.is_paired and not self._count_pairs():
             return Items()
         preflight = Preflight(
@@ -327,23 +324,38 @@ class ItemBuilder:
         )
         items = Items(self._make)
         for draft in self._items:
-            if draft.key in self.faulty.keys:
-                self.faulty.add_item(draft)
-            if self._is_spoiled(draft):
-                continue
-            found = len(self.faults)
-            self._maker.check(draft)
-            if len(self.faults) > found:
-                continue
-            for made in self._maker.make(draft):
-                if not self.faults:
-                    items.count(made)
-                    preflight.add(made)
+            if self._is_whole(draft):
+                for made in self._maker.make(draft):
+                    if not self.faults:
+                        items.count(made)
+                        preflight.add(made)
         self._count_left_out()
         if self.faults:
             return Items()
         preflight.finish()
         return items
+
+    def _settle_repeats(self) -> None:
+        if fault := self.repeats.find_fault():
+            self.faults.append(fault)
+        if self.repeats.is_chosen:
+            self._maker.dropped_columns = set(self.repeats.columns)
+
+    def _is_whole(self, draft: DraftItem) -> bool:
+        """Whether nothing about this item is wrong; if something is, it is told."""
+        if draft.key in self.faulty.keys:
+            self.faulty.add_item(draft)
+        if self._is_spoiled(draft):
+            return False
+        found = len(self.faults)
+        self._maker.check(draft)
+        return len(self.faults) == found
+
+    def count_items(self) -> int:
+        return len(self._items)
+
+    def count_systems(self) -> int:
+        return sum(self._checked_systems.values())
 
     def list_decisions(self) -> list[Decision]:
         choices = (self.repeats, self.empty, self.faulty)

@@ -6,8 +6,6 @@ from dataclasses import replace
 from django.core.exceptions import ValidationError
 
 from evalsite.imports.batches.columns import PAIR, makes_pairs
-from evalsite.imports.batches.names import MAX_KEY
-from evalsite.imports.batches.pairs import Pair, find_problems, make_pairs, pick_gold
 from evalsite.imports.batches.items import (
     CheckedItem,
     CheckedOutput,
@@ -17,6 +15,8 @@ from evalsite.imports.batches.items import (
     name_written_group,
     write_texts,
 )
+from evalsite.imports.batches.names import MAX_KEY
+from evalsite.imports.batches.pairs import Pair, find_problems, make_pairs, pick_gold
 from evalsite.imports.tables.faults import Fault
 from evalsite.protocol import Protocol
 from evalsite.studies.gold import check_gold

@@ -56,9 +56,7 @@ class RowValues:
 class Splitter:
     """Takes rows apart by the plan of their columns."""
 
-    def __init__(
-        self, plan: Plan, header: Sequence[str], *, keeps_empty: bool = False
-    ) -> None:
+    def __init__(self, plan: Plan, header: Sequence[str], *, keeps_empty: bool = False) -> None:
         self._keeps_empty = keeps_empty
         # system, line and record of cells without a text in columns named after systems
         self.blanks: list[tuple[str, int, int]] = []

@@ -229,7 +229,7 @@ def _stage(study: Study, checked: Items) -> None:
             cursor.executemany(
                 f"INSERT INTO temp.staged_item VALUES ({marks})",  # noqa: S608
                 [
-                    (number, *item.list_values(), *numbers_of(item.key, item.group))  # type: ignore[misc]
+                    (number, *item.list_values(), *numbers_of(item.key, item.group))
                     for number, item in some
                 ],
             )

@@ -12,11 +12,15 @@ from django.views.decorators.http import require_safe
 
 from evalsite.annotation.pilot import pilot_answers
 from evalsite.annotation.places_views import describe_places
-from evalsite.imports.batches.fields import makes_pairs
+from evalsite.imports.batches.columns import makes_pairs
+from evalsite.imports.batches.example_files import TEMPLATES
 from evalsite.imports.batches.importer import ITEMS
-from evalsite.imports.batches.listing import list_inputs, list_items, summarise_batches
-from evalsite.imports.batches.previews import preview_items
-from evalsite.imports.batches.samples import TEMPLATES
+from evalsite.imports.batches.listing import (
+    list_inputs,
+    list_items,
+    preview_items,
+    summarise_batches,
+)
 from evalsite.imports.batches.store import takes_items
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm

@@ -101,7 +101,9 @@ class MetricImporter(Importer):
             Field("value", "Score", "One score a row"),
         ]
 
-    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+    def guess(
+        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
+    ) -> dict[str, str]:
         """Without a column that names metrics, each column that says nothing else is one."""
         places = {fold(name): name for name in reversed(header)}
         mapping = dict.fromkeys(header, "")

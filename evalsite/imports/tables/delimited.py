@@ -1,15 +1,15 @@
-"""Tables of text: cells parted by commas, semicolons or tabs, in quotes where needed (RFC 4180).
+"""Tables of text: cells separated by commas, semicolons or tabs, quoted where needed (RFC 4180).
 
-A file is read as a stream: no more than one record of it is ever held here.
+A file is read as a stream: no more than one record of it is held at a time.
 """
 
 import csv
 import re
 from collections.abc import Iterator
 
+from evalsite.imports.tables.decoding import Lines, TextFile
 from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.table import Limits, Row, Table
-from evalsite.imports.tables.texts import Lines, TextFile
+from evalsite.imports.tables.table import Limits, Table, number_rows
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _DECLARED = re.compile(r"sep=([,;\t])[\r\n]*", re.IGNORECASE)
@@ -17,7 +17,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 
 
 def open_delimited(text: TextFile, limits: Limits) -> Table:
-    """The header is read and the rows are ready to be."""
+    """Read the header; the rows follow as they are asked for."""
     delimiter, is_declared = _find_delimiter(text, limits)
     # process-wide in Python, so it is set to the same number each time
     csv.field_size_limit(limits.cell)
@@ -27,21 +27,18 @@ def open_delimited(text: TextFile, limits: Limits) -> Table:
             is_declared = False
         elif any(cell.strip() for cell in cells):
             limits.check_width(len(cells), line)
-            rows = _number_rows(records, limits)
+            rows = number_rows(records, limits)
             return Table(text.encoding, _DELIMITERS[delimiter], cells, line, rows)
     raise UnreadableFile("empty_file", "The file has no rows: it is empty.")
 
 
 def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
-    """The sign that parts the header: comma, semicolon or tab. No other line is asked.
-
-    Some programs put a line before it that says so, such as sep=; which is no part of the table.
-    """
+    """Find what separates the header, and whether a line before it says so, such as sep=;."""
     stream = text.open()
     try:
         header = line = ""
         blank = 0
-        # a name of a column may go on in the next line
+        # the name of a column may go on in the next line
         while not header.strip() or (header.count('"') % 2 and len(header) < limits.record):
             line = stream.readline(limits.record)
             if not line:
@@ -58,7 +55,7 @@ def _find_delimiter(text: TextFile, limits: Limits) -> tuple[str, bool]:
 
 
 def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tuple[int, list[str]]]:
-    """Line and cells of each record, the header too; empty lines are passed over."""
+    """Yield line and cells of each record, the header too, but no empty lines."""
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     blank = 0
     try:
@@ -69,9 +66,7 @@ def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tupl
             except StopIteration:
                 return
             except csv.Error as error:
-                opened = _find_open_quote(lines.record, lines.first, delimiter)
-                code, message = _explain(str(error), lines, opened)
-                raise UnreadableFile(code, message, line=opened or lines.first) from None
+                raise _describe_error(str(error), lines, delimiter) from None
             if cells:
                 yield lines.first, cells
             else:
@@ -81,53 +76,40 @@ def _read_records(lines: Lines, delimiter: str, limits: Limits) -> Iterator[tupl
         lines.close()
 
 
-def _number_rows(records: Iterator[tuple[int, list[str]]], limits: Limits) -> Iterator[Row]:
-    number = 0
-    for line, cells in records:
-        if not any(map(str.strip, cells)):
-            continue  # a line of delimiters alone, as spreadsheets leave behind
-        number += 1
-        limits.check_rows(number, line)
-        yield Row(line, number, cells)
-
-
-def _explain(error: str, lines: Lines, opened: int | None) -> tuple[str, str]:
-    """What Python's csv module found, in words that help to find it in the file.
-
-    They stand behind the line in which a quote opened that went wrong, if one did.
-    """
+def _describe_error(error: str, lines: Lines, delimiter: str) -> UnreadableFile:
+    """Say what Python's csv module found, at the line of the quote that went wrong."""
+    opened = _find_open_quote(lines.record, lines.first, delimiter)
+    code = "stray_quote"
     if "field limit" in error:
-        advice = f"A cell is longer than {csv.field_size_limit():,} letters."
+        code = "cell_too_long"
+        message = f"A cell has more than {csv.field_size_limit():,} characters."
         if opened is not None:
-            advice += " Perhaps a quote that opens in this line is never closed."
-        return "cell_too_long", advice
-    if opened is None:
-        return "stray_quote", f"The row cannot be read as CSV ({error})."
-    if "unexpected end" in error:
-        return (
-            "unclosed_quote",
-            "A quote that opens in this line is never closed. Close it, or double it.",
+            message += " Perhaps a quote that opens in this line is never closed."
+    elif opened is None:
+        message = f"The row can't be read as CSV ({error})."
+    elif "unexpected end" in error:
+        code = "unclosed_quote"
+        message = "A quote that opens in this line is never closed. Close it, or double it."
+    else:
+        message = (
+            f"A quote that opens in this line ends in line {lines.number}, and other text follows "
+            'it. Close it before the delimiter; write a quote inside a cell twice ("").'
         )
-    return (
-        "stray_quote",
-        f"A quote that opens in this line ends in line {lines.number}, "
-        "and other text follows it. Close it before the delimiter; "
-        'write a quote inside a cell twice ("").',
-    )
+    return UnreadableFile(code, message, line=opened or lines.first)
 
 
 def _find_open_quote(record: list[str], first: int, delimiter: str) -> int | None:
-    """The line of the quote that went wrong in this record; None if every one was closed well."""
+    """Find the line of the quote that went wrong in this record; None if all are closed."""
     opened, is_quoted, at_start, after_quote = None, False, True, False
     for number, line in enumerate(record, start=first):
-        for sign in line:
+        for char in line:
             if is_quoted:
-                is_quoted, after_quote = sign != '"', sign == '"'
-            elif sign == '"' and (at_start or after_quote):
+                is_quoted, after_quote = char != '"', char == '"'
+            elif char == '"' and (at_start or after_quote):
                 opened = number if at_start else opened
                 is_quoted, at_start = True, False
-            elif after_quote and sign != delimiter and sign not in "\r\n":
+            elif after_quote and char != delimiter and char not in "\r\n":
                 return opened  # text after a closing quote: here the reader stopped
             else:
-                at_start, after_quote = sign == delimiter, False
+                at_start, after_quote = char == delimiter, False
     return opened if is_quoted else None

@@ -27,6 +27,25 @@ _NOTHING = {"nan", "none", "null", "n/a", "undefined", "#n/a", "#value!", "#ref!
 
 
 @dataclass(frozen=True, slots=True)
+class OddPlace:
+    """Characters that are no ASCII, with the text around them."""
+
+    line: int
+    before: str
+    odd: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingPreview:
+    """What a file that isn't UTF-8 looks like as Windows-1252, for somebody to judge."""
+
+    places: list[OddPlace]
+    counts: dict[str, int]  # by character, the most frequent first
+    undefined: OddPlace | None  # the first byte that isn't Windows-1252 either
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that keeps a file out: its code, what it is, where it is, and what to do.
 
@@ -39,6 +58,7 @@ class Fault:
     column: str = ""
     line: int | None = None
     record: int | None = None
+    preview: EncodingPreview | None = field(default=None, compare=False, repr=False)
 
     @property
     def place(self) -> str:
@@ -52,10 +72,16 @@ class UnreadableFile(Exception):
     """The file can't be read on from here."""
 
     def __init__(
-        self, code: str, message: str, *, line: int | None = None, record: int | None = None
+        self,
+        code: str,
+        message: str,
+        *,
+        line: int | None = None,
+        record: int | None = None,
+        preview: EncodingPreview | None = None,
     ) -> None:
         super().__init__(message)
-        self.fault = Fault(code, message, line=line, record=record)
+        self.fault = Fault(code, message, line=line, record=record, preview=preview)
 
 
 def name_place(line: int | None, record: int | None, column: str = "") -> str:

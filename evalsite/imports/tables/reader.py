@@ -1,111 +1,118 @@
 """From bytes to rows, whatever the format. What cells mean is not asked here.
 
-The format is told by a file's content, never by its name. Files are read as streams.
+The format is found by a file's content, never by its name.
 """
 
+import gzip
+import io
 import re
-from typing import BinaryIO
+from collections.abc import Iterator, Mapping
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, cast
 
+from evalsite.imports.tables.archives import BROKEN, Archive, check_size, refuse_locked
+from evalsite.imports.tables.characters import show
+from evalsite.imports.tables.decoding import open_text
 from evalsite.imports.tables.delimited import open_delimited
-from evalsite.imports.tables.faults import UnreadableFile
-from evalsite.imports.tables.json_lines import (
-    looks_like_json_lines,
-    looks_like_json_list,
-    open_json_lines,
-)
-from evalsite.imports.tables.packages import Package
-from evalsite.imports.tables.table import Limits, Table
-from evalsite.imports.tables.texts import open_text
-from evalsite.imports.tables.worksheets import open_worksheet
+from evalsite.imports.tables.faults import EncodingPreview, UnreadableFile
+from evalsite.imports.tables.json_tables import open_json
+from evalsite.imports.tables.spreadsheets import open_spreadsheet
+from evalsite.imports.tables.table import Limits, Row, Table
 
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of .xls, and of .xlsx files with a password
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-_COMPRESSED_STARTS = (b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!")
-_PICTURE_STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
-_WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
-_CHUNK = 64 * 1024
+_ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 _SAVE_AS = "Open it, save it as .xlsx or as CSV UTF-8, and upload that file."
-_COMPRESSED = "This is a compressed file. Unpack it and upload the file of items that it holds."
-_JSON = (
-    "This is one JSON list. Write each of its objects in a line of its own, without brackets and "
-    "commas around them (JSON lines), and upload that file."
-)
+_UNPACK = "Unpack it and upload the file of items that it holds."
+_TABLE = "Upload the data itself, as CSV, JSON lines, .xlsx or .ods."
+_OTHER_KINDS = {
+    (b"PK\x05\x06", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
+        "archive_unreadable",
+        f"This is a compressed file. {_UNPACK}",
+    ),
+    (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"): ("file_kind", f"This is a picture. {_TABLE}"),
+    (b"%PDF-",): ("file_kind", f"This is a PDF file. {_TABLE}"),
+    (b"PAR1",): ("file_kind", f"This is a Parquet file. {_TABLE}"),
+}
+_NUMBERS = "spreadsheet_kind", f"This is a Numbers file. {_SAVE_AS}"
+_OTHER_ZIPS = {
+    "xl/workbook.bin": (
+        "spreadsheet_kind",
+        f"This is an Excel file in the binary form .xlsb. {_SAVE_AS}",
+    ),
+    "word/document.xml": ("file_kind", f"This is a Word file. {_TABLE}"),
+    "index/document.iwa": _NUMBERS,
+    "index.zip": _NUMBERS,
+}
+_WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx", ".ods")
+_CHUNK = 64 * 1024
+_IN_MEMORY = 4 * 1024 * 1024
 
 
-def open_table(source: BinaryIO, *, limits: Limits | None = None) -> Table:
-    """The header is read and the rows are ready to be; UnreadableFile says why they cannot be."""
+def open_table(
+    source: BinaryIO,
+    *,
+    limits: Limits | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Table:
+    """Read the header; the rows follow as they are asked for. UnreadableFile says what is wrong.
+
+    Of the options of an upload, `encoding` is used: "windows-1252" once somebody confirmed it.
+    """
     limits = limits or Limits.of_pages()
     source.seek(0)
     head = source.read(8)
-    if head.startswith(b"PK\x03\x04"):
-        package = Package(source, limits)
-        _refuse_other_packages(package)
-        return open_worksheet(package, limits)
-    _refuse_other_formats(source, head)
-    text = open_text(source, limits)
+    if head.startswith(_ZIP):
+        archive = Archive(source, limits)
+        if _is_spreadsheet(archive):
+            return open_spreadsheet(source, archive, limits)
+        return _open_unpacked(_unpack_zip(archive), limits, options)
+    if head.startswith(_GZIP):
+        return _open_unpacked(_unpack_gzip(source, limits), limits, options)
+    return _open_plain(source, head, limits, options)
+
+
+def preview_encoding(source: BinaryIO, *, limits: Limits | None = None) -> EncodingPreview | None:
+    """Show a file that isn't UTF-8 as Windows-1252; None if it is, or can't be text at all."""
+    try:
+        open_table(source, limits=limits)
+    except UnreadableFile as error:
+        return error.fault.preview
+    return None
+
+
+def _open_plain(
+    source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any] | None
+) -> Table:
+    _refuse_other_kinds(source, head)
+    text = open_text(source, limits, options)
     start = text.read_start()
     if _WEB_PAGE.match(start):
         raise UnreadableFile(
             "file_kind",
-            "This is a web page, perhaps one that asks to log in or says that there is no such "
+            "This is a web page, perhaps one that asks to sign in or says that there is no such "
             "file. Download the data itself, and upload that file.",
         )
-    if looks_like_json_lines(start):
-        return open_json_lines(text, limits)
-    if looks_like_json_list(start):
-        raise UnreadableFile("json_shape", _JSON)
-    return open_delimited(text, limits)
+    table = open_json(text, start, limits) or open_delimited(text, limits)
+    if text.remark:
+        table.remarks.tell("windows_1252", text.remark)
+    return table
 
 
-def _refuse_other_packages(package: Package) -> None:
-    """Every zipped file but Excel's."""
-    names = package.names
-    if "xl/workbook.bin" in names:
-        raise UnreadableFile(
-            "spreadsheet_kind", f"This is an Excel file in the binary form .xlsb. {_SAVE_AS}"
-        )
-    if any(name.startswith("xl/") for name in names):
-        return
-    if "word/document.xml" in names:
-        raise UnreadableFile(
-            "file_kind", "This is a Word file. Upload a table: CSV in UTF-8, or .xlsx."
-        )
-    if "index/document.iwa" in names or "index.zip" in names or _is_open_document(package):
-        raise UnreadableFile(
-            "spreadsheet_kind",
-            f"This is a spreadsheet file in a form other than Excel’s. {_SAVE_AS}",
-        )
-    raise UnreadableFile("archive_unreadable", _COMPRESSED)
-
-
-def _is_open_document(package: Package) -> bool:
-    return package.has("mimetype") and b"opendocument" in package.read_start("mimetype", 100)
-
-
-def _refuse_other_formats(source: BinaryIO, head: bytes) -> None:
+def _refuse_other_kinds(source: BinaryIO, head: bytes) -> None:
     if head == _OLD and _holds(source, _ENCRYPTED):
-        raise UnreadableFile(
-            "spreadsheet_locked",
-            "This is an Excel file with a password. Save it without one and upload that file.",
-        )
+        refuse_locked()
     if head == _OLD:
-        raise UnreadableFile(
-            "spreadsheet_kind", f"This is an Excel file in the old form .xls. {_SAVE_AS}"
-        )
-    if head.startswith(_COMPRESSED_STARTS):
-        raise UnreadableFile("archive_unreadable", _COMPRESSED)
-    if head.startswith(_PICTURE_STARTS):
-        raise UnreadableFile(
-            "file_kind", "This is a picture. Upload the data itself, as CSV in UTF-8."
-        )
-    if head.startswith(b"%PDF-"):
-        raise UnreadableFile(
-            "file_kind", "This is a PDF file. Upload the data itself, as CSV in UTF-8."
-        )
+        message = f"This is an Excel file in the old form .xls. {_SAVE_AS}"
+        raise UnreadableFile("spreadsheet_kind", message)
+    for starts, (code, message) in _OTHER_KINDS.items():
+        if head.startswith(starts):
+            raise UnreadableFile(code, message)
 
 
 def _holds(source: BinaryIO, sought: bytes) -> bool:
-    """Whether these bytes stand anywhere in the file."""
+    """Tell whether these bytes are anywhere in the file."""
     source.seek(0)
     kept = b""
     while chunk := source.read(_CHUNK):
@@ -113,3 +120,87 @@ def _holds(source: BinaryIO, sought: bytes) -> bool:
             return True
         kept = chunk[-len(sought) :]
     return False
+
+
+# --- zip and gzip ---------------------------------------------------------------
+
+
+def _is_spreadsheet(archive: Archive) -> bool:
+    """Tell whether it is a spreadsheet that can be read; refuse other zipped documents."""
+    names = {name.lower() for name in archive.names}
+    for part, (code, message) in _OTHER_ZIPS.items():
+        if part in names:
+            raise UnreadableFile(code, message)
+    if any(name.startswith("xl/") for name in names):
+        return True
+    mime = archive.read_start("mimetype", 100) if "mimetype" in names else b""
+    if b"opendocument" in mime and b"opendocument.spreadsheet" not in mime:
+        raise UnreadableFile("file_kind", f"This is an OpenDocument file without a table. {_TABLE}")
+    return b"opendocument" in mime
+
+
+def _unpack_zip(archive: Archive) -> BinaryIO:
+    """Unpack the only table of an archive, whatever else is in it."""
+    tables = [name for name in archive.names if _is_table(name)]
+    if not tables:
+        message = f"This zip file holds no table ({', '.join(_TABLES)}). {_UNPACK}"
+        raise UnreadableFile("archive_unreadable", message)
+    if len(tables) > 1:
+        names = ", ".join(f"“{show(name, 60)}”" for name in tables[:5])
+        raise UnreadableFile(
+            "archive_several_tables",
+            f"This zip file holds {len(tables):,} tables: {names}"
+            f"{' and more' if len(tables) > 5 else ''}. Upload one of them.",
+        )
+    target = _make_temporary()
+    archive.copy(tables[0], target)
+    return target
+
+
+def _is_table(name: str) -> bool:
+    """Go by the name: what else is packed with a table is often text, too."""
+    parts = name.replace("\\", "/").split("/")
+    is_hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
+    return not is_hidden and name.lower().endswith(_TABLES)
+
+
+def _unpack_gzip(source: BinaryIO, limits: Limits) -> BinaryIO:
+    packed = source.seek(0, io.SEEK_END)
+    source.seek(0)
+    target, size = _make_temporary(), 0
+    try:
+        with gzip.GzipFile(fileobj=source) as unpacked:
+            while chunk := unpacked.read(_CHUNK):
+                size += len(chunk)
+                check_size(size, packed, limits)
+                target.write(chunk)
+    except (*BROKEN, gzip.BadGzipFile):
+        message = "This compressed file is damaged. Compress it again, or upload it as it is."
+        raise UnreadableFile("archive_unreadable", message) from None
+    return target
+
+
+def _make_temporary() -> BinaryIO:
+    return cast(BinaryIO, SpooledTemporaryFile(_IN_MEMORY))
+
+
+def _open_unpacked(source: BinaryIO, limits: Limits, options: Mapping[str, Any] | None) -> Table:
+    """Open what was packed, which must not be an archive in turn; it lives as long as its rows."""
+    source.seek(0)
+    head = source.read(8)
+    if head.startswith(_GZIP):
+        raise UnreadableFile("archive_unreadable", f"An archive holds an archive. {_UNPACK}")
+    if head.startswith(_ZIP):
+        archive = Archive(source, limits)
+        if not _is_spreadsheet(archive):
+            raise UnreadableFile("archive_unreadable", f"An archive holds an archive. {_UNPACK}")
+        table = open_spreadsheet(source, archive, limits)
+    else:
+        table = _open_plain(source, head, limits, options)
+    table.rows = _read_and_close(table.rows, source)
+    return table
+
+
+def _read_and_close(rows: Iterator[Row], source: BinaryIO) -> Iterator[Row]:
+    with source:
+        yield from rows

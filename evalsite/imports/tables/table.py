@@ -1,15 +1,20 @@
-"""What every reader of files gives: rows of text with their places, within limits."""
+"""What every reader of files returns: rows of text with their places, within limits."""
 
+import re
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NoReturn, Self
 
 from django.conf import settings
 
-from evalsite.imports.tables.faults import Remarks, UnreadableFile
+from evalsite.imports.tables.faults import Fault, Remarks, UnreadableFile
 
 _MEGABYTE = 1024 * 1024
+# what pandas, polars and pyarrow call the index of a data frame
+_INDEX_NAME = re.compile(r"unnamed: \d+|__index_level_\d+__|level_\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +37,14 @@ class Row:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Table:
-    """A file that is open: what it looks like, and its rows still to be read, once.
+    """An open file: what it looks like, and its rows still to be read, once.
 
-    What a reader remarks on is complete when the last row has been read.
+    Every column has a name of its own. Columns are numbered from 0 in `unnamed` (no name in the
+    file, or that of a data frame's index: leave them out unless somebody maps them), `repeated`
+    (with the name that several columns share) and `systems` (each holds the outputs of the system
+    it is named after). A reader's remarks are complete once the last row was read.
     """
 
     encoding: str
@@ -46,6 +54,88 @@ class Table:
     rows: Iterator[Row]
     remarks: Remarks = field(default_factory=Remarks)
     sheet: str = ""  # of a workbook, the one that is read
+    systems: Collection[int] = ()
+    unnamed: set[int] = field(init=False)
+    repeated: dict[int, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.header, self.unnamed, self.repeated = _name_columns(self.header)
+        if self.header and self.header[0].casefold() == "index":
+            self._mark_index()
+
+    def check_mapped(self, columns: Collection[str]) -> list[Fault]:
+        """Return a fault for each name that several columns share, if one of them is used."""
+        names = {name for number, name in self.repeated.items() if self.header[number] in columns}
+        return [
+            Fault(
+                "column_duplicate",
+                f"{list(self.repeated.values()).count(name)} columns have this name (case and "
+                "outer spaces don't count). Rename or remove all but one.",
+                column=name,
+                line=self.header_line,
+            )
+            for name in dict.fromkeys(self.repeated.values())
+            if name in names
+        ]
+
+    def _mark_index(self) -> None:
+        """A first column "index" that begins with 0 numbers the rows of a data frame."""
+        try:
+            first = next(self.rows, None)
+        except UnreadableFile as error:
+            self.rows = _raise_later(error.fault)
+            return
+        if first is not None:
+            self.rows = chain([first], self.rows)
+            if first.cells[:1] == ["0"]:
+                self.unnamed.add(0)
+
+
+def _raise_later(fault: Fault) -> Iterator[Row]:
+    yield from ()
+    raise UnreadableFile(fault.code, fault.message, line=fault.line, record=fault.record)
+
+
+def _name_columns(header: Sequence[str]) -> tuple[list[str], set[int], dict[int, str]]:
+    """Return a name for each column, numbers of those without one, and names used twice."""
+    stripped = [name.strip() for name in header]
+    counts = Counter(name.casefold() for name in stripped)
+    taken, met = set(counts), Counter[str]()
+    names: list[str] = []
+    unnamed, repeated = set(), {}
+    for number, name in enumerate(stripped):
+        folded = name.casefold()
+        if not name:
+            unnamed.add(number)
+            name = _make_free(f"column {number + 1}", taken)
+        elif counts[folded] > 1:
+            repeated[number] = stripped[[one.casefold() for one in stripped].index(folded)]
+            met[folded] += 1
+            if met[folded] > 1:
+                name = _make_free(f"{name} ({met[folded]})", taken)
+        elif number == 0 and _INDEX_NAME.fullmatch(name):
+            unnamed.add(number)
+        names.append(name)
+    return names, unnamed, repeated
+
+
+def _make_free(name: str, taken: set[str]) -> str:
+    while name.casefold() in taken:
+        name += "'"
+    taken.add(name.casefold())
+    return name
+
+
+def number_rows(
+    rows: Iterable[tuple[int, list[str]]], limits: "Limits", *, start: int = 0
+) -> Iterator[Row]:
+    """Yield the rows that hold something, from their lines and cells."""
+    number = start
+    for line, cells in rows:
+        if any(map(str.strip, cells)):
+            number += 1
+            limits.check_rows(number, line)
+            yield Row(line, number, cells)
 
 
 @dataclass(frozen=True)
@@ -54,12 +144,12 @@ class Limits:
 
     rows: int
     text: int  # bytes, unpacked
-    cell: int  # letters
+    cell: int  # characters
     columns: int
 
     @classmethod
     def of_pages(cls) -> Self:
-        """Those printed on the page of items."""
+        """Return those printed on the page of items."""
         return cls(
             settings.UPLOAD_MAX_ROWS,
             settings.UPLOAD_MAX_TEXT,
@@ -69,39 +159,39 @@ class Limits:
 
     @classmethod
     def of_command(cls) -> Self:
-        """As many rows as there are: nobody waits for an answer of a page."""
+        """Allow any number of rows: nobody waits for a page."""
         return cls(sys.maxsize, sys.maxsize, settings.UPLOAD_MAX_CELL, settings.UPLOAD_MAX_COLUMNS)
 
     @property
     def record(self) -> int:
-        """Letters in a record: room for several of the longest cells."""
+        """Return the most characters of a record: room for several of the longest cells."""
         return 8 * self.cell
 
     def check_rows(self, record: int, line: int) -> None:
         if record > self.rows:
             raise UnreadableFile(
                 "too_many_rows",
-                f"The file has more than {self.rows:,} rows. "
-                "Split it and upload the parts one after the other, or have it imported whole "
-                "on the server: manage.py import_batch --no-limit.",
+                f"The file has more than {self.rows:,} rows. Split it and upload the parts one "
+                "after the other, or have it imported whole on the server: "
+                "manage.py import_batch --no-limit.",
                 line=line,
                 record=record,
             )
 
-    def check_blank(self, found: int, line: int) -> None:
-        if found > self.rows:
+    def check_blank(self, count: int, line: int) -> None:
+        if count > self.rows:
             raise UnreadableFile(
                 "too_many_rows",
                 f"The file has more than {self.rows:,} empty lines. Remove them.",
                 line=line,
             )
 
-    def check_width(self, found: int, line: int) -> None:
-        if found > self.columns:
+    def check_width(self, count: int, line: int) -> None:
+        if count > self.columns:
             raise UnreadableFile(
                 "too_many_columns",
-                f"The file has {found:,} columns; at most "
-                f"{self.columns:,} are taken. Remove those that are not needed.",
+                f"The file has {count:,} columns, but at most {self.columns:,} can be read. "
+                "Remove those you don't need.",
                 line=line,
             )
 
@@ -109,15 +199,15 @@ class Limits:
         if size > self.text:
             raise UnreadableFile(
                 "too_large",
-                f"The file holds {size / _MEGABYTE:,.0f} MB of text; at most "
-                f"{self.text / _MEGABYTE:,.0f} MB are taken. Split it and upload the parts one "
+                f"The file holds {size / _MEGABYTE:,.0f} MB of text, but at most "
+                f"{self.text / _MEGABYTE:,.0f} MB can be read. Split it and upload the parts one "
                 "after the other.",
             )
 
     def refuse_record(self, line: int) -> NoReturn:
         raise UnreadableFile(
             "cell_too_long",
-            f"The row that starts here is longer than {self.record:,} letters. "
+            f"The row that starts here has more than {self.record:,} characters. "
             "Shorten it, or look for a quote that is never closed.",
             line=line,
         )

@@ -207,7 +207,9 @@ def _compare_lengths(style: Style, others: Sequence[Style]) -> list[str]:
     if mean >= _FACTOR * max(means):
         return [f"are long ({mean:,.0f} characters on average, against {max(means):,.0f} at most)"]
     if mean <= min(means) / _FACTOR:
-        return [f"are short ({mean:,.0f} characters on average, against {min(means):,.0f} at least)"]
+        return [
+            f"are short ({mean:,.0f} characters on average, against {min(means):,.0f} at least)"
+        ]
     return []
 
 

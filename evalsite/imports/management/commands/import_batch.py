@@ -1,7 +1,12 @@
 """A file becomes a batch of a study, from the command line."""
 
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from evalsite.imports.batches.choices import EMPTY_OUTPUTS, LEAVE_OUT_FAULTY, TAKE_ONCE
 from evalsite.imports.batches.importer import ITEMS
-from evalsite.imports.batches.shelf import CheckedItems
+from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.command import ImportCommand
 from evalsite.studies.models import Batch
 
@@ -12,6 +17,28 @@ class Command(ImportCommand):
         "is a batch of the study; 1: it has faults; 2: the study or the file can't be found."
     )
     importer = ITEMS
+
+    def add_choices(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--take-once",
+            action="store_true",
+            help="take each item once of a file that has a row for each of its raters",
+        )
+        parser.add_argument(
+            "--leave-out-faulty",
+            action="store_true",
+            help="leave out rows with faults, and all other rows of their items; with --check the "
+            "command says how many these are",
+        )
+        parser.add_argument(
+            "--empty-outputs",
+            choices=["show"],
+            help="take outputs without a text; participants see “(no output)” in their place",
+        )
+
+    def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS)
+        return {name: arguments[name] for name in names if arguments[name]}
 
     def describe(self, checked: CheckedItems) -> str:
         return f"{checked.rows:,} rows, {len(checked.items):,} items"

@@ -1,4 +1,4 @@
-"""Templates to fill in: the columns that a protocol's batches have, with one example item."""
+"""Example files to fill in: the columns that a protocol's batches have, with one item."""
 
 import io
 import json
@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from evalsite.exports.exporting import write_rows
 from evalsite.protocol import Example, Protocol
-
-_TEXT_FORMAT = "@"
-_ROWS_FORMATTED = 1_000
 
 
 @dataclass(frozen=True)
@@ -70,27 +67,20 @@ def _write_json_lines(rows: list[list[str]]) -> bytes:
 
 def _write_sheet(rows: list[list[str]]) -> bytes:
     """A sheet whose cells are texts, so that 007 stays 007 when it is typed there."""
-    from openpyxl import Workbook  # noqa: PLC0415 (heavy, and seldom asked for)
-    from openpyxl.styles import Alignment, Font  # noqa: PLC0415
+    from xlsxwriter import Workbook  # noqa: PLC0415 (heavy, and seldom asked for)
 
-    book = Workbook()
-    sheet = book.active
-    sheet.title = "Items"
-    sheet.freeze_panes = "A2"
-    for number, row in enumerate(rows, start=1):
-        for column, text in enumerate(row, start=1):
-            sheet.cell(number, column, text).data_type = "s"  # never a formula
-    for cells in sheet.iter_rows(max_row=_ROWS_FORMATTED, max_col=len(rows[0])):
-        for cell in cells:
-            cell.number_format = _TEXT_FORMAT
-            cell.alignment = Alignment(vertical="top", wrap_text=True)
-    for column, name in enumerate(rows[0], start=1):
-        cell = sheet.cell(1, column)
-        cell.font = Font(bold=True)
-        is_short = name == "item" or name.startswith("system")
-        sheet.column_dimensions[cell.column_letter].width = 16 if is_short else 60
     buffer = io.BytesIO()
-    book.save(buffer)
+    with Workbook(buffer, {"in_memory": True}) as book:
+        sheet = book.add_worksheet("Items")
+        text = book.add_format({"num_format": 49, "valign": "top", "text_wrap": True})
+        bold = book.add_format({"num_format": 49, "valign": "top", "bold": True})
+        for column, name in enumerate(rows[0]):
+            is_short = name == "item" or name.startswith("system")
+            sheet.set_column(column, column, 16 if is_short else 60, text)
+        for number, row in enumerate(rows):
+            for column, cell in enumerate(row):
+                sheet.write_string(number, column, cell, bold if number == 0 else text)
+        sheet.freeze_panes(1, 0)
     return buffer.getvalue()
 
 
