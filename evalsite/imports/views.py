@@ -15,19 +15,17 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.exports.sending import send_csv
-from evalsite.imports.core import (
-    Importer,
-    Report,
+from evalsite.imports.core import Importer, Report, list_faults
+from evalsite.imports.forms import MappingForm, UploadForm
+from evalsite.imports.models import Upload
+from evalsite.imports.steps import (
     begin_check,
     begin_import,
     begin_undo,
     find_report,
     is_imported,
-    list_faults,
     read_upload,
 )
-from evalsite.imports.forms import MappingForm, UploadForm
-from evalsite.imports.models import Upload
 from evalsite.imports.uploads import drop_upload, is_large, keep_upload, prune_uploads
 from evalsite.imports.waiting import find_job, name_job
 from evalsite.jobs.watching import keep_watching

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from evalsite.imports.core import IMPORTERS, Importer, importer_of
+from evalsite.imports.core import Importer
 from evalsite.imports.models import Upload
+from evalsite.imports.steps import IMPORTERS, importer_of
 from evalsite.imports.uploads import find_kept_until, has_faults
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Study

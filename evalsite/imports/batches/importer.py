@@ -10,8 +10,9 @@ from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.mapping import check_mapping, make_plan
 from evalsite.imports.batches.store import import_batch, undo_batch
 from evalsite.imports.columns import Field, describe_personal, is_personal
-from evalsite.imports.core import Importer, Source, Tell, check_source, import_path, register
+from evalsite.imports.core import Importer, Source, Tell, check_source, import_path
 from evalsite.imports.models import Upload
+from evalsite.imports.steps import register
 from evalsite.imports.tables.faults import Fault, Remark
 from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Batch, Study
@@ -32,7 +33,10 @@ class ItemImporter(Importer):
     def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
         return list_fields(study.config, mapping)
 
-    def guess(
+    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+        return guess_mapping(header, study.config)
+
+    def guess_from_rows(
         self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
     ) -> dict[str, str]:
         return guess_mapping(header, study.config, rows)

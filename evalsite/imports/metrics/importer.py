@@ -24,11 +24,11 @@ from evalsite.imports.core import (
     Source,
     Tell,
     check_source,
-    register,
 )
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
 from evalsite.imports.ratings.items import CHUNK, FoundItem, ItemFinder, find_output
+from evalsite.imports.steps import register
 from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile
 from evalsite.imports.tables.table import Row, Table
 from evalsite.imports.uploads import clean_file_name
@@ -101,9 +101,7 @@ class MetricImporter(Importer):
             Field("value", "Score", "One score a row"),
         ]
 
-    def guess(
-        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
-    ) -> dict[str, str]:
+    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
         """Without a column that names metrics, each column that says nothing else is one."""
         places = {fold(name): name for name in reversed(header)}
         mapping = dict.fromkeys(header, "")

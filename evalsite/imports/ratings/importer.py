@@ -7,19 +7,12 @@ from evalsite.annotation.models import RatingsFile
 from evalsite.annotation.taking import count_free
 from evalsite.imports.batches.choices import LEAVE_OUT_FAULTY
 from evalsite.imports.columns import LEAVE_OUT, Field
-from evalsite.imports.core import (
-    Decision,
-    Importer,
-    Report,
-    Source,
-    Tell,
-    check_source,
-    register,
-)
+from evalsite.imports.core import Decision, Importer, Report, Source, Tell, check_source
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.answers import AnswerBuilder, CheckedRatings
 from evalsite.imports.ratings.columns import RowReader, ask, describe_unasked, list_fields
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
+from evalsite.imports.steps import register
 from evalsite.imports.tables.faults import Fault, Remark
 from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.lib.rating_columns import Problem, check_mapping
@@ -45,9 +38,7 @@ class RatingImporter(Importer):
     def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
         return list_fields(ask(study), mapping, study.config.outputs[1])
 
-    def guess(
-        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
-    ) -> dict[str, str]:
+    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
         return guess_mapping(header, ask(study))
 
     def check_mapping(
