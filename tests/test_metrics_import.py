@@ -214,7 +214,7 @@ def test_a_score_that_is_there_is_not_replaced(study: Study) -> None:
     assert [(one.line, one.column, one.code) for one in checked.faults] == [
         (2, "value", "score_known")
     ]
-    assert "3 outputs of this file" in checked.faults[0].message
+    assert "3 scores of BLEU" in checked.faults[0].message
 
 
 def test_a_metric_is_spelt_as_in_an_earlier_file(study: Study) -> None:
@@ -241,9 +241,7 @@ def test_scores_of_items_outside_results_stay_out(study: Study) -> None:
     checked = check(study, LONG + "item-002,neural,BLEU,1\n")
 
     assert len(checked.scores) == 3
-    assert "1 score of gold items is left out: results are made of the others." in map(
-        str, checked.remarks
-    )
+    assert [remark.code for remark in checked.remarks] == ["rows_left_out"]
 
 
 def test_a_file_that_is_taken_back_leaves_only_its_trace(study: Study) -> None:
