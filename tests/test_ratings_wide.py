@@ -154,7 +154,7 @@ def test_faulty_rows_are_left_out_where_somebody_says_so(study: Study) -> None:
     assert {"value_invalid", "item_unknown"} < set(codes(refused))
     (decision,) = refused.decisions
     assert (decision.key, decision.is_made) == ("leave_out_faulty", False)
-    assert decision.rows == ["line 2 (record 1)", "line 9 (record 8)"]
+    assert [row[:17] for row in decision.rows] == ["line 2 (record 1)", "line 9 (record 8)"]
     assert checked.faults == []
     assert checked.ratings == 10
     assert checked.import_notes == [
@@ -202,11 +202,11 @@ def test_answers_that_the_study_has_already_can_be_left_out(study: Study) -> Non
 def test_what_was_left_out_is_kept_with_the_file(staff_client: Client, study: Study) -> None:
     rows = [*rows_for(study), *rows_for(study)[:1]]
     waiting = upload(staff_client, study, rows)
-    assert "1 faulty row could be left out" in show(staff_client, study, waiting)
+    assert "1 row has faults" in show(staff_client, study, waiting)
 
     decision = {"key": "leave_out_faulty", "value": "True"}
     staff_client.post(address("ratings-decide", study, waiting.pk), decision)
-    assert "1 faulty row is left out" in show(staff_client, study, waiting)
+    assert "Undo this choice" in show(staff_client, study, waiting)
     press_import(staff_client, study, waiting)
 
     file = RatingsFile.objects.get()

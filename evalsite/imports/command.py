@@ -100,6 +100,10 @@ class ImportCommand(BaseCommand):
                 limits=limits,
                 tell=self._count if self.stderr.isatty() else None,
             )
+        if checked.faults and (same := self.importer.find_same(found, sha256)):
+            # it was uploaded meanwhile: what it brought are the faults
+            self.stdout.write(self.describe_same(same))
+            return
         self._report(checked, arguments["faults"])
         if arguments["check"]:
             self.stdout.write(

@@ -117,35 +117,26 @@ class MetricImporter(Importer):
         return mapping
 
     def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
-        columns = {name: column for column, name in mapping.items() if name}
-        missing = []
-        if "item" not in columns:
-            missing.append(("item", "Column “item” (the item’s id, as in its batch) is missing."))
-        if {"metric", "value"} & columns.keys() and OF_METRIC in columns:
-            text = (
-                f"“{columns[OF_METRIC]}” is mapped to “{OF_METRIC}”, and others to one score a row."
+        there, line = set(mapping.values()), table.header_line
+        faults = super().check_mapping(mapping, study, table)
+        needed = {"item": "the item’s id, as in its batch"}
+        if "metric" in there:
+            needed["value"] = "the score that the metric gave"
+        elif "value" in there:
+            needed["metric"] = "which metric the scores are of"
+        elif OF_METRIC not in there:
+            needed[OF_METRIC] = "scores, in a column named after its metric"
+        if OF_METRIC in there and there & {"metric", "value"}:
+            message = (
+                "Some columns are named after their metrics, and others are mapped to one score a "
+                "row. Choose one form."
             )
-            faults = [Fault("forms_mixed", f"{text} Choose one form.", line=table.header_line)]
-        else:
-            faults = []
-        if "metric" in columns and "value" not in columns:
-            missing.append(
-                ("value", "Column “value”, with the score that the metric gave, is missing.")
-            )
-        elif "value" in columns and "metric" not in columns:
-            text = (
-                f"“{columns['value']}” doesn't say which metric it is: column “metric” is missing."
-            )
-            missing.append(("metric", text))
-        elif not {"value", OF_METRIC} & columns.keys():
-            missing.append((OF_METRIC, "There is no column of scores, named after its metric."))
-        faults += [
-            Fault(
-                "column_missing", f"{text} Map a column to it, or add one.", at, table.header_line
-            )
-            for at, text in missing
-        ]
-        return super().check_mapping(mapping, study, table) + faults
+            faults.append(Fault("forms_mixed", message, line=line))
+        for name, meaning in needed.items():
+            if name not in there:
+                message = f"Column “{name}” ({meaning}) is missing. Map a column to it, or add one."
+                faults.append(Fault("column_missing", message, name, line))
+        return faults
 
     def make_reader(
         self, checked: CheckedScores, study: Study, options: Mapping[str, Any]
@@ -312,9 +303,8 @@ class ScoreReader:
         for (metric, file_name), places in sorted(twice.items()):
             line, record, column = min(places, key=lambda place: place[1])
             message = (
-                f"{count_of(len(places), 'output')} of this file {_have(len(places))} a "
-                f"score of {metric} already, from {file_name}. Take that file back first, or "
-                "leave these rows out."
+                f"{count_of(len(places), 'score')} of {metric} in this file came already with "
+                f"{file_name}. Take that file back first, or leave these rows out."
             )
             yield Fault("score_known", message, column, line, record)
 
@@ -327,11 +317,10 @@ class ScoreReader:
             yield Remark("columns_left_out", message)
         for metric, count in self._empty.items():
             of = f" of {metric}" if metric else ""
-            message = f"{count_of(count, 'cell')}{of} {_are(count)} empty: no score"
-            yield Remark("cell_empty", message)
+            yield Remark("cell_empty", f"Empty cells{of}: {count:,}. They give no score")
         for kind, count in self._left_out.items():
-            message = f"{count_of(count, 'score')} of {kind} items {_are(count)} left out"
-            yield Remark("rows_left_out", f"{message}: results are made of the others")
+            message = f"Left out, as results are made of other items: {count_of(count, 'score')}"
+            yield Remark("rows_left_out", f"{message} of {kind} items")
 
     def _blame(self, code: str, place: Row | _Cells, message: str, at: str) -> None:
         column = self._checked.header[self._at[at]] if at in self._at else at
@@ -343,24 +332,21 @@ def read_score(text: str) -> float | None:
     cell = text.strip(" ")
     if not cell:
         return None
+    shown = f"“{shorten(cell, 40)}”"
     if _NUMBER.fullmatch(cell):
         value = float(cell)
-        if not isfinite(value):
-            raise ValidationError(f"“{shorten(cell, 40)}” is too large a number.")
-        return value + 0.0  # a zero has no sign
-    if cell.casefold() in _NOTHING:
-        raise ValidationError(
-            f"“{cell}” is no number. Leave the cell empty where the metric gave no score."
-        )
-    if _WITH_COMMA.fullmatch(cell):
-        point = cell.replace(",", ".")[:40]
-        raise ValidationError(f"“{shorten(cell, 40)}” has a comma. Write a point: {point}.")
-    if cell.endswith("%"):
-        raise ValidationError(f"“{shorten(cell, 40)}” is a percentage. Write the number alone.")
-    raise ValidationError(
-        f"“{shorten(cell, 40)}” is no number. Use the digits 0 to 9 and a point, such as 0.31, 27 "
-        "or 1e-3."
-    )
+        if isfinite(value):
+            return value + 0.0  # a zero has no sign
+        problem = "is too large a number."
+    elif cell.casefold() in _NOTHING:
+        problem = "is no number. Leave the cell empty where the metric gave no score."
+    elif _WITH_COMMA.fullmatch(cell):
+        problem = f"has a comma. Write a point: {cell.replace(',', '.')[:40]}."
+    elif cell.endswith("%"):
+        problem = "is a percentage. Write the number alone."
+    else:
+        problem = "is no number. Use the digits 0 to 9 and a point, such as 0.31, 27 or 1e-3."
+    raise ValidationError(f"{shown} {problem}")
 
 
 def check_metric(name: str) -> str:
@@ -368,14 +354,10 @@ def check_metric(name: str) -> str:
     if not name:
         raise ValidationError("The metric is empty. Name what gave this score.")
     if len(name) > LONGEST_METRIC:
-        raise ValidationError(
-            f"The name of a metric may have {LONGEST_METRIC} characters; this one has "
-            f"{len(name):,}."
-        )
+        at_most = f"may have {LONGEST_METRIC} characters; this one has {len(name):,}."
+        raise ValidationError(f"The name of a metric {at_most}")
     if not name.isprintable():
-        raise ValidationError(
-            "The name of the metric has an invisible character, or a line break. Remove it."
-        )
+        raise ValidationError("The name of the metric has an invisible character. Remove it.")
     return name
 
 
@@ -397,14 +379,6 @@ def _find_output(item: FoundItem, number: str, system: str) -> int:
             code="system",
         )
     return pk
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
-def _have(count: int) -> str:
-    return "has" if count == 1 else "have"
 
 
 # --- storing ------------------------------------------------------------------------

@@ -171,7 +171,7 @@ class ValueReader:
 class AnswerBuilder:
     """Puts the rows of each participant and item together, and says what doesn't fit.
 
-    With `leaves_out` a faulty row is passed over and listed in `left_out`: line, record and code.
+    With `leaves_out` a faulty row is passed over; its faults are in `row_faults` alone.
     """
 
     def __init__(
@@ -183,9 +183,8 @@ class AnswerBuilder:
         self.keeps_incomplete = keeps_incomplete
         self.leaves_out = leaves_out
         self.faults: list[Fault] = []
-        self.left_out: list[tuple[int | None, int | None, str]] = []
         self.remarks = Remarks()
-        # the faults that leaving out rows would remove
+        # the faults that leaving out rows removes
         self.row_faults: list[Fault] = []
         self._answers: dict[tuple[str, int], CheckedAnswer] = {}
         self._values = ValueReader()
@@ -239,10 +238,8 @@ class AnswerBuilder:
 
     def _refuse(self, faults: Sequence[Fault]) -> None:
         """A row has these faults: it is left out, or keeps the file out."""
-        if self.leaves_out:
-            self.left_out += dict.fromkeys((one.line, one.record, one.code) for one in faults)
-        else:
-            self.row_faults += faults
+        self.row_faults += faults
+        if not self.leaves_out:
             self.faults += faults
 
     def _copy_answers(

@@ -5,22 +5,23 @@ from typing import Any, BinaryIO
 
 from evalsite.annotation.models import RatingsFile
 from evalsite.annotation.taking import count_free
-from evalsite.imports.columns import Field
+from evalsite.imports.batches.choices import LEAVE_OUT_FAULTY
+from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import Decision, Importer, Report, Source, Tell, check_source
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.answers import AnswerBuilder, CheckedRatings
 from evalsite.imports.ratings.columns import RowReader, ask, describe_unasked, list_fields
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.imports.steps import register
-from evalsite.imports.tables.faults import Fault, Remark, name_place
+from evalsite.imports.tables.faults import Fault, Remark
 from evalsite.imports.tables.table import Limits, Row, Table
-from evalsite.lib.rating_columns import check_mapping
+from evalsite.lib.rating_columns import Problem, check_mapping
 from evalsite.lib.rating_guess import guess_mapping
 from evalsite.studies.models import Study
 from evalsite.studies.summaries import count_of
 
-LEAVE_OUT_FAULTY = "leave_out_faulty"
-_ROWS_LISTED = 100
+_LISTED = 100
+_MOST_LEFT_OUT = 10_000
 
 
 class RatingImporter(Importer):
@@ -49,7 +50,7 @@ class RatingImporter(Importer):
         return [
             Fault(problem.code, problem.message, problem.column, table.header_line)
             # what incomplete answers may lack is known to the reader of rows
-            for problem in check_mapping(mapping, ask(study), keeps_incomplete=True)
+            for problem in _check_columns(mapping, study, keeps_incomplete=True)
         ]
 
     def make_reader(
@@ -88,6 +89,13 @@ class RatingImporter(Importer):
         undo_ratings(file=record, by=by)
 
 
+def _check_columns(
+    mapping: Mapping[str, str], study: Study, *, keeps_incomplete: bool
+) -> list[Problem]:
+    used = {column: "" if name == LEAVE_OUT else name for column, name in mapping.items()}
+    return check_mapping(used, ask(study), keeps_incomplete=keeps_incomplete)
+
+
 class RatingReader:
     """Puts the rows of a file together to answers."""
 
@@ -97,7 +105,7 @@ class RatingReader:
         self._study = study
         self._rows = RowReader(checked.header, checked.mapping, study.config)
         keeps_incomplete = bool(options.get("keeps_incomplete"))
-        unrated = check_mapping(checked.mapping, ask(study), keeps_incomplete=keeps_incomplete)
+        unrated = _check_columns(checked.mapping, study, keeps_incomplete=keeps_incomplete)
         checked.faults += [Fault(one.code, one.message, one.column) for one in unrated]
         self._builder = AnswerBuilder(
             study,
@@ -129,36 +137,28 @@ class RatingReader:
 
     def _decide(self) -> None:
         """Offer to leave out faulty rows, or say which ones are."""
-        checked, builder = self._checked, self._builder
-        rows = sorted(
-            builder.left_out or {(one.line, one.record, one.code) for one in builder.row_faults},
-            key=lambda row: (row[1] or 0, row[2]),
-        )
-        places = dict.fromkeys((line, record) for line, record, _ in rows)
-        if not places:
+        faults = sorted(self._builder.row_faults, key=lambda fault: fault.record or 0)
+        rows = len({fault.record for fault in faults})
+        is_made = self._builder.leaves_out
+        if not faults or (rows > _MOST_LEFT_OUT and not is_made):
             return
-        faulty = count_of(len(places), "faulty row")
-        listed = [name_place(line, record) for line, record in places]
-        more = len(listed) - _ROWS_LISTED
-        checked.decisions.append(
+        more = len(faults) - _LISTED
+        self._checked.decisions.append(
             Decision(
-                key=LEAVE_OUT_FAULTY,
-                title=f"{faulty} {'is' if len(places) == 1 else 'are'} left out"
-                if builder.leaves_out
-                else f"{faulty} could be left out",
-                text="The other rows are imported, and what was left out is kept with the file. "
-                "An answer that lacks a rating because of it is a fault of its own, unless "
-                "incomplete answers are fine.",
-                choices=[[True, f"Leave out {faulty}", ""]],
-                rows=listed[:_ROWS_LISTED] + ([f"and {more:,} more"] if more > 0 else []),
-                is_made=builder.leaves_out,
+                LEAVE_OUT_FAULTY,
+                f"{count_of(rows, 'row')} {'has' if rows == 1 else 'have'} faults",
+                "An answer that then lacks a rating is a fault of its own, unless incomplete "
+                "answers are fine.",
+                choices=[[True, f"Leave out {count_of(rows, 'row')}", ""]],
+                rows=[*map(str, faults[:_LISTED]), *([f"and {more:,} more"] if more > 0 else [])],
+                is_made=is_made,
             )
         )
-        if builder.leaves_out:
-            text = f"{faulty} {'was' if len(places) == 1 else 'were'} left out."
-            checked.import_notes.append(
-                {"code": "rows_left_out", "text": text, "rows": [list(row) for row in rows]}
-            )
+        if is_made:
+            text = f"{count_of(rows, 'faulty row')} {'was' if rows == 1 else 'were'} left out."
+            left_out = [[fault.line, fault.record, fault.code] for fault in faults]
+            note = {"code": "rows_left_out", "text": text, "rows": left_out}
+            self._checked.import_notes.append(note)
 
     def _list_remarks(self) -> list[Remark]:
         rows, remarks = self._rows, []

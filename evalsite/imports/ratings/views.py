@@ -15,7 +15,7 @@ from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.columns import ask
-from evalsite.imports.ratings.importer import LEAVE_OUT_FAULTY, RATINGS
+from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.ratings.store import count_answers
 from evalsite.imports.views import ImportPages
 from evalsite.imports.waiting import find_uploads, list_undoings, list_waiting, part_spent
@@ -66,7 +66,6 @@ class RatingPages(ImportPages):
     undo_template = "imports/ratings_undo.html"
     mapping_options = AnswersForm
     import_options = PersonsForm
-    options_of_rows = ("mapped_as", LEAVE_OUT_FAULTY)
 
     def show_list(
         self, request: HttpRequest, study: Study, form: UploadForm, status: int = 200
