@@ -161,6 +161,6 @@ def describe_personal(kept: Iterable[str]) -> str:
     verb = "looks" if len(names) == 1 else "look"
     return (
         f"{what} {', '.join(names)} {verb} personal and would be kept as metadata, which is in "
-        "items.csv and in bundles. If nobody needs it, choose “leave out” under Columns (on the "
+        "items.csv and in bundles. If nobody needs it, choose “Leave out” for it (on the "
         f'command line --map "COLUMN={LEAVE_OUT}")'
     )

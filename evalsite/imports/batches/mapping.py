@@ -69,8 +69,8 @@ def check_mapping(
     if problem := _find_two_forms(by_field):
         faults.append(Fault("forms_mixed", problem, line=line))
     missing = _find_missing(by_field, config)
-    if missing and (problem := _find_other_kind(mapping, config, sheet)):
-        return [*faults, Fault("header_is_data", problem, line=line)]
+    if missing and (fault := _find_other_kind(mapping, config, line, sheet)):
+        return [*faults, fault]
     faults += [_describe_missing(field, mapping, config, line) for field in missing]
     return faults
 
@@ -142,33 +142,39 @@ def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
     return [field for field in needed if field not in there]
 
 
-def _find_other_kind(mapping: Mapping[str, str], config: Protocol, sheet: str) -> str:
-    """What a file without the columns of a batch seems to be instead, as a sentence; or ""."""
+def _find_other_kind(
+    mapping: Mapping[str, str], config: Protocol, line: int | None, sheet: str
+) -> Fault | None:
+    """What a file without the columns of a batch seems to be instead, if it can be told."""
     header = list(mapping)
     if len(header) == 1 and sheet:
-        return (
+        message = (
             f"The sheet “{sheet}” was read, and its first row names one column only, "
             f"“{show(header[0])}”. Put the sheet with the items first or hide those before it, "
-            "and delete what stands above the names of its columns."
+            "and delete what is above the names of its columns."
         )
+        return Fault("one_column", message, line=line)
     if len(header) == 1:
-        return (
-            f"The first line names one column only, “{show(header[0])}”. Part columns by commas, "
-            "semicolons or tabs, and name them in the first line."
+        message = (
+            f"The first line names one column only, “{show(header[0])}”. Separate columns by "
+            "commas, semicolons or tabs, and name them in the first line."
         )
+        return Fault("one_column", message, line=line)
     folded = {fold(column) for column in header}
     if folded & _OF_RATERS and folded & _OF_RATINGS:
-        return (
+        message = (
             "The rows seem to be ratings, not items. Import the batch first, then this file as "
             "ratings collected elsewhere."
         )
+        return Fault("looks_like_ratings", message, line=line)
     if not any(mapping.values()) and any(_IS_TEXT.search(column) for column in header):
         needed = [column.name for column in config.inputs if column.is_required]
-        return (
+        message = (
             "The first line seems to hold a row, not the names of columns. Put a line of names "
             f"above it, such as {', '.join(['item', *needed, 'system', 'output'])}."
         )
-    return ""
+        return Fault("header_is_data", message, line=line)
+    return None
 
 
 def _describe_missing(
@@ -183,7 +189,7 @@ def _describe_missing(
         message += " Map a column to it, or add it."
     if field == "output" and list(mapping.values()).count("") > 1:
         message += (
-            " If columns are named after systems and hold their outputs, map each of them to "
-            f"“{OF_SYSTEM}”."
+            " If columns are named after systems and hold their outputs, choose “Output of this "
+            f"system” for each of them (on the command line {OF_SYSTEM})."
         )
     return Fault("column_missing", message, column=field, line=line)

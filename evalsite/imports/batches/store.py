@@ -38,7 +38,7 @@ _FIELDS = (
 _TEXTS = "key text, grp text, cluster text, kind text, inputs text, extra text, gold text"
 _ITEM_TABLE = f"(no INTEGER PRIMARY KEY, {_TEXTS}, shuffle_key bigint, group_shuffle_key bigint)"
 _OUTPUT_TABLE = "(item integer, position integer, system text, text text)"
-_AT_ONCE = 500  # items that are written at once
+_AT_ONCE, _COPIED_AT_ONCE = 500, 2_000  # items that are written at once
 
 
 def find_same_file(study: Study, sha256: str) -> Batch | None:
@@ -285,23 +285,28 @@ def _copy(batch: Batch, checked: Items, systems: dict[str, int]) -> None:
     with connection.cursor() as cursor:
         ids = _take_ids(cursor, len(checked))
         columns = ", ".join(["id", "study_id", "batch_id", *map(_name_column, _FIELDS)])
-        copy_rows(
-            cursor,
-            f"{quote_table(Item)} ({columns})",
-            (
-                (pk, study_id, batch_id, *item.list_values(), *numbers_of(item.key, item.group))
-                for pk, item in zip(ids, checked, strict=True)
-            ),
-        )
-        copy_rows(
-            cursor,
-            f"{quote_table(Output)} (study_id, item_id, system_id, position, text)",
-            (
-                (study_id, pk, systems[output.system], position, output.text)
-                for pk, item in zip(ids, checked, strict=True)
-                for position, output in enumerate(item.outputs)
-            ),
-        )
+        item_table = f"{quote_table(Item)} ({columns})"
+        output_table = f"{quote_table(Output)} (study_id, item_id, system_id, position, text)"
+        numbered = zip(ids, checked, strict=True)
+        # some at a time: the items are made anew whenever they are gone through
+        while some := list(islice(numbered, _COPIED_AT_ONCE)):
+            copy_rows(
+                cursor,
+                item_table,
+                (
+                    (pk, study_id, batch_id, *item.list_values(), *numbers_of(item.key, item.group))
+                    for pk, item in some
+                ),
+            )
+            copy_rows(
+                cursor,
+                output_table,
+                (
+                    (study_id, pk, systems[output.system], position, output.text)
+                    for pk, item in some
+                    for position, output in enumerate(item.outputs)
+                ),
+            )
         # the references are checked here, before any lock on the study, and not at its commit
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")

@@ -142,7 +142,7 @@ def _show_items(
             f"{settings.UPLOAD_MAX_BYTES // (1024 * 1024):,} MB",
             f"{settings.UPLOAD_MAX_ROWS:,} rows",
             f"{settings.UPLOAD_MAX_COLUMNS:,} columns",
-            f"{settings.UPLOAD_MAX_CELL:,} letters in a cell",
+            f"{settings.UPLOAD_MAX_CELL:,} characters in a cell",
             f"{settings.UPLOAD_MAX_TEXT // (1024 * 1024):,} MB once unpacked",
         ],
     }
