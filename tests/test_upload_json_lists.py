@@ -196,6 +196,21 @@ def test_column_with_something_else_in_one_row_is_not_split_and_told() -> None:
     assert [remark.code for remark in table.remarks.listed()] == ["outputs_not_split"]
 
 
+def test_names_that_never_come_again_are_no_systems() -> None:
+    rows = [{"docs": [{"name": f"{n}", "text": "x"}, {"name": f"-{n}", "text": "x"}]}
+            for n in range(9)]  # fmt: skip
+
+    table = read(rows)
+
+    assert (table.header, table.remarks.listed()) == (["docs"], [])
+
+
+def test_very_many_names_are_no_systems() -> None:
+    rows = [{"docs": [{"name": f"{n}", "text": "x"} for n in range(101)]}] * 2
+
+    assert read(rows).header == ["docs"]
+
+
 def test_too_many_systems_are_refused(settings: Any) -> None:
     settings.UPLOAD_MAX_COLUMNS = 3
     outputs = [{"model": f"m{number}", "text": "x"} for number in range(4)]
