@@ -291,7 +291,7 @@ def test_formula_is_read_as_its_last_result_and_remarked_on(cell: str, text: str
         ('<c t="e"><f>VLOOKUP(1,A1,1)</f><v>#N/A</v></c>', "The cell B2 holds the error #N/A."),
         (
             f'<c t="str"><v>{"x" * (1024 * 1024 + 1)}</v></c>',
-            "The cell B2 holds more than 1,048,576 characters",
+            "The cell has more than 1,048,576 characters",
         ),
     ],
 )

@@ -154,6 +154,8 @@ class ImportPages:
         }
         if report is not None:
             context |= self._describe(study, upload, report)
+            # a large file is looked at by a job, once all of its columns are said
+            context["applies_at_once"] = same is None and not is_large(upload)
             context["can_import"] = report.is_importable and same is None and self.is_open(study)
             if self.import_options is not None:
                 context["import_form"] = import_form or self.import_options()

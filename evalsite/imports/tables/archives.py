@@ -137,13 +137,13 @@ def _make_parser(
         depth += 1
         if depth > _MAX_DEPTH:
             raise ValueError("The elements of the part are nested too deep.")
-        if handler := begins.get(tag[tag.find(":") + 1 :]):
+        if handler := begins.get(tag) or begins.get(tag[tag.find(":") + 1 :]):
             handler(attributes)
 
     def end(tag: str) -> None:
         nonlocal depth
         depth -= 1
-        if handler := ends.get(tag[tag.find(":") + 1 :]):
+        if handler := ends.get(tag) or ends.get(tag[tag.find(":") + 1 :]):
             handler()
 
     def refuse_type(*_: object) -> None:

@@ -8,14 +8,14 @@ twice: for its keys, and for its rows.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from evalsite.imports.tables.characters import find_surrogate, show
 from evalsite.imports.tables.decoding import Lines, TextFile
 from evalsite.imports.tables.faults import Remarks, UnreadableFile
-from evalsite.imports.tables.table import Limits, Problem, Row, Table
+from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cells
 
 _MAX_DEPTH = 50
 _MAX_VALUES = 100_000  # in an object; each takes far more memory than its characters
@@ -24,7 +24,7 @@ _OPENS_LIST = re.compile(r"\s*\[\s*(?:[\{\]]|$)")
 _OPENS_WRAPPED = re.compile(r"\s*\{\s*\"(?:[^\"\\]|\\.)*\"\s*:\s*(?=\[\s*(?:[\{\]]|$))", re.DOTALL)
 # a string is passed over whole, also one that never ends
 _PARTS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{},]', re.DOTALL)
-_BRACES = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}]', re.DOTALL)
+_BRACES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|(?P<open>))|[{}]', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BREAK = re.compile(r"\r\n|\r|\n")
 _CHUNK, _MAX_CHUNK = 64 * 1024, 512 * 1024
@@ -64,6 +64,7 @@ class _Source:
     line: int
     content: str
     column: int = 1
+    values: dict[str, Any] | None = None  # if it is known to be an object
 
 
 def open_json(text: TextFile, start: str, limits: Limits) -> Table | None:
@@ -121,19 +122,7 @@ def _read_rows(
         if not any(cell.strip() for cell in cells):
             continue
         number += 1
-        problems = tuple(_check_cells(cells, limits))
-        for problem in problems:
-            cells[problem.column or 0] = ""  # no page could show it
-        yield Row(source.line, number, cells, problems)
-
-
-def _check_cells(cells: Sequence[str], limits: Limits) -> Iterator[Problem]:
-    for column, cell in enumerate(cells):
-        if len(cell) > limits.cell:
-            message = f"The cell has more than {limits.cell:,} characters."
-            yield Problem("cell_too_long", message, column)
-        elif found := find_surrogate(cell):
-            yield Problem("surrogate", f"The text holds {found}. Correct or remove it.", column)
+        yield Row(source.line, number, cells, tuple(check_cells(cells, limits)))
 
 
 # --- columns --------------------------------------------------------------------
@@ -320,10 +309,10 @@ class _List:
 
 def _is_one_list(text: TextFile, limits: Limits, start: int) -> bool:
     """Tell whether the list that begins here is all that the file holds, but for its key."""
-    objects = _List(text, limits, start)
     try:
-        for _ in objects.read():
-            pass
+        for number, _ in enumerate(_List(text, limits, start).read()):
+            if number > limits.rows:
+                break
     except UnreadableFile:
         return False
     return True
@@ -373,25 +362,34 @@ class _Scanner:
     def read_object(self) -> _Source:
         """Return the text from one brace to that which closes it."""
         line, column = self.line, self.column
+        try:
+            # much quicker, where the object is good and ends in the buffer
+            values, end = _DECODER.raw_decode(self._buffer, self._at)
+        except (json.JSONDecodeError, RecursionError, _BadObject):
+            values, end = None, 0
+        if end:
+            return self._take_object(end, line, column, values)
         depth, at = 0, self._at
         while True:
             found = _BRACES.search(self._buffer, at)
-            while found is None or (found.end() == len(self._buffer) and found[0] not in "{}"):
-                # a text may go on; read ever more, so that none is searched too often
+            if found is None or found["open"] is not None:
+                # a text may go on; more and more is read, so that none is searched too often
                 at = found.start() if found else len(self._buffer)
                 if not self._fill(len(self._buffer) - self._at):
                     return self._take_object(len(self._buffer), line, column)
                 at -= self._dropped
-                found = _BRACES.search(self._buffer, at)
+                continue
             at = found.end()
             depth += {"{": 1, "}": -1}.get(found[0], 0)
             if not depth:
                 return self._take_object(at, line, column)
 
-    def _take_object(self, end: int, line: int, column: int) -> _Source:
+    def _take_object(
+        self, end: int, line: int, column: int, values: dict[str, Any] | None = None
+    ) -> _Source:
         content = self._buffer[self._at : end]
         self._move(end)
-        return _Source(line, content, column)
+        return _Source(line, content, column, values)
 
     def _fill(self, least: int = 0) -> bool:
         """Read on, and forget what was passed; whether there was more."""
@@ -420,14 +418,10 @@ def _read_object(source: _Source, advice: str) -> dict[str, Any]:
     """Return what the text says; _BadObject if it is no object, or not for certain."""
     content = source.content
     _check_size(content)
+    if source.values is not None:
+        return source.values
     try:
-        values = json.loads(
-            content,
-            parse_int=_Literal,
-            parse_float=_Literal,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_join_pairs,
-        )
+        values = _DECODER.decode(content)
     except json.JSONDecodeError as error:
         meaning = next(
             (words for start, words in _MEANINGS.items() if error.msg.startswith(start)),
@@ -473,6 +467,14 @@ def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         message = f"The key “{show(twice)}” occurs twice in one object. Remove one."
         raise _BadObject("json_duplicate_key", message)
     return joined
+
+
+_DECODER = json.JSONDecoder(
+    parse_int=_Literal,
+    parse_float=_Literal,
+    parse_constant=_refuse_constant,
+    object_pairs_hook=_join_pairs,
+)
 
 
 def _write_cell(value: Any) -> str:

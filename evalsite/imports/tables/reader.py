@@ -6,7 +6,8 @@ The format is found by a file's content, never by its name.
 import gzip
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
@@ -14,7 +15,7 @@ from evalsite.imports.tables.archives import BROKEN, Archive, check_size, refuse
 from evalsite.imports.tables.characters import show
 from evalsite.imports.tables.decoding import open_text
 from evalsite.imports.tables.delimited import open_delimited
-from evalsite.imports.tables.faults import EncodingPreview, UnreadableFile
+from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.json_tables import open_json
 from evalsite.imports.tables.spreadsheets import open_spreadsheet
 from evalsite.imports.tables.table import Limits, Row, Table
@@ -67,19 +68,11 @@ def open_table(
         archive = Archive(source, limits)
         if _is_spreadsheet(archive):
             return open_spreadsheet(source, archive, limits)
-        return _open_unpacked(_unpack_zip(archive), limits, options)
+        name = _find_table(archive)
+        return _open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(_GZIP):
-        return _open_unpacked(_unpack_gzip(source, limits), limits, options)
+        return _open_packed(lambda target: _unpack_gzip(source, target, limits), limits, options)
     return _open_plain(source, head, limits, options)
-
-
-def preview_encoding(source: BinaryIO, *, limits: Limits | None = None) -> EncodingPreview | None:
-    """Show a file that isn't UTF-8 as Windows-1252; None if it is, or can't be text at all."""
-    try:
-        open_table(source, limits=limits)
-    except UnreadableFile as error:
-        return error.fault.preview
-    return None
 
 
 def _open_plain(
@@ -139,8 +132,8 @@ def _is_spreadsheet(archive: Archive) -> bool:
     return b"opendocument" in mime
 
 
-def _unpack_zip(archive: Archive) -> BinaryIO:
-    """Unpack the only table of an archive, whatever else is in it."""
+def _find_table(archive: Archive) -> str:
+    """Return the name of the only table in an archive, whatever else is in it."""
     tables = [name for name in archive.names if _is_table(name)]
     if not tables:
         message = f"This zip file holds no table ({', '.join(_TABLES)}). {_UNPACK}"
@@ -152,9 +145,7 @@ def _unpack_zip(archive: Archive) -> BinaryIO:
             f"This zip file holds {len(tables):,} tables: {names}"
             f"{' and more' if len(tables) > 5 else ''}. Upload one of them.",
         )
-    target = _make_temporary()
-    archive.copy(tables[0], target)
-    return target
+    return tables[0]
 
 
 def _is_table(name: str) -> bool:
@@ -164,10 +155,9 @@ def _is_table(name: str) -> bool:
     return not is_hidden and name.lower().endswith(_TABLES)
 
 
-def _unpack_gzip(source: BinaryIO, limits: Limits) -> BinaryIO:
-    packed = source.seek(0, io.SEEK_END)
+def _unpack_gzip(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
+    packed, size = source.seek(0, io.SEEK_END), 0
     source.seek(0)
-    target, size = _make_temporary(), 0
     try:
         with gzip.GzipFile(fileobj=source) as unpacked:
             while chunk := unpacked.read(_CHUNK):
@@ -177,30 +167,28 @@ def _unpack_gzip(source: BinaryIO, limits: Limits) -> BinaryIO:
     except (*BROKEN, gzip.BadGzipFile):
         message = "This compressed file is damaged. Compress it again, or upload it as it is."
         raise UnreadableFile("archive_unreadable", message) from None
-    return target
 
 
-def _make_temporary() -> BinaryIO:
-    return cast(BinaryIO, SpooledTemporaryFile(_IN_MEMORY))
-
-
-def _open_unpacked(source: BinaryIO, limits: Limits, options: Mapping[str, Any] | None) -> Table:
-    """Open what was packed, which must not be an archive in turn; it lives as long as its rows."""
-    source.seek(0)
-    head = source.read(8)
-    if head.startswith(_GZIP):
-        raise UnreadableFile("archive_unreadable", f"An archive holds an archive. {_UNPACK}")
-    if head.startswith(_ZIP):
-        archive = Archive(source, limits)
-        if not _is_spreadsheet(archive):
+def _open_packed(
+    unpack: Callable[[BinaryIO], None], limits: Limits, options: Mapping[str, Any] | None
+) -> Table:
+    """Open what was packed, which must not be an archive in turn; it is kept for its rows."""
+    with ExitStack() as stack:
+        source = cast(BinaryIO, stack.enter_context(SpooledTemporaryFile(_IN_MEMORY)))
+        unpack(source)
+        source.seek(0)
+        head = source.read(8)
+        archive = Archive(source, limits) if head.startswith(_ZIP) else None
+        if head.startswith(_GZIP) or (archive and not _is_spreadsheet(archive)):
             raise UnreadableFile("archive_unreadable", f"An archive holds an archive. {_UNPACK}")
-        table = open_spreadsheet(source, archive, limits)
-    else:
-        table = _open_plain(source, head, limits, options)
-    table.rows = _read_and_close(table.rows, source)
+        if archive:
+            table = open_spreadsheet(source, archive, limits)
+        else:
+            table = _open_plain(source, head, limits, options)
+        table.rows = _read_and_close(table.rows, stack.pop_all())
     return table
 
 
-def _read_and_close(rows: Iterator[Row], source: BinaryIO) -> Iterator[Row]:
-    with source:
+def _read_and_close(rows: Iterator[Row], stack: ExitStack) -> Iterator[Row]:
+    with stack:
         yield from rows

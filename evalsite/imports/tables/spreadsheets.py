@@ -24,13 +24,13 @@ from python_calamine import (
 )
 
 from evalsite.imports.tables.archives import Archive, refuse_damaged, refuse_locked
-from evalsite.imports.tables.characters import find_surrogate, show
+from evalsite.imports.tables.characters import show
 from evalsite.imports.tables.faults import PLACES, Remark, Remarks, UnreadableFile
-from evalsite.imports.tables.table import Limits, Problem, Row, Table
+from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cells
 
 _MOST_ROWS = 1_048_576
 _FEW_CELLS, _MOST_PER_FILLED = 500_000, 20  # a table isn't nearly empty
-_ADDRESS = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
+_LETTERS = re.compile("[A-Z]{1,3}")
 _WHOLE = 10**16  # below it a float is exactly the whole number that was written
 _REMARKS = {
     "numbers": (
@@ -51,7 +51,7 @@ class _Facts:
     filled: int = 0
     formulas: int = 0
     first_formulas: list[str] = field(default_factory=list)
-    errors: dict[tuple[int, int], str] = field(default_factory=dict)  # by row and column
+    errors: dict[int, dict[int, str]] = field(default_factory=dict)  # by row and column
     hidden: int = 0
     first_hidden: int = 0
     merged: int = 0
@@ -61,13 +61,18 @@ class _Facts:
     def fill(self, row: int, column: int) -> None:
         """Count a cell that holds something; rows and columns are counted from 0."""
         self.filled += 1
-        self.rows = max(self.rows, row + 1)
-        self.columns = max(self.columns, column + 1)
+        if row >= self.rows:
+            self.rows = row + 1
+        if column >= self.columns:
+            self.columns = column + 1
 
     def add_formula(self, row: int, column: int) -> None:
         self.formulas += 1
         if len(self.first_formulas) < PLACES:
             self.first_formulas.append(name_cell(column, row + 1))
+
+    def add_error(self, row: int, column: int, error: str) -> None:
+        self.errors.setdefault(row, {})[column] = error
 
     def add_merged(self, place: str) -> None:
         self.merged += 1
@@ -183,9 +188,8 @@ def _describe_sheet(
 def _read_rows(sheet: CalamineSheet, facts: _Facts) -> Iterator[tuple[int, list[Any]]]:
     """Yield line and cells of each row that holds something, from the first column on."""
     indent = [""] * (sheet.start[1] if sheet.start else 0)
-    failed = {row for row, _ in facts.errors}
     for row, cells in enumerate(sheet.iter_rows()):
-        if row in failed or any(cell != "" for cell in cells):
+        if row in facts.errors or any(cell != "" for cell in cells):
             yield row + 1, indent + cells
 
 
@@ -198,14 +202,11 @@ def _make_rows(
     remarks: Remarks,
 ) -> Iterator[Row]:
     width = len(header)
-    failed: dict[int, list[int]] = {}
-    for row, column in facts.errors:
-        failed.setdefault(row + 1, []).append(column)
     record = 0
     for line, values in rows:
         cells = [_write_cell(value) for value in values]
-        texts = [text for text, _ in cells]
-        if line not in failed and not any(map(str.strip, texts)):
+        errors = list(_find_errors(facts, line, width))
+        if not errors and not any(text.strip() for text, _ in cells):
             continue
         record += 1
         limits.check_rows(record, line)
@@ -213,36 +214,25 @@ def _make_rows(
             if kind:
                 name = header[column].strip() if column < width else ""
                 remarks.add(kind, _REMARKS[kind], line, record, name)
-        problems = [
-            _make_problem("cell_error", f"the error {facts.errors[line - 1, at]}", at, line, width)
-            for at in failed.get(line, ())
-        ]
-        problems += _check_texts(texts, line, limits, width)
-        for at in range(width, len(texts)):
-            if texts[at].strip():
+        texts = [text for text, _ in cells[:width]] + [""] * (width - len(cells))
+        problems = [*errors, *check_cells(texts, limits)]
+        for column, (text, _) in enumerate(cells[width:], start=width):
+            if text.strip():
                 message = (
-                    f"The cell {name_cell(at, line)} holds a text, but row {header_line} gives its "
-                    "column no name. Name the column, or clear the cell."
+                    f"The cell {name_cell(column, line)} holds a text, but row {header_line} gives "
+                    "its column no name. Name the column, or clear the cell."
                 )
                 problems.append(Problem("column_unnamed", message))
-        yield Row(line, record, texts[:width] + [""] * (width - len(texts)), tuple(problems))
+        yield Row(line, record, texts, tuple(problems))
 
 
-def _check_texts(texts: list[str], line: int, limits: Limits, width: int) -> Iterator[Problem]:
-    """Yield what is wrong with the texts of a row, and empty those that no page could show."""
-    for at, text in enumerate(texts):
-        if len(text) > limits.cell:
-            what = f"more than {limits.cell:,} characters"
-            yield _make_problem("cell_too_long", what, at, line, width)
-            texts[at] = ""
-        elif found := find_surrogate(text):
-            yield _make_problem("surrogate", found, at, line, width)
-            texts[at] = ""
-
-
-def _make_problem(code: str, what: str, column: int, line: int, width: int) -> Problem:
-    message = f"The cell {name_cell(column, line)} holds {what}. Correct it in the sheet."
-    return Problem(code, message, column if column < width else None)
+def _find_errors(facts: _Facts, line: int, width: int) -> Iterator[Problem]:
+    for column, error in facts.errors.get(line - 1, {}).items():
+        message = (
+            f"The cell {name_cell(column, line)} holds the error {show(error)}. Correct it in the "
+            "sheet."
+        )
+        yield Problem("cell_error", message, column if column < width else None)
 
 
 def _write_cell(value: Any) -> tuple[str, str]:
@@ -294,7 +284,7 @@ def _scan_excel(archive: Archive, limits: Limits) -> dict[str, _Facts]:
     lengths = _measure_strings(archive)
     scans = {}
     for part in archive.names:
-        if part.lower().endswith((".xml", ".rels")):
+        if part.lower().endswith((".xml", ".rels")) and not _holds_strings(part):
             scans[part.lower()] = scan = _ExcelScan(lengths, limits)
             archive.parse(part, scan.begins, scan.ends, scan.take)
     try:
@@ -316,9 +306,13 @@ def _measure_strings(archive: Archive) -> "array[int]":
             lengths[-1] += len(text)
 
     for part in archive.names:
-        if part.lower().endswith("sharedstrings.xml"):
+        if _holds_strings(part):
             archive.parse(part, {"si": lambda _: lengths.append(0)}, take=take)
     return lengths
+
+
+def _holds_strings(part: str) -> bool:
+    return part.lower().endswith("sharedstrings.xml")
 
 
 class _ExcelScan:
@@ -344,6 +338,7 @@ class _ExcelScan:
         self._size = self._value_size = 0
         self._row: int = -1
         self._column: int = -1
+        self._row_name = ""
         self._type = ""
         self._is_value = False
 
@@ -351,7 +346,7 @@ class _ExcelScan:
         row = int(attributes.get("r", self._row + 2)) - 1
         if not self._row < row < _MOST_ROWS:
             raise ValueError("Rows of a sheet are numbered upwards.")
-        self._row, self._column = row, -1
+        self._row, self._column, self._row_name = row, -1, str(row + 1)
         if attributes.get("hidden") in ("1", "true"):
             self.facts.hide_row(row)
 
@@ -359,10 +354,10 @@ class _ExcelScan:
         self._type = attributes.get("t", "n")
         self._column += 1
         if address := attributes.get("r"):
-            found = _ADDRESS.fullmatch(address)
-            if found is None or int(found[2]) != self._row + 1:
+            letters = address.rstrip("0123456789")
+            if address[len(letters) :] != self._row_name:
                 raise ValueError("A cell isn't in its row.")
-            self._column = _count_column(found[1])
+            self._column = _count_column(letters)
 
     def _begin_value(self, _: dict[str, str]) -> None:
         self._is_value, self._value_size = True, 0
@@ -376,7 +371,7 @@ class _ExcelScan:
         if not self._is_value:
             return
         if self._type == "e":
-            self.facts.errors[self._row, self._column] = text[:20]
+            self.facts.add_error(self._row, self._column, text[:20])
         size = self._lengths[int(text)] if self._type == "s" else len(text)
         self._size += size
         self._value_size += size
@@ -395,6 +390,8 @@ class _ExcelScan:
 
 @lru_cache(maxsize=1024)
 def _count_column(letters: str) -> int:
+    if not _LETTERS.fullmatch(letters):
+        raise ValueError(f"{letters[:40]} is no column.")
     number = 0
     for letter in letters:
         number = number * 26 + ord(letter) - ord("A") + 1
@@ -424,6 +421,7 @@ class _OpenDocumentScan:
             "table-cell": self._begin_cell,
             "covered-table-cell": self._begin_cell,
             "p": self._begin_text,
+            "s": lambda attributes: self._count_text(int(attributes.get("text:c", 1))),
             "tab": self._add_tab,
             "encryption-data": lambda _: refuse_locked(),
         }
@@ -457,7 +455,7 @@ class _OpenDocumentScan:
         if "table:formula" in attributes:
             self._facts.add_formula(self._row, self._column)
         if attributes.get("calcext:value-type") == "error":
-            self._facts.errors[self._row, self._column] = "of a formula"
+            self._facts.add_error(self._row, self._column, "of a formula")
         spans = ("table:number-columns-spanned", "table:number-rows-spanned")
         if any(attributes.get(name, "1") != "1" for name in spans):
             self._facts.add_merged(name_cell(self._column, self._row + 1))
@@ -485,5 +483,11 @@ class _OpenDocumentScan:
 
     def take(self, text: str) -> None:
         if self._is_text:
-            self._size += len(text) * self._rows * self._columns
-            self._limits.check_text(self._size)
+            self._count_text(len(text))
+
+    def _count_text(self, size: int) -> None:
+        """Count a stretch of text as often as its cell is repeated."""
+        if size > self._limits.record:
+            self._limits.refuse_record(self._row + 1)
+        self._size += max(1, size) * self._rows * self._columns
+        self._limits.check_text(self._size)

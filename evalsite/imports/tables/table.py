@@ -10,6 +10,7 @@ from typing import NoReturn, Self
 
 from django.conf import settings
 
+from evalsite.imports.tables.characters import find_surrogate
 from evalsite.imports.tables.faults import Fault, Remarks, UnreadableFile
 
 _MEGABYTE = 1024 * 1024
@@ -126,16 +127,26 @@ def _make_free(name: str, taken: set[str]) -> str:
     return name
 
 
-def number_rows(
-    rows: Iterable[tuple[int, list[str]]], limits: "Limits", *, start: int = 0
-) -> Iterator[Row]:
+def number_rows(rows: Iterable[tuple[int, list[str]]], limits: "Limits") -> Iterator[Row]:
     """Yield the rows that hold something, from their lines and cells."""
-    number = start
+    number = 0
     for line, cells in rows:
         if any(map(str.strip, cells)):
             number += 1
             limits.check_rows(number, line)
             yield Row(line, number, cells)
+
+
+def check_cells(cells: list[str], limits: "Limits") -> Iterator[Problem]:
+    """Yield what is wrong with cells, and empty them: no page could show what is in them."""
+    for column, cell in enumerate(cells):
+        if len(cell) > limits.cell:
+            message = f"The cell has more than {limits.cell:,} characters."
+            yield Problem("cell_too_long", message, column)
+            cells[column] = ""
+        elif found := find_surrogate(cell):
+            yield Problem("surrogate", f"The text holds {found}. Correct or remove it.", column)
+            cells[column] = ""
 
 
 @dataclass(frozen=True)
