@@ -14,7 +14,7 @@ from django.db import IntegrityError, connection
 
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.batches.names import Names
-from evalsite.imports.bulk import copy_rows, quote_table
+from evalsite.imports.bulk import insert_rows, quote_table
 from evalsite.imports.columns import Field, check_cells
 from evalsite.imports.core import (
     HAS_CHANGED,
@@ -417,18 +417,9 @@ def _store(checked: CheckedScores, source: Source, *, by: Any) -> MetricFile:
 
 def _insert(file: MetricFile, scores: Sequence[Score]) -> None:
     """The scores are this file's. Rows, not objects: a hundred thousand take a second."""
+    key = str(file.pk) if connection.vendor == "postgresql" else file.pk.hex
     table = f"{quote_table(MetricScore)} (file_id, output_id, metric, value)"
-    is_postgresql = connection.vendor == "postgresql"
-    key = str(file.pk) if is_postgresql else file.pk.hex
-    rows = ((key, *score) for score in scores)
-    with connection.cursor() as cursor:
-        if is_postgresql:
-            copy_rows(cursor, table, rows)
-            return
-        cursor.executemany(
-            f"INSERT INTO {table} VALUES (%s, %s, %s, %s)",  # noqa: S608 (our own names)
-            rows,  # type: ignore[arg-type]
-        )
+    insert_rows(table, 4, ((key, *score) for score in scores))
 
 
 def undo_scores(*, file: MetricFile, by: Any) -> None:

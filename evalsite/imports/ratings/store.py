@@ -6,6 +6,7 @@ nobody waits long. What an answer's place shows and who gave it are known only w
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -27,7 +28,7 @@ from evalsite.annotation.taking import (
     take_places,
 )
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.bulk import copy_rows, quote_table
+from evalsite.imports.bulk import insert_rows, quote_table
 from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, Source
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.answers import CheckedAnswer, CheckedRatings
@@ -234,8 +235,7 @@ class PreparedAnswers:
 
     def __enter__(self) -> "PreparedAnswers":
         _drop_staged()
-        stage = _stage_on_sqlite if connection.vendor == "sqlite" else _stage_on_postgresql
-        stage(_list_answers(self.answers, self.names), _list_ratings(self.answers))
+        _stage(_list_answers(self.answers, self.names), _list_ratings(self.answers))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -294,39 +294,21 @@ def _list_ratings(answers: Sequence[CheckedAnswer]) -> Iterator[tuple[object, ..
 # names of tables and columns come from the models, values go as parameters
 
 
-def _stage_on_sqlite(
-    answers: Iterable[tuple[object, ...]], ratings: Iterable[tuple[object, ...]]
-) -> None:
-    with connection.cursor() as cursor, deferred_transaction():
-        _create_tables(cursor, "no INTEGER PRIMARY KEY")
-        cursor.executemany(
-            "INSERT INTO temp.staged_answer VALUES (%s, %s, %s, %s, %s, %s, %s)",
-            answers,  # type: ignore[arg-type]
-        )
-        cursor.executemany(
-            "INSERT INTO temp.staged_rating VALUES (%s, %s, %s, %s, %s, %s)",
-            ratings,  # type: ignore[arg-type]
-        )
-
-
-def _stage_on_postgresql(
-    answers: Iterable[tuple[object, ...]], ratings: Iterable[tuple[object, ...]]
-) -> None:
-    """The answers have the ids that they will have."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [quote_table(Annotation)])
-        sequence = cursor.fetchone()[0]
-        _create_tables(cursor, f"id bigint DEFAULT nextval('{sequence}'), no integer PRIMARY KEY")
-        copy_rows(cursor, "staged_answer (no, key, item, person, shown, note, given)", answers)
-        copy_rows(cursor, "staged_rating", ratings)
-        cursor.execute("ANALYZE staged_answer, staged_rating")
-
-
-def _create_tables(cursor: Any, first: str) -> None:
-    cursor.execute(f"CREATE TEMP TABLE staged_answer ({first}, {_ANSWER})")
-    cursor.execute(f"CREATE TEMP TABLE staged_rating {_RATING}")
-    cursor.execute("CREATE TEMP TABLE staged_person (no integer PRIMARY KEY, id bigint)")
-    cursor.execute("CREATE TEMP TABLE staged_place (no integer PRIMARY KEY, id bigint)")
+def _stage(answers: Iterable[tuple[object, ...]], ratings: Iterable[tuple[object, ...]]) -> None:
+    """The rows wait; on PostgreSQL the answers have the ids that they will have."""
+    is_sqlite, first = connection.vendor == "sqlite", "no integer PRIMARY KEY"
+    with connection.cursor() as cursor, deferred_transaction() if is_sqlite else nullcontext():
+        if not is_sqlite:
+            cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [quote_table(Annotation)])
+            first = f"id bigint DEFAULT nextval('{cursor.fetchone()[0]}'), {first}"
+        cursor.execute(f"CREATE TEMP TABLE staged_answer ({first}, {_ANSWER})")
+        cursor.execute(f"CREATE TEMP TABLE staged_rating {_RATING}")
+        for table in ("staged_person", "staged_place"):
+            cursor.execute(f"CREATE TEMP TABLE {table} (no integer PRIMARY KEY, id bigint)")
+        insert_rows("staged_answer (no, key, item, person, shown, note, given)", 7, answers)
+        insert_rows("staged_rating", 6, ratings)
+        if not is_sqlite:
+            cursor.execute("ANALYZE staged_answer, staged_rating")
 
 
 def _drop_staged() -> None:
@@ -337,13 +319,10 @@ def _drop_staged() -> None:
 
 
 def _fill(table: str, rows: Iterable[tuple[int, int]]) -> None:
-    """These pairs stand in the table, and nothing else does."""
+    """Put these pairs into the table in place of others."""
     with connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608
-        if connection.vendor == "sqlite":
-            cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s)", rows)  # type: ignore[arg-type] # noqa: S608
-        else:
-            copy_rows(cursor, table, rows)
+    insert_rows(table, 2, rows)
 
 
 # --- moving ---------------------------------------------------------------------------
