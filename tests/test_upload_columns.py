@@ -208,8 +208,8 @@ def test_long_name_of_a_column_is_refused() -> None:
 
 def test_file_of_one_column_is_told_what_parts_columns() -> None:
     assert told(check("rrgen", "item|review|system|output\na|b|c|d\n")) == [
-        "line 1: The first line names one column only, “item|review|system|output”. Part columns "
-        "by commas, semicolons or tabs, and name them in the first line."
+        "line 1: The first line names one column only, “item|review|system|output”. Separate "
+        "columns by commas, semicolons or tabs, and name them in the first line."
     ]
 
 
