@@ -5,8 +5,9 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalsite.imports.batches.checking import Checked, check_file
-from evalsite.imports.batches.importing import import_batch
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.batches.items import CheckedItems as Checked
+from evalsite.imports.batches.store import import_batch
 from evalsite.protocol import InputColumn, Protocol
 from evalsite.studies.models import Batch, Study
 

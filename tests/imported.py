@@ -6,8 +6,10 @@ from hashlib import sha256
 from typing import Any
 
 from evalsite.annotation.models import RatingsFile
-from evalsite.imports.ratings.checking import CheckedRatings, check_ratings
-from evalsite.imports.ratings.importing import Source, import_ratings
+from evalsite.imports.core import Source
+from evalsite.imports.ratings.answers import CheckedRatings
+from evalsite.imports.ratings.importer import check_ratings
+from evalsite.imports.ratings.store import import_ratings
 from evalsite.protocol import Criterion
 from evalsite.studies.models import Item, Study
 from tests.batches import Row, write_csv
@@ -44,9 +46,14 @@ def rows_for(study: Study, people: Iterable[str] = ("w1",), items: Iterable[Any]
     return rows
 
 
-def check(study: Study, rows: Sequence[Row] | str, **said: Any) -> CheckedRatings:
+def check(
+    study: Study,
+    rows: Sequence[Row] | str,
+    mapping: dict[str, str] | None = None,
+    **options: Any,
+) -> CheckedRatings:
     text = rows if isinstance(rows, str) else write_csv(rows)
-    return check_ratings(io.BytesIO(text.encode()), study=study, **said)
+    return check_ratings(io.BytesIO(text.encode()), study=study, mapping=mapping, options=options)
 
 
 def load(
@@ -55,16 +62,18 @@ def load(
     *,
     has_persons: bool = True,
     by: Any = None,
-    **said: Any,
+    mapping: dict[str, str] | None = None,
+    **options: Any,
 ) -> RatingsFile:
     """The rows are imported; AssertionError with the faults, if there are any."""
     study.refresh_from_db()
     text = rows if isinstance(rows, str) else write_csv(rows)
-    checked = check(study, text, **said)
+    checked = check(study, text, mapping, **options)
     assert [str(fault) for fault in checked.faults] == []
     source = Source(
+        study=study,
         file_name="ratings.csv",
         sha256=sha256(text.encode()).hexdigest(),
-        has_persons=has_persons,
+        options={"has_persons": has_persons},
     )
-    return import_ratings(study=study, checked=checked, source=source, by=by)
+    return import_ratings(checked=checked, source=source, by=by)

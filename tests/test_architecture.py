@@ -36,7 +36,7 @@ BREACHES = {
     ),
     "inside-imports": (
         "evalsite/imports/tables/reader.py",
-        "import evalsite.imports.batches.items",
+        "import evalsite.imports.batches.item_builder",
     ),
     "inside-exports": ("evalsite/exports/columns.py", "import evalsite.exports.bundle"),
 }

@@ -6,8 +6,8 @@ import pytest
 from django.conf import settings
 
 from evalsite.annotation.models import Slot
+from evalsite.imports.batches.items import name_group
 from evalsite.imports.batches.names import check_system
-from evalsite.imports.batches.values import name_group
 from evalsite.protocol import Protocol, installed_protocols
 from evalsite.studies.models import Item, Output, Study
 from tests.batches import (

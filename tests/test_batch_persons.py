@@ -8,10 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from evalsite.imports.batches.checking import Checked
-from evalsite.imports.batches.guessing import guess_mapping
-from evalsite.imports.batches.importing import import_batch
-from evalsite.imports.batches.persons import is_personal
+from evalsite.imports.batches.columns import guess_mapping
+from evalsite.imports.batches.items import CheckedItems as Checked
+from evalsite.imports.batches.store import import_batch
+from evalsite.imports.columns import is_personal
 from evalsite.imports.models import Upload
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Item

@@ -13,7 +13,7 @@ from django.db.models import Count
 
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.models import Annotation, Rating, Revision, Slot
-from evalsite.imports.batches.importing import import_file
+from evalsite.imports.batches.importer import import_file
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study

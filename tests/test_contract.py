@@ -25,7 +25,7 @@ from evalsite.annotation.screens import (
 )
 from evalsite.annotation.simulation import Crowd, Visitor, simulate_crowd
 from evalsite.exports.services import Choice, stream_file
-from evalsite.imports.batches.checking import check_file
+from evalsite.imports.batches.importer import check_file
 from evalsite.imports.demo import import_example, make_demo_study
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now

@@ -9,7 +9,7 @@ from django.urls import reverse
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.models import Upload
-from evalsite.imports.removing import delete_draft
+from evalsite.imports.study_deletion import delete_draft
 from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import start_job

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.imports.batches.checking import Checked, check_file
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Study
 from tests.factories import make_study

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.checking import check_file
-from evalsite.imports.batches.importing import import_batch
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.batches.store import import_batch
 from evalsite.protocol import Protocol, find_folder, installed_protocols
 from evalsite.studies.models import Item, Study
 from tests.batches import check_rows, import_rows, make_rows, told

@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.exports.csv_writer import guard_cell
-from evalsite.imports.metrics.checking import check_scores
-from evalsite.imports.metrics.storing import store_scores, take_back_scores
+from evalsite.imports.core import Source
+from evalsite.imports.metrics.importer import check_scores, store_scores, undo_scores
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.studies.models import Item, Output, Study, System
 from tests.bundles import bundle_of, change, check
@@ -26,7 +26,8 @@ WIDE = "item,system,chrF,BLEU\nitem-002,neural,27,0.1\nitem-001,template,1e-17,-
 def store(study: Study, text: str) -> MetricFile:
     checked = check_scores(io.BytesIO(text.encode()), study=study)
     digest = sha256(text.encode()).hexdigest()
-    return store_scores(study=study, checked=checked, file_name="a.csv", sha256=digest, by=None)
+    source = Source(study=study, file_name="a.csv", sha256=digest)
+    return store_scores(checked=checked, source=source, by=None)
 
 
 def test_every_score_has_a_row_in_the_order_of_the_items() -> None:
@@ -67,7 +68,7 @@ def test_the_exported_file_can_be_uploaded_again() -> None:
     study = make_study(items=2)
     file = store(study, WIDE)
     before = export(study, "metrics")
-    take_back_scores(file=file, by=None)
+    undo_scores(file=file, by=None)
 
     store(study, before.decode())
 

@@ -9,9 +9,14 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches.importing import undo_batch
-from evalsite.imports.metrics.checking import CheckedScores, check_scores
-from evalsite.imports.metrics.storing import store_scores, take_back_scores
+from evalsite.imports.batches.store import undo_batch
+from evalsite.imports.core import Source
+from evalsite.imports.metrics.importer import (
+    CheckedScores,
+    check_scores,
+    store_scores,
+    undo_scores,
+)
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.studies.models import Item, Study
 from tests.batches import import_rows, make_rows
@@ -41,7 +46,8 @@ def store(study: Study, text: str, name: str = "metrics.csv") -> MetricFile:
     checked = check(study, text)
     assert told(checked) == []
     digest = sha256(text.encode()).hexdigest()
-    return store_scores(study=study, checked=checked, file_name=name, sha256=digest, by=None)
+    source = Source(study=study, file_name=name, sha256=digest)
+    return store_scores(checked=checked, source=source, by=None)
 
 
 def told(checked: CheckedScores) -> list[str]:
@@ -103,7 +109,7 @@ def test_columns_that_say_what_the_item_is_are_no_metrics(study: Study) -> None:
         ("１２", "“１２” is no number. Use the digits 0 to 9 and a point"),
         ('"0,31"', "“0,31” has a comma. Write a point: 0.31."),
         ("31%", "“31%” is a percentage. Write the number alone."),
-        ("1e999", "“1e999” is too large to be told from infinity."),
+        ("1e999", "“1e999” is too large a number."),
         ("0x1A", "“0x1A” is no number."),
         ("1 2", "“1 2” is no number."),
     ],
@@ -119,35 +125,35 @@ def test_what_is_no_plain_number_is_a_fault_with_its_place(
 
 
 @pytest.mark.parametrize(
-    ("row", "sentence"),
+    ("row", "fault"),
     [
-        ("item-01,neural,BLEU,1", "item: There is no item “item-01” in this study. Did you mean"),
-        ("item-002,newral,BLEU,1", "system: “newral” is not a system of this item. It has base"),
-        ("item-002,,BLEU,1", "system: Name the system of this item. It has baseline, neural"),
-        (",neural,BLEU,1", "item: The item is empty. Give its id."),
-        ("item-002,neural,,1", "value: The metric is empty. Name what gave this score."),
-        ("item-001,neural,BLEU,1", "value: This output has a score of BLEU in record 2 already."),
-        ("item-002,neural,bleu,1", "value: The metric “bleu” differs from “BLEU” of line 2 only"),
-        ("item-002#4,,BLEU,1", "item: The item has no output 4. Number its outputs from 1 to 3"),
-        ("item-002#1,neural,BLEU,1", "system: Output 1 is of baseline, not of “neural”."),
-        ("item-002,neural,BLEU", "3 cells instead of 4."),
+        ("item-01,neural,BLEU,1", ("item", "item_unknown")),
+        ("item-002,newral,BLEU,1", ("system", "system_unknown")),
+        ("item-002,,BLEU,1", ("system", "system_unknown")),
+        (",neural,BLEU,1", ("item", "cell_empty")),
+        ("item-002,neural,,1", ("value", "metric_invalid")),
+        ("item-001,neural,BLEU,1", ("value", "score_twice")),
+        ("item-002,neural,bleu,1", ("value", "metric_invalid")),
+        ("item-002#4,,BLEU,1", ("item", "item_unknown")),
+        ("item-002#1,neural,BLEU,1", ("system", "system_unknown")),
+        ("item-002,neural,BLEU", ("", "row_width")),
     ],
 )
 def test_a_row_that_does_not_fit_is_a_fault_with_its_place(
-    study: Study, row: str, sentence: str
+    study: Study, row: str, fault: tuple[str, str]
 ) -> None:
     checked = check(study, f"{LONG}{row}\n")
 
-    assert len(checked.faults) == 1
-    assert sentence in told(checked)[0]
-    assert told(checked)[0].startswith("line 5 (record 4)")
+    assert [(one.line, one.record, one.column, one.code) for one in checked.faults] == [
+        (5, 4, *fault)
+    ]
 
 
 @pytest.mark.parametrize(
     ("system", "sentence"),
     [
         ("delta", "No output of “d0” is by system “delta”. It has alpha, beta, gamma."),
-        ("", "“d0” stands for 3 items, one for each system. Name one of them, such as d0/1, or"),
+        ("", "“d0” became 3 items, one for each system. Name one of them, such as d0/1, or"),
     ],
 )
 def test_an_id_of_several_items_needs_a_system_that_it_has(
@@ -165,19 +171,39 @@ def test_an_id_of_several_items_needs_a_system_that_it_has(
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "code"),
     [
-        ("system,BLEU\nneural,1\n", "Column “item” (the item’s id, as in its batch) is missing."),
-        ("item,system\nitem-001,neural\n", "There is no column of scores."),
-        ("item,system,metric\nitem-001,neural,BLEU\n", "Column “value” is missing."),
-        ("item,system,score\nitem-001,neural,1\n", "“score” does not say which metric it is."),
-        ("item,system,BLEU,BLEU\nitem-001,neural,1,1\n", "2 columns have this name"),
-        ("item,system,metric,value\n", "The file has no rows under its header."),
-        ("item,system,metric,value\nitem-001,neural,,\n", "The file holds no score"),
+        ("system,BLEU\nneural,1\n", "column_missing"),
+        ("item,system\nitem-001,neural\n", "column_missing"),
+        ("item,system,metric\nitem-001,neural,BLEU\n", "column_missing"),
+        ("item,system,score\nitem-001,neural,1\n", "column_missing"),
+        ("item,system,BLEU,BLEU\nitem-001,neural,1,1\n", "column_duplicate"),
+        ("item,system,metric,value\n", "no_rows"),
+        ("item,system,metric,value\nitem-001,neural,,\n", "nothing_left"),
     ],
 )
-def test_a_file_that_is_no_table_of_scores_says_why(study: Study, text: str, sentence: str) -> None:
-    assert sentence in " ".join(told(check(study, text)))
+def test_a_file_that_is_no_table_of_scores_says_why(study: Study, text: str, code: str) -> None:
+    assert code in [fault.code for fault in check(study, text).faults]
+
+
+def test_columns_of_metrics_are_chosen_by_the_researcher(study: Study) -> None:
+    text = "n,sys,judge,length\nitem-001,neural,0.5,12\n"
+    mapping = {"n": "item", "sys": "system", "judge": "score_of_this_metric", "length": ""}
+
+    checked = check_scores(io.BytesIO(text.encode()), study=study, mapping=mapping)
+
+    assert checked.faults == []
+    assert [(score.metric, score.value) for score in checked.scores] == [("judge", 0.5)]
+
+
+def test_one_score_a_row_and_one_column_a_metric_are_not_mixed(study: Study) -> None:
+    text = "item,system,metric,value,BLEU\nitem-001,neural,chrF,1,2\n"
+
+    checked = check_scores(
+        io.BytesIO(text.encode()), study=study, mapping={"BLEU": "score_of_this_metric"}
+    )
+
+    assert [fault.code for fault in checked.faults] == ["forms_mixed"]
 
 
 def test_a_score_that_is_there_is_not_replaced(study: Study) -> None:
@@ -185,10 +211,10 @@ def test_a_score_that_is_there_is_not_replaced(study: Study) -> None:
 
     checked = check(study, LONG + "item-002,neural,BLEU,1\n")
 
-    assert told(checked) == [
-        "line 2 (record 1), value: 3 outputs of this file have a score of BLEU already, from "
-        "old.csv. Take that file back first, or leave these rows out."
+    assert [(one.line, one.column, one.code) for one in checked.faults] == [
+        (2, "value", "score_known")
     ]
+    assert "3 scores of BLEU" in checked.faults[0].message
 
 
 def test_a_metric_is_spelt_as_in_an_earlier_file(study: Study) -> None:
@@ -202,9 +228,8 @@ def test_a_metric_is_spelt_as_in_an_earlier_file(study: Study) -> None:
 def test_the_same_file_is_stored_once(study: Study) -> None:
     first = store(study, LONG)
 
-    again = store_scores(
-        study=study, checked=CheckedScores(), file_name="b.csv", sha256=first.sha256, by=None
-    )
+    source = Source(study=study, file_name="b.csv", sha256=first.sha256)
+    again = store_scores(checked=CheckedScores(), source=source, by=None)
 
     assert again == first
     assert MetricScore.objects.count() == 3
@@ -216,16 +241,14 @@ def test_scores_of_items_outside_results_stay_out(study: Study) -> None:
     checked = check(study, LONG + "item-002,neural,BLEU,1\n")
 
     assert len(checked.scores) == 3
-    assert "1 score of gold items is left out: results are made of the others." in map(
-        str, checked.remarks
-    )
+    assert [remark.code for remark in checked.remarks] == ["rows_left_out"]
 
 
 def test_a_file_that_is_taken_back_leaves_only_its_trace(study: Study) -> None:
     file = store(study, LONG)
     store(study, "item,system,chrF\nitem-001,neural,1\n", name="other.csv")
 
-    take_back_scores(file=file, by=None)
+    undo_scores(file=file, by=None)
 
     assert set(stored(study)) == {("item-001", "neural", "chrF")}
     entries = AuditEntry.objects.filter(study_id=study.pk, action__startswith="metrics")
@@ -263,7 +286,7 @@ def test_scores_that_went_with_a_batch_come_again_once_their_file_is_taken_back(
     undo_batch(batch=later, by=None)
     add_batch(study, items=1, first=3)
 
-    take_back_scores(file=file, by=None)
+    undo_scores(file=file, by=None)
     store(study, text)
 
     assert len(stored(study)) == 4
@@ -284,9 +307,9 @@ def test_a_file_of_too_many_scores_says_what_to_do(study: Study, settings: Any) 
     long = check(study, LONG + "item-002,neural,BLEU,1\n")
     wide = check(study, "item,system,a,b\nitem-001,neural,1,1\nitem-002,neural,1,1\n")
 
-    assert told(long) == told(wide)
-    assert "more than 3 scores or rows. Split it" in told(long)[0]
-    assert told(long)[0].endswith("on the server: manage.py import_metrics.")
+    for checked in (long, wide):
+        assert [fault.code for fault in checked.faults] == ["too_many_rows"]
+    assert "manage.py import_metrics --no-limit" in told(wide)[0]
 
 
 def test_a_file_of_many_metrics_is_stored_whole(study: Study) -> None:

@@ -14,16 +14,15 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from xlsxwriter import Workbook
 
-from evalsite.imports.metrics.checking import check_scores
-from evalsite.imports.metrics.storing import store_scores
+from evalsite.imports.core import Source
+from evalsite.imports.metrics.importer import check_scores, store_scores
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Membership, Study
-from tests.browsing import is_watched
 from tests.factories import make_user
 from tests.queues import run_waiting_jobs
-from tests.sheets import write_workbook
 
 pytestmark = pytest.mark.django_db
 
@@ -39,9 +38,24 @@ def address(name: str, study: Study, *parts: Any) -> str:
     return reverse(f"admin:{name}", args=[study.pk, *parts])
 
 
-def send(client: Client, study: Study, text: str) -> Any:
+def upload(client: Client, study: Study, text: str) -> Upload:
     file = SimpleUploadedFile("bleu.csv", text.encode())
-    return client.post(address("metrics-new", study), {"file": file}, follow=True)
+    response = client.post(address("metrics-new", study), {"file": file})
+    assert response.status_code == 302, response.content.decode()
+    return Upload.objects.latest("created_at")
+
+
+def show(client: Client, study: Study, waiting: Upload) -> str:
+    return client.get(address("metrics-preview", study, waiting.pk), follow=True).content.decode()
+
+
+def press_import(client: Client, study: Study, waiting: Upload) -> str:
+    response = client.post(address("metrics-import", study, waiting.pk), follow=True)
+    return response.content.decode()
+
+
+def send(client: Client, study: Study, text: str) -> str:
+    return press_import(client, study, upload(client, study, text))
 
 
 @contextmanager
@@ -55,83 +69,91 @@ def other_click(study: Study, text: str) -> Iterator[None]:
         if not done and MetricScore._meta.db_table in sql:
             done.append(sql)
             digest = sha256(data).hexdigest()
-            store_scores(study=study, checked=checked, file_name="twin.csv", sha256=digest, by=None)
+            source = Source(study=study, file_name="twin.csv", sha256=digest)
+            store_scores(checked=checked, source=source, by=None)
         return execute(sql, *rest)
 
     with connection.execute_wrapper(watch):
         yield
 
 
-def test_a_file_is_stored_and_the_page_says_what_is_missing(
+def test_a_file_is_looked_at_then_stored_and_the_page_says_what_is_missing(
     staff_client: Client, study: Study
 ) -> None:
-    page = send(staff_client, study, LONG).content.decode()
+    waiting = upload(staff_client, study, LONG)
 
-    assert "2 scores of 2 outputs stored." in page
-    assert "bleu.csv" in page
+    preview = show(staff_client, study, waiting)
+    assert not MetricScore.objects.exists()
+    page = press_import(staff_client, study, waiting)
+
+    assert "2 rows · 2 scores of 2 outputs" in preview
+    assert "Import 2 scores" in preview
+    assert "Imported 2 scores of 2 outputs." in page
     assert "2 of 6" in page
     assert MetricFile.objects.get().uploaded_by == User.objects.get(username="jane")
-    assert not Upload.objects.exists()
+    assert not waiting.path.exists()
 
 
-def test_faults_are_told_and_nothing_is_stored(staff_client: Client, study: Study) -> None:
-    response = send(staff_client, study, LONG + "item-002,neural,BLEU,nan\n")
+def test_faults_are_shown_and_nothing_is_stored(staff_client: Client, study: Study) -> None:
+    waiting = upload(staff_client, study, LONG + "item-002,neural,BLEU,nan\n")
 
-    assert response.status_code == 422
-    page = response.content.decode()
+    page = show(staff_client, study, waiting)
+    press_import(staff_client, study, waiting)
+
+    assert 'data-code="score_invalid"' in page
     assert "line 4 (record 3), value" in page
-    assert "“nan” is no number. Leave the cell empty" in page
     assert not MetricScore.objects.exists()
-    assert not Upload.objects.exists()
+
+
+def test_columns_are_mapped_on_the_page_and_remembered(staff_client: Client, study: Study) -> None:
+    text = "n,sys,judge\nitem-001,{},0.5\n"
+    first = upload(staff_client, study, text.format("neural"))
+    assert 'data-code="column_missing"' in show(staff_client, study, first)
+    fields = {"column-0": "item", "column-1": "system", "column-2": "score_of_this_metric"}
+    staff_client.post(address("metrics-map", study, first.pk), fields)
+
+    press_import(staff_client, study, first)
+    page = send(staff_client, study, text.format("template"))
+
+    assert "Imported 1 score of 1 output." in page
+    assert set(MetricScore.objects.values_list("metric", flat=True)) == {"judge"}
+    assert MetricScore.objects.count() == 2
 
 
 def test_the_same_file_again_brings_nothing_new(staff_client: Client, study: Study) -> None:
     send(staff_client, study, LONG)
 
-    page = send(staff_client, study, LONG).content.decode()
+    page = send(staff_client, study, LONG)
 
-    assert "This file is here already, as bleu.csv: 0 new scores." in page
-    assert "If scores of it went with a batch, take it back first" in page
+    assert "This file was already uploaded: 0 new scores." in page
     assert MetricScore.objects.count() == 2
 
 
 def test_the_later_of_two_clicks_brings_nothing_new(staff_client: Client, study: Study) -> None:
-    with other_click(study, LONG):
-        page = send(staff_client, study, LONG).content.decode()
+    waiting = upload(staff_client, study, LONG)
 
-    assert "This file is here already, as twin.csv: 0 new scores." in page
+    with other_click(study, LONG):
+        press_import(staff_client, study, waiting)
+
+    assert MetricFile.objects.get().file_name == "twin.csv"
     assert MetricScore.objects.count() == 2
-    assert not Upload.objects.exists()
 
 
 def test_the_later_of_two_jobs_brings_nothing_new(
     staff_client: Client, study: Study, settings: Any
 ) -> None:
     settings.UPLOAD_JOB_BYTES = 10
-    send(staff_client, study, LONG)
-    send(staff_client, study, LONG)
+    waiting = [upload(staff_client, study, LONG), upload(staff_client, study, LONG)]
+    run_waiting_jobs()
+    for each in waiting:
+        press_import(staff_client, study, each)
 
     run_waiting_jobs()
 
-    jobs = Job.objects.order_by("created_at")
-    assert [(job.state, job.result["scores"]) for job in jobs] == [("done", 2), ("done", 0)]
+    jobs = Job.objects.filter(kind="import metrics")
+    assert {job.state for job in jobs} == {"done"}
+    assert {job.result["record"] for job in jobs} == {str(MetricFile.objects.get().pk)}
     assert MetricScore.objects.count() == 2
-    assert not Upload.objects.exists()
-
-
-def test_a_page_with_a_form_does_not_change_by_itself(
-    client: Client, staff_client: Client, study: Study, settings: Any
-) -> None:
-    Membership.objects.create(study=study, user=make_user("vera"), role=Membership.Role.VIEWER)
-    client.force_login(User.objects.get(username="vera"))
-    settings.UPLOAD_JOB_BYTES = 10
-    send(staff_client, study, LONG)
-
-    editor = staff_client.get(address("metrics-list", study))
-    viewer = client.get(address("metrics-list", study))
-
-    assert "Storing scores" in editor.content.decode()
-    assert [is_watched(one) for one in (editor, viewer)] == [False, True]
 
 
 def test_an_empty_page_says_what_a_file_looks_like(staff_client: Client, study: Study) -> None:
@@ -151,7 +173,7 @@ def test_the_scores_that_are_missing_can_be_filled_in(staff_client: Client, stud
     text = staff_client.get(address("metrics-missing", study)).content.decode()
     lines = text.splitlines()
     filled = "\n".join([lines[0], *(f"{line}1" for line in lines[1:])])
-    page = send(staff_client, study, filled).content.decode()
+    page = send(staff_client, study, filled)
 
     assert lines[1] == "item-001,baseline,BLEU,"
     assert len(lines) == 5
@@ -166,72 +188,53 @@ def test_a_file_is_taken_back_after_a_question(staff_client: Client, study: Stud
     assert "Its 2 scores leave the study." in question
     page = staff_client.post(address("metrics-undo", study, file.pk), follow=True)
 
-    assert "bleu.csv is gone: 2 scores." in page.content.decode()
+    assert "bleu.csv is gone." in page.content.decode()
     assert not MetricScore.objects.exists()
 
 
-def test_a_large_file_is_stored_by_a_job(staff_client: Client, study: Study, settings: Any) -> None:
+def test_a_large_file_is_checked_and_stored_by_jobs(
+    staff_client: Client, study: Study, settings: Any
+) -> None:
     settings.UPLOAD_JOB_BYTES = 10
+    waiting = upload(staff_client, study, LONG)
+    assert "Checking bleu.csv" in show(staff_client, study, waiting)
+    run_waiting_jobs()
+    assert "Import 2 scores" in show(staff_client, study, waiting)
 
-    page = send(staff_client, study, LONG).content.decode()
-    assert "Storing scores" in page
+    assert "Importing bleu.csv" in press_import(staff_client, study, waiting)
     assert not MetricScore.objects.exists()
     run_waiting_jobs()
 
     assert MetricScore.objects.count() == 2
-    assert Job.objects.get().state == Job.State.DONE
+    # the page of the upload leads to the list
+    assert "2 of 6" in show(staff_client, study, waiting)
+    assert not waiting.path.exists()
+
+
+def test_a_file_that_waits_is_listed_until_it_is_cancelled(
+    staff_client: Client, study: Study
+) -> None:
+    waiting = upload(staff_client, study, LONG)
+    before = staff_client.get(address("metrics-list", study)).content.decode()
+
+    staff_client.post(address("metrics-cancel", study, waiting.pk))
+    after = staff_client.get(address("metrics-list", study)).content.decode()
+
+    assert ["waits for you to import it" in page for page in (before, after)] == [True, False]
     assert not Upload.objects.exists()
 
 
-def test_the_faults_of_a_large_file_stand_on_the_page(
-    staff_client: Client, study: Study, settings: Any
-) -> None:
-    settings.UPLOAD_JOB_BYTES = 10
-    send(staff_client, study, LONG + "item-009,neural,BLEU,1\n")
-    run_waiting_jobs()
+def test_a_workbook_is_read(study: Study) -> None:
+    buffer = BytesIO()
+    with Workbook(buffer) as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["item", "system", "BLEU"])
+        sheet.write_row(1, 0, ["item-001", "neural", 0.1])
+        sheet.write_row(2, 0, ["item-002", "neural", 7])
 
-    page = staff_client.get(address("metrics-list", study)).content.decode()
+    checked = check_scores(buffer, study=study)
 
-    assert "bleu.csv has faults: nothing was stored." in page
-    assert "There is no item “item-009” in this study." in page
-
-
-def test_a_large_file_with_faults_is_looked_at_again_once_they_are_gone(
-    staff_client: Client, study: Study, settings: Any, add_batch: Callable[..., Any]
-) -> None:
-    settings.UPLOAD_JOB_BYTES = 10
-    send(staff_client, study, LONG + "item-003,neural,BLEU,1\n")
-    run_waiting_jobs()
-    add_batch(study, items=1, first=3)
-
-    back = address("metrics-list", study)
-    staff_client.post(address("job-restart", study, Job.objects.get().pk), {"next": back})
-    run_waiting_jobs()
-
-    assert MetricScore.objects.count() == 3
-    assert "Storing scores" not in staff_client.get(back).content.decode()
-
-
-def test_a_job_that_stopped_is_not_told_of_once_other_scores_came(
-    staff_client: Client, study: Study, settings: Any
-) -> None:
-    settings.UPLOAD_JOB_BYTES = 10
-    send(staff_client, study, LONG + "item-009,neural,BLEU,1\n")
-    run_waiting_jobs()
-    settings.UPLOAD_JOB_BYTES = 1_000_000
-
-    page = send(staff_client, study, LONG).content.decode()
-
-    assert "has faults" not in page
-
-
-def test_a_workbook_is_read(staff_client: Client, study: Study) -> None:
-    rows = [("item", "system", "BLEU"), ("item-001", "neural", 0.1), ("item-002", "neural", 7)]
-    file = SimpleUploadedFile("bleu.xlsx", write_workbook(rows))
-
-    staff_client.post(address("metrics-new", study), {"file": file})
-
-    assert set(MetricScore.objects.values_list("value", flat=True)) == {0.1, 7.0}
+    assert [score.value for score in checked.scores] == [0.1, 7.0]
 
 
 def test_a_viewer_sees_and_changes_nothing(client: Client, study: Study) -> None:
@@ -242,7 +245,8 @@ def test_a_viewer_sees_and_changes_nothing(client: Client, study: Study) -> None
 
     assert page.status_code == 200
     assert "An editor of the study can upload a file." in page.content.decode()
-    assert send(client, study, LONG).status_code == 403
+    file = SimpleUploadedFile("bleu.csv", LONG.encode())
+    assert client.post(address("metrics-new", study), {"file": file}).status_code == 403
     assert not MetricScore.objects.exists()
 
 
@@ -275,7 +279,7 @@ def test_the_command_stores_or_only_looks(
     call_command("import_metrics", str(study.pk), str(path))
 
     assert capsys.readouterr().out.splitlines() == [
-        "2 scores of 2 outputs by BLEU, no faults. Nothing was stored: this was a check.",
+        "2 scores of 2 outputs by BLEU, no faults. Nothing was imported: this was a check.",
         "Stored 2 scores of 2 outputs by BLEU.",
         "Already uploaded as bleu.csv, 0 new. If scores of it went with a batch, take it back "
         "first, then upload it again.",

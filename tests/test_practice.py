@@ -5,7 +5,7 @@ from django.test import Client
 
 from evalsite.annotation.dealing import claim_set
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.imports.batches.importing import undo_batch
+from evalsite.imports.batches.store import undo_batch
 from evalsite.protocol import get_protocol
 from evalsite.studies.gold import asked_criteria, count_asked, right_values
 from evalsite.studies.models import Item, Study

@@ -46,8 +46,8 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     yield "faults"
     page.goto(ratings)
     send(page, folder / f"{LONG.replace('-', '_')}.csv", write_csv(rows[:-1]))
-    page.check("#id_keeps_incomplete")
-    follow(page, "text=Look at the file again")
+    with page.expect_navigation():
+        page.check("#id_keeps_incomplete")
     page.wait_for_selector("text=Answers per item")
     yield "preview"
     preview = page.url

@@ -108,7 +108,7 @@ def test_command_asks_for_no_more_about_persons_than_was_said(
         "import_ratings", str(study.pk), str(path), "--persons", persons, "--check", stdout=out
     )
 
-    assert ("no single person stands behind the participant" in out.getvalue()) == is_told
+    assert ("the participant isn't a single person" in out.getvalue()) == is_told
 
 
 def test_command_tells_remarks_of_a_file_with_faults_too(study: Study, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
 
 from evalsite.annotation.dealing import claim_set, has_work
 from evalsite.annotation.fsck import find_breaches
@@ -12,8 +14,8 @@ from evalsite.annotation.launch import launch_study
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.steering import change_k, open_batch
 from evalsite.exports.services import describe_imports
-from evalsite.imports.batches.importing import undo_batch
-from evalsite.imports.ratings.importing import undo_ratings
+from evalsite.imports.batches.store import undo_batch
+from evalsite.imports.ratings.store import undo_ratings
 from evalsite.jobs.models import Job
 from evalsite.participants.models import Participant
 from evalsite.results.design import report_design
@@ -272,3 +274,19 @@ def test_imported_people_are_told_as_such_and_never_as_active(study: Study) -> N
         "3 answers were imported from ratings.csv"
     ] * 2
     assert activity.imported == tuple(describe_imports(study))
+
+
+def test_a_draft_whose_answers_were_all_imported_is_shown_as_complete(
+    staff_client: Client, study: Study
+) -> None:
+    def state_shown() -> list[bool]:
+        pages = [reverse("admin:index"), reverse("admin:study-overview", args=[study.pk])]
+        words = "draft, complete (imported)"
+        return [words in staff_client.get(page).content.decode() for page in pages]
+
+    load(study, rows_for(study, ["w1"])[:3])
+    before = state_shown()
+    load(study, rows_for(study, [f"x{n}" for n in range(study.k)]))
+
+    assert before == [False, False]
+    assert state_shown() == [True, True]

@@ -13,7 +13,8 @@ from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating, RatingsFile, Slot
 from evalsite.annotation.simulation import simulate_crowd
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.ratings.importing import Source, import_ratings, undo_ratings
+from evalsite.imports.core import Source
+from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.participants.models import ItemSet, Participant, ParticipantIdentity, ParticipantLink
 from evalsite.protocol import installed_protocols
 from evalsite.quality.models import Exclusion
@@ -24,6 +25,12 @@ from tests.factories import answer_item, launch, make_annotator
 from tests.imported import check, load, rows_for, write_csv
 
 pytestmark = pytest.mark.django_db
+
+
+def make_source(study: Study, sha256: str) -> Source:
+    return Source(study=study, file_name="b.csv", sha256=sha256, options={"has_persons": True})
+
+
 PROTOCOLS = list(installed_protocols())
 
 
@@ -143,8 +150,8 @@ def test_the_same_file_again_changes_nothing(study: Study) -> None:
     first = load(study, text)
 
     # a second click: the file was checked before the first one was done
-    source = Source(file_name="other.csv", sha256=first.sha256, has_persons=True)
-    again = import_ratings(study=study, checked=checked, source=source, by=None)
+    source = make_source(study, first.sha256)
+    again = import_ratings(checked=checked, source=source, by=None)
 
     assert again == first
     assert Annotation.objects.count() == 2
@@ -157,12 +164,7 @@ def test_two_files_checked_at_once_are_not_both_imported(study: Study) -> None:
     study.refresh_from_db()
 
     with pytest.raises(ValidationError, match="has changed since"):
-        import_ratings(
-            study=study,
-            checked=checked,
-            source=Source(file_name="b.csv", sha256="b" * 64, has_persons=True),
-            by=None,
-        )
+        import_ratings(checked=checked, source=make_source(study, "b" * 64), by=None)
 
     assert RatingsFile.objects.count() == 1
     assert Annotation.objects.count() == 2
@@ -284,9 +286,9 @@ def test_rows_that_belong_in_no_results_stay_out_and_are_counted(study: Study) -
     checked = check(study, rows)
 
     assert len(checked.answers) == 2
-    assert [str(one) for one in checked.remarks] == [
-        "3 rows of status surplus will stay out.",
-        "3 rows of kind practice will stay out.",
+    assert [(one.code, str(one)[:25]) for one in checked.remarks] == [
+        ("rows_left_out", "3 rows of status surplus "),
+        ("rows_left_out", "3 rows of kind practice w"),
     ]
 
 
@@ -305,11 +307,9 @@ def test_simulated_and_excluded_rows_are_told_of(study: Study) -> None:
         row | {"origin": "simulated", "excluded": "yes", "person": "no"} for row in rows_for(study)
     ]
 
-    told = " ".join(str(one) for one in check(study, rows).remarks)
-
-    assert "6 rows of the file are simulated" in told
-    assert "6 rows of the file say that no single person stands behind" in told
-    assert "6 rows were excluded where they come from" in told
+    assert [one.code for one in check(study, rows).remarks] == [
+        "simulated", "excluded", "not_persons",
+    ]  # fmt: skip
 
 
 def test_an_id_that_stands_for_several_items_is_found_by_its_system(

@@ -12,7 +12,7 @@ from django.urls import reverse
 from evalsite.annotation.models import Annotation, RatingsFile
 from evalsite.exports.services import Choice, name_file
 from evalsite.imports.models import Upload
-from evalsite.imports.ratings import files as ratings_files
+from evalsite.imports.ratings.importer import RATINGS
 from evalsite.jobs.models import Job
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Membership, Study
@@ -180,9 +180,9 @@ def test_the_same_file_again_is_known(staff_client: Client, study: Study) -> Non
 
     waiting = upload(staff_client, study, rows)
 
-    assert "This file is in the study already" in show(staff_client, study, waiting)
+    assert "This file was already uploaded" in show(staff_client, study, waiting)
     done = press_import(staff_client, study, waiting).content.decode()
-    assert "This file was already imported: 0 new answers." in done
+    assert "This file was already uploaded: 0 new answers." in done
     assert RatingsFile.objects.count() == 1
 
 
@@ -216,7 +216,8 @@ def test_large_files_are_checked_imported_and_undone_in_jobs(
     staff_client: Client, study: Study, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.UPLOAD_JOB_BYTES = 10
-    monkeypatch.setattr(ratings_files, "LARGE_ROWS", 3)
+    monkeypatch.setattr(RATINGS, "rows_stored_at_once", 3)
+    monkeypatch.setattr(RATINGS, "rows_undone_at_once", 3)
     waiting = upload(staff_client, study, rows_for(study))
     response = staff_client.get(address("ratings-preview", study, waiting.pk))
     assert (is_watched(response), b"2 answers" in response.content) == (True, False)
@@ -229,7 +230,7 @@ def test_large_files_are_checked_imported_and_undone_in_jobs(
 
     file = RatingsFile.objects.get()
     assert Annotation.objects.counted().count() == 2
-    assert Job.objects.get(kind="import ratings").result["rows"] == 6
+    assert Job.objects.get(kind="import ratings").result == {"record": str(file.pk)}
     response = staff_client.get(address("ratings-preview", study, waiting.pk))
     assert response["Location"] == address("ratings-list", study)
     page = staff_client.post(address("ratings-undo", study, file.pk), follow=True)
@@ -241,14 +242,15 @@ def test_large_files_are_checked_imported_and_undone_in_jobs(
 def test_an_import_that_was_killed_goes_on_and_counts_once(
     staff_client: Client, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ratings_files, "LARGE_ROWS", 3)
+    monkeypatch.setattr(RATINGS, "rows_stored_at_once", 3)
+    monkeypatch.setattr(RATINGS, "rows_undone_at_once", 3)
     waiting = upload(staff_client, study, rows_for(study))
 
     def break_off(*args: Any, **kwargs: Any) -> None:
         raise ConnectionError
 
     with monkeypatch.context() as broken:
-        broken.setattr("evalsite.imports.ratings.storing._move", break_off)
+        broken.setattr("evalsite.imports.ratings.store._move", break_off)
         press_import(staff_client, study, waiting)
         with pytest.raises(ConnectionError):
             run_waiting_jobs()
@@ -345,7 +347,8 @@ def test_the_list_takes_as_many_queries_for_many_files_as_for_one(
 def test_page_with_a_form_does_not_change_by_itself_and_can_be_looked_at_again(
     staff_client: Client, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ratings_files, "LARGE_ROWS", 3)
+    monkeypatch.setattr(RATINGS, "rows_stored_at_once", 3)
+    monkeypatch.setattr(RATINGS, "rows_undone_at_once", 3)
     file = load(study, rows_for(study))
     staff_client.post(address("ratings-undo", study, file.pk))
 

@@ -10,7 +10,7 @@ import pytest
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation
-from evalsite.imports.batches.importing import import_file
+from evalsite.imports.batches.importer import import_file
 from evalsite.participants.models import Participant, ParticipantIdentity
 from evalsite.studies.models import Study
 from tests import imported

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.imports.models import Upload
-from evalsite.imports.ratings.files import CHECK, IMPORT, UNDO
+from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Membership, Study
@@ -50,11 +50,11 @@ def test_file_of_ratings_that_waits_is_listed_until_it_is_cancelled(
     staff_client.post(cancel)
     after = list_ratings(staff_client, study) + list_items(staff_client, study)
 
-    assert "has not been imported yet. It is kept until" in page
+    assert "waits for you to import it. It is kept until" in page
     assert f'href="{preview}"' in page
     assert f'action="{cancel}"' in page
     assert ELSEWHERE in items
-    assert "has not been imported yet" not in items
+    assert "waits for you to import it" not in items
     assert "Waiting uploads" not in after
     assert ELSEWHERE not in after
 
@@ -79,7 +79,7 @@ def test_checking_and_importing_ratings_are_watched_where_ratings_are_listed(
     assert ELSEWHERE not in list_items(staff_client, study)
 
 
-@pytest.mark.parametrize("kind", [CHECK, IMPORT])
+@pytest.mark.parametrize("kind", [RATINGS.check_kind, RATINGS.import_kind])
 def test_stopped_job_of_ratings_is_listed_and_starts_again(
     staff_client: Client, study: Study, kind: str
 ) -> None:
@@ -126,7 +126,7 @@ def test_ratings_that_are_in_the_study_are_listed_as_such(
 def test_undoing_ratings_is_told_where_items_are_listed(staff_client: Client, study: Study) -> None:
     file = load(study, rows_for(study))
     before = list_items(staff_client, study)
-    Job.objects.create(study_id=study.pk, kind=UNDO, subject=str(file.pk))
+    Job.objects.create(study_id=study.pk, kind=RATINGS.undo_kind, subject=str(file.pk))
 
     assert ELSEWHERE not in before
     assert ELSEWHERE in list_items(staff_client, study)
@@ -156,7 +156,7 @@ def test_number_of_queries_is_the_same_for_many_waiting_ratings(
     def wait() -> None:
         waiting = keep_upload(study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None)
         Upload.objects.filter(pk=waiting.pk).update(purpose=Upload.Purpose.RATINGS)
-        Job.objects.create(study_id=study.pk, kind=CHECK, subject=str(waiting.pk))
+        Job.objects.create(study_id=study.pk, kind=RATINGS.check_kind, subject=str(waiting.pk))
 
     for _ in range(2):
         wait()

@@ -14,8 +14,8 @@ from evalsite.annotation.pilot import discard_pilots
 from evalsite.annotation.repeats import Past, count_repeats, key_of_repeat, place_repeats
 from evalsite.annotation.screens import load_screen
 from evalsite.annotation.sets import finish_set
-from evalsite.imports.batches.importing import undo_batch
 from evalsite.imports.batches.names import check_id
+from evalsite.imports.batches.store import undo_batch
 from evalsite.participants.models import ItemSet
 from evalsite.protocol import get_protocol
 from evalsite.studies.models import Item, Study

@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.imports.metrics.checking import check_scores
-from evalsite.imports.metrics.storing import store_scores, take_back_scores
+from evalsite.imports.core import Source
+from evalsite.imports.metrics.importer import check_scores, store_scores, undo_scores
 from evalsite.imports.models import MetricFile
 from evalsite.results.analysing import compute_report, newest_report, take_fingerprint
 from evalsite.results.writing_html import write_page
@@ -37,7 +37,8 @@ def store(study: Study, **metrics: Any) -> MetricFile:
     checked = check_scores(io.BytesIO(text.encode()), study=study)
     assert checked.faults == []
     digest = sha256(text.encode()).hexdigest()
-    return store_scores(study=study, checked=checked, file_name="m.csv", sha256=digest, by=None)
+    source = Source(study=study, file_name="m.csv", sha256=digest)
+    return store_scores(checked=checked, source=source, by=None)
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_a_report_is_out_of_date_once_scores_come_or_go(study: Study) -> None:
 
     file = store(study, BLEU=close)
     between = take_fingerprint(study)
-    take_back_scores(file=file, by=None)
+    undo_scores(file=file, by=None)
 
     assert between != before
     assert take_fingerprint(study) == before
@@ -71,7 +72,7 @@ def test_scores_taken_back_bring_the_report_from_before_to_the_front(study: Stud
     first = compute_report(study)
     file = store(study, BLEU=close)
     compute_report(study)
-    take_back_scores(file=file, by=None)
+    undo_scores(file=file, by=None)
 
     again = compute_report(study)
 

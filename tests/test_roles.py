@@ -50,7 +50,8 @@ READ = {
         "study-settings", "study-pilot", "study-launch", "study-sharing", "study-held",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
-        "ratings-undo-confirm", "metrics-undo-confirm",
+        "ratings-undo-confirm", "metrics-preview", "metrics-faults",
+        "metrics-undo-confirm",
     ],
     OWNERS: [
         "study-close-confirm", "study-delete-confirm", "study-hand-over", "team-invitation",
@@ -68,9 +69,12 @@ POST = {
         "study-settings", "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
-        "study-planner", "upload-new", "upload-check", "upload-map", "upload-cancel",
-        "upload-import", "batch-undo", "ratings-new", "ratings-map", "ratings-cancel",
-        "ratings-import", "ratings-undo", "metrics-new", "metrics-undo", "job-restart",
+        "study-planner", "upload-new", "upload-check", "upload-decide", "upload-map",
+        "upload-cancel",
+        "upload-import", "batch-undo", "ratings-new", "ratings-check", "ratings-decide",
+        "ratings-map", "ratings-cancel", "ratings-import", "ratings-undo", "metrics-new",
+        "metrics-check", "metrics-decide", "metrics-map", "metrics-cancel", "metrics-import",
+        "metrics-undo", "job-restart",
     ],
     OWNERS: [
         "study-launch-start", "study-launch-again", "study-close", "study-archive",
@@ -252,7 +256,9 @@ def test_ids_of_other_studies_are_found_by_nobody(study):
 
     assert isinstance(parts["invitation_id"], UUID)
     # to take away what isn't there changes nothing, and says so
-    gone = {("post", name) for name in ("member-remove", "ratings-undo", "metrics-undo")}
+    gone = {
+        ("post", name) for name in ("member-remove", "batch-undo", "ratings-undo", "metrics-undo")
+    }
     assert {given.pop(key) for key in gone} == {302}
     assert {key: one for key, one in given.items() if one not in (404, 405)} == {}
     assert Membership.objects.filter(pk=parts["member_id"]).exists()

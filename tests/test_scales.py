@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsite.fields import WHOLE_NUMBER
-from evalsite.imports.ratings.rows import RatingRow
-from evalsite.imports.ratings.values import ValueReader
+from evalsite.imports.ratings.answers import ValueReader
+from evalsite.imports.ratings.columns import RatingRow
+from evalsite.lib.rating_columns import Part
 from evalsite.protocol import Criterion, Scale
 from evalsite.scales.decision import Decision
 from evalsite.scales.likert import Likert, Point
@@ -249,6 +250,7 @@ def read_cell(scale: Scale, value: str, **cells: str) -> tuple[int, str]:
         line=2, record=1, participant="w1", item="i1", criterion=make_criterion(scale),
         system="s1", value=value, preferred="", place=None, order_shown="", shown_first="",
         label=cells.get("label", ""), typed=cells.get("typed", ""), is_tie=False, time="", note="",
+        part=Part(columns={}, fixed={}, is_wide=False),
     )  # fmt: skip
     return ValueReader().read(row)
 

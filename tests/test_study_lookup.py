@@ -1,5 +1,6 @@
 """Every command refers to a study in the same way."""
 
+import re
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -44,7 +45,11 @@ def refer(study: Study) -> list[str]:
 def test_every_command_that_takes_a_study_is_listed_here() -> None:
     folders = Path(__file__).resolve().parent.parent.glob("evalsite/*/management/commands/*.py")
 
-    taking = {path.stem for path in folders if "find_study(" in path.read_text(encoding="utf-8")}
+    taking = {
+        path.stem
+        for path in folders
+        if re.search(r"find_study\(|\(ImportCommand\)", path.read_text(encoding="utf-8"))
+    }
 
     assert taking == set(COMMANDS)
 

@@ -105,7 +105,7 @@ def test_preview_stands_in_its_frame_with_the_participants_style(
 
     upload(page, live_server.url, study, tmp_path / "a.csv", GOOD.replace("One.", HOSTILE))
 
-    frame = page.frame_locator("iframe[title='Item 1 as annotators will see it']")
+    frame = page.frame_locator("iframe[title='Item 1 as participants will see it']")
     expect(frame.get_by_text("name[A]")).to_be_visible()
     expect(frame.get_by_text(HOSTILE)).to_be_visible()
     styles = frame.locator("body").evaluate(
@@ -124,7 +124,7 @@ def test_one_item_of_the_preview_needs_no_scrolling_at_1280_pixels(
     content = find_folder(study.protocol).example_batch.read_text(encoding="utf-8")
     upload(page, live_server.url, study, tmp_path / "a.csv", content)
 
-    frame = page.frame_locator("iframe[title='Item 1 as annotators will see it']")
+    frame = page.frame_locator("iframe[title='Item 1 as participants will see it']")
     expect(frame.locator(".specimen")).to_have_count(3)
     heights = frame.locator("html").evaluate("one => [one.scrollHeight, one.clientHeight]")
     assert heights[0] <= heights[1], heights

@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from evalsite.imports.batches.checking import Checked, check_file
-from evalsite.imports.batches.fields import OF_SYSTEM, name_fields
-from evalsite.imports.batches.guessing import guess_mapping
+from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping, name_fields
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.protocol import installed_protocols
 from tests.batches import told
 from tests.factories import make_study
@@ -44,8 +44,12 @@ def guess(protocol: str, *header: str) -> list[str]:
         ("outputs", ""),
         ("systems", ""),
         ("choice", ""),
-        ("answer_a", ""),
-        ("input_text", ""),
+        ("answer_a", "output1"),
+        ("reply_b", "output2"),
+        ("input_text", "dialogue"),
+        ("prompt", "dialogue"),
+        ("question", "dialogue"),
+        ("concept", ""),
     ],
 )
 def test_column_of_an_output_is_known_by_its_number_or_letter(column: str, field: str) -> None:
@@ -90,16 +94,16 @@ def test_pairs_with_letters_need_no_hand_work_but_for_the_input() -> None:
     [
         ("magnitude", "mr_id,mr,slug2slug,sheffield,baseline"),
         ("rrgen", "review,neural,template"),
-        ("fluency", "id,dialogue,tuned,zero_shot,human"),
+        ("fluency", "id,dialogue,tuned,zero_shot"),
         ("dialogue", "item,group,dialogue,tuned,baseline"),
-        ("pairwise", "dialogue,MarCo,HDSA,human"),
+        ("pairwise", "dialogue,MarCo,HDSA"),
     ],
 )
 def test_columns_that_can_only_be_systems_are_taken_for_systems(protocol: str, header: str) -> None:
     names = header.split(",")
 
     assert [field == OF_SYSTEM for field in guess(protocol, *names)] == [
-        name in {"slug2slug", "sheffield", "neural", "template", "tuned", "zero_shot", "human",
+        name in {"slug2slug", "sheffield", "neural", "template", "tuned", "zero_shot",
                  "baseline", "MarCo", "HDSA"}
         for name in names
     ]  # fmt: skip
@@ -129,7 +133,7 @@ def test_every_protocol_offers_the_field_and_a_missing_output_names_it() -> None
 
     faults = told(check("rrgen", "review,neural,template,date\na,b,c,d\n"))
 
-    assert f"map each of them to “{OF_SYSTEM}”" in " ".join(faults)
+    assert f"for each of them (on the command line {OF_SYSTEM})" in " ".join(faults)
 
 
 def test_items_are_those_of_the_long_form() -> None:
@@ -195,7 +199,7 @@ def test_long_name_of_a_column_is_refused() -> None:
     checked = check("rrgen", f"review,system,output,{'x' * 201}\na,b,c,d\n")
 
     assert told(checked)[0] == (
-        "line 1: The name of column 4 has 201 letters; at most 200 are taken. Shorten it."
+        "line 1: The name of column 4 has 201 characters; at most 200 are taken. Shorten it."
     )
 
 
@@ -204,8 +208,8 @@ def test_long_name_of_a_column_is_refused() -> None:
 
 def test_file_of_one_column_is_told_what_parts_columns() -> None:
     assert told(check("rrgen", "item|review|system|output\na|b|c|d\n")) == [
-        "line 1: The first line names one column only, “item|review|system|output”. Part columns "
-        "by commas, semicolons or tabs, and name them in the first line."
+        "line 1: The first line names one column only, “item|review|system|output”. Separate "
+        "columns by commas, semicolons or tabs, and name them in the first line."
     ]
 
 

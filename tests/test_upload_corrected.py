@@ -73,7 +73,7 @@ def test_nothing_waits_where_all_was_imported_or_has_faults(
 def test_page_of_faults_takes_the_corrected_file(staff_client: Client, study: Study) -> None:
     page = send(staff_client, study, FAULTY)
 
-    form = page[page.index("The corrected file</h2>") :]
+    form = page[page.index("Choose another file</h2>") :]
     assert f'action="{reverse("admin:upload-new", args=[study.pk])}"' in form
     assert 'type="file"' in form
     assert "Import 3 rows" in send(staff_client, study, GOOD)
@@ -88,7 +88,7 @@ def test_file_without_faults_or_that_is_known_asks_for_no_other(
     do_import(staff_client, study)
     pages.append(send(staff_client, study, GOOD))
 
-    assert not any("The corrected file" in page for page in pages)
+    assert not any("Choose another file" in page for page in pages)
 
 
 def test_page_of_faults_in_ratings_takes_the_corrected_file(
@@ -100,7 +100,7 @@ def test_page_of_faults_in_ratings_takes_the_corrected_file(
     faults = send(staff_client, study, RATINGS, to="ratings-new")
 
     assert "There is no item “nowhere”" in faults
-    form = faults[faults.index("The corrected file</h2>") :]
+    form = faults[faults.index("Choose another file</h2>") :]
     assert f'action="{reverse("admin:ratings-new", args=[study.pk])}"' in form
 
 

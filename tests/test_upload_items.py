@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from evalsite.imports.batches.checking import Checked, check_file
-from evalsite.imports.batches.importing import import_batch
-from evalsite.imports.batches.values import name_group, write_texts
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.batches.items import CheckedItems as Checked
+from evalsite.imports.batches.items import name_group, write_texts
+from evalsite.imports.batches.store import import_batch
 from evalsite.imports.uploads import clean_file_name
 from evalsite.studies.models import Study
 from tests.uploads import GOOD, HEADER, Check, check, study, told

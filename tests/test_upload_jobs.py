@@ -14,9 +14,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.imports.batches import files as batch_files
-from evalsite.imports.batches.files import CHECK, IMPORT, UNDO, begin_import
+from evalsite.imports import steps
+from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.models import Upload
+from evalsite.imports.steps import begin_import
 from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import restart_job
@@ -36,14 +37,14 @@ import os, signal, sys
 import django
 django.setup()
 from django.core.management import call_command
-from evalsite.imports.batches import files as batch_files
-from evalsite.imports.batches import importing
+from evalsite.imports import steps
+from evalsite.imports.batches import store
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[1] == "in the middle of the transaction":
-    type(importing.AuditEntry.objects).record = die
+    type(store.AuditEntry.objects).record = die
 else:
-    batch_files.forget_bytes = die
+    steps.forget_bytes = die
 call_command("db_worker", "--batch")
 """
 
@@ -91,7 +92,7 @@ def test_checked_file_is_not_read_again_to_show_it(
 ) -> None:
     send(staff_client, study)
     run_waiting_jobs()
-    monkeypatch.setattr(batch_files, "check_file", None)
+    monkeypatch.setattr(steps, "check_source", None)
 
     page = look(staff_client, study).content.decode()
 
@@ -154,7 +155,7 @@ def test_file_given_up_while_its_import_waits_is_not_imported(
     run_waiting_jobs()
 
     assert not Batch.objects.exists()
-    assert "given up meanwhile" in Job.objects.get(kind=IMPORT).message
+    assert "given up meanwhile" in Job.objects.get(kind="import batch").message
 
 
 def test_ids_taken_since_the_check_are_told_on_the_page(staff_client: Client, study: Study) -> None:
@@ -164,7 +165,7 @@ def test_ids_taken_since_the_check_are_told_on_the_page(staff_client: Client, st
     press_import(staff_client, study, upload)
     other = GOOD.replace("One.", "Other.").encode()
     first = keep_upload(study=study, file_name="first.csv", chunks=[other], by=None)
-    batch_files.import_upload(first, by=None)
+    steps.import_upload(first, by=None)
 
     run_waiting_jobs()
     page = staff_client.get(address("upload-preview", study, upload.pk)).content.decode()
@@ -194,7 +195,7 @@ def test_import_whose_worker_is_killed_can_be_finished(moment: str, database_url
         check=False,
     )
     stands_already = Batch.objects.exists()
-    job = in_ten_minutes(Job.objects.get(kind=IMPORT))
+    job = in_ten_minutes(Job.objects.get(kind="import batch"))
     restart_job(job, by=make_user())
     run_waiting_jobs()
 
@@ -209,16 +210,16 @@ def test_import_whose_worker_is_killed_can_be_finished(moment: str, database_url
 def test_large_batch_is_undone_by_a_job(
     staff_client: Client, study: Study, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(batch_files, "MOST_UNDONE_AT_ONCE", 2)
+    monkeypatch.setattr(ITEMS, "rows_undone_at_once", 2)
     upload = keep_upload(study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None)
-    batch = batch_files.import_upload(upload, by=None)
+    batch = steps.import_upload(upload, by=None)
 
     page = staff_client.post(address("batch-undo", study, batch.pk), follow=True)
     run_waiting_jobs()
     after = staff_client.get(address("batch-list", study))
 
     assert "Removing a.csv:" in page.content.decode()
-    assert Job.objects.get(kind=UNDO).state == Job.State.DONE
+    assert Job.objects.get(kind="undo batch").state == Job.State.DONE
     assert not Batch.objects.exists()
     assert "Removing a.csv" not in after.content.decode()
 
@@ -235,7 +236,7 @@ def test_number_of_queries_is_the_same_for_many_waiting_files(
 
     def wait() -> None:
         upload = keep_upload(study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None)
-        Job.objects.create(study_id=study.pk, kind=CHECK, subject=str(upload.pk))
+        Job.objects.create(study_id=study.pk, kind="check upload", subject=str(upload.pk))
 
     for _ in range(2):
         wait()

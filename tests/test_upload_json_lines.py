@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from evalsite.imports.batches.checking import check_file
+from evalsite.imports.batches.importer import check_file
 from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Row, Table

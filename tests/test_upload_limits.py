@@ -15,8 +15,8 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.imports.batches.checking import check_file
-from evalsite.imports.batches.importing import undo_batch
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.batches.store import undo_batch
 from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits

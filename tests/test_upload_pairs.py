@@ -12,10 +12,11 @@ from django.test import Client
 
 from evalsite.annotation.display import order_of
 from evalsite.annotation.models import Slot
-from evalsite.imports.batches.checking import Checked, check_file
-from evalsite.imports.batches.fields import makes_pairs
-from evalsite.imports.batches.importing import import_batch, undo_batch
+from evalsite.imports.batches.columns import makes_pairs
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.imports.batches.names import ID_PATTERN
+from evalsite.imports.batches.store import import_batch, undo_batch
 from evalsite.imports.models import Upload
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Batch, Item, Output, Study, System

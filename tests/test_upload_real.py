@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.imports.batches.checking import Checked, check_file
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.batches.items import CheckedItems as Checked
 from tests.batches import told
 from tests.factories import make_study
 from tests.sheets import write_workbook

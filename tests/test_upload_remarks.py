@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.checking import check_file
+from evalsite.imports.batches.importer import check_file
 from evalsite.protocol import find_folder, installed_protocols
 from tests.batches import SYSTEMS, check_rows
 from tests.uploads import Check, check, study
@@ -103,7 +103,7 @@ def test_texts_cut_at_one_length_are_remarked_on(check: Check) -> None:
 
     found = remarks_of(check, write_file(cut))
 
-    assert any("“gamma” that stop at exactly 45 letters" in remark for remark in found)
+    assert any("“gamma” that stop at exactly 45 characters" in remark for remark in found)
 
 
 def test_texts_that_break_off_far_more_often_than_others_are_remarked_on(check: Check) -> None:

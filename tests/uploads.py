@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.checking import Checked, check_file
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.batches.items import CheckedItems as Checked
 
 HEADER = "item,mr,system,output"
 GOOD = """\

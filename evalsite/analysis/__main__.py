@@ -26,7 +26,7 @@ from evalsite.analysis.report import list_systems, make_report
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.repetition import Side, make_repetition
 from evalsite.analysis.resample import SEED
-from evalsite.analysis.table import Table, read_table
+from evalsite.analysis.table import Table, read_bare_table
 
 # what counts are of, where that is not the word of the file
 _COUNTED = {"items": "inputs", "groups": "inputs"}
@@ -82,7 +82,10 @@ def _refuse_moved_items(together: Table) -> None:
 
 
 def _read(path: Path, options: argparse.Namespace) -> Table:
-    table = read_table(path, outputs=options.items, raters_known=not options.raters_unknown)
+    table = read_bare_table(
+        path, mapping=dict(options.map), outputs=options.items,
+        raters_known=not options.raters_unknown,
+    )  # fmt: skip
     if options.standard:
         table = replace(table, rows=table.rows.assign(standard=options.standard))
     return table
@@ -118,7 +121,11 @@ def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m evalsite.analysis", description=__doc__)
     add = parser.add_argument
     add("ratings", type=Path, help="CSV with participant, item, and value or preferred; "
-        "criterion, system, group, cluster and more where there are some")  # fmt: skip
+        "criterion, system, group, cluster and more where there are some. Common other names are "
+        "known, and rows that hold several ratings, such as inf1, team1, inf2, team2")  # fmt: skip
+    add("--map", action="append", default=[], type=_read_pair, metavar="COLUMN=FIELD", help="what "
+        "a column holds, if its name doesn't say so: worker=participant, clear=value:clarity, "
+        "s1=value1, s2=value2; COLUMN= leaves it out")  # fmt: skip
     add("--protocol", choices=sorted(NAMES), help="what the values are; default: as the file "
         "tells")  # fmt: skip
     add("--items", type=Path, help="CSV of the items with item and system, for preferences whose "
@@ -139,6 +146,13 @@ def _make_parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=SEED, help="of all that is drawn at random")
     add("--json", action="store_true", help="all figures as JSON")
     return parser
+
+
+def _read_pair(text: str) -> tuple[str, str]:
+    column, sign, field = text.rpartition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError("Write COLUMN=FIELD.")
+    return column.strip(), field.strip()
 
 
 def _read_scale(text: str) -> list[float]:

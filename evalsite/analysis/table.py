@@ -5,7 +5,7 @@ participant, item, criterion and value or preferred, and, where there are some, 
 cluster, standard, seconds, place, trial, kind, status, excluded, person.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 
 from evalsite.analysis.pairing import find_outcomes
+from evalsite.lib.rating_columns import FIELDS, check_mapping, melt
+from evalsite.lib.rating_guess import guess_mapping
 
 # Texts, then numbers: every table has all of them, empty where the file has none.
 TEXTS = ("participant", "item", "group", "cluster", "system", "output", "criterion", "scale",
@@ -23,6 +25,7 @@ NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "se
            "scale_max")  # fmt: skip
 COUNTED = ("counted",)
 _KNOWN = frozenset([*TEXTS, *NUMBERS, "output_id", "outcome", "excluded", "person"])
+_SAMPLE = 50  # rows that show which columns hold numbers
 _DEFAULTS = {"kind": "main", "status": "counted", "origin": "own", "criterion": "rating"}
 
 
@@ -100,11 +103,69 @@ def _read(path: Path | str) -> pd.DataFrame:
     )  # fmt: skip
 
 
+def read_bare_table(
+    path: Path | str, *, mapping: Mapping[str, str] | None = None,
+    outputs: Path | str | None = None, raters_known: bool = True,
+) -> Table:  # fmt: skip
+    """The table of a file from anywhere: its columns have other names, or a row several ratings.
+
+    `mapping`: what columns hold where their names don't say it, as `lib.rating_columns` writes it.
+    ValueError as for `make_table`, or with what is wrong with the columns.
+    """
+    start = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig", nrows=_SAMPLE)
+    header = [str(name) for name in start.columns]
+    guess = guess_mapping(header, numeric=[name for name in header if _is_numeric(start[name])])
+    # what only an analysis knows of
+    guess |= {name: name for name in header if name in _KNOWN - FIELDS.keys()}
+    guess |= {name: field for name, field in (mapping or {}).items() if name in guess}
+    problems = check_mapping({name: field for name, field in guess.items()
+                              if field not in _KNOWN - FIELDS.keys()})  # fmt: skip
+    if problems:
+        raise ValueError(" ".join(problem.message for problem in problems))
+    used = {name: field for name, field in guess.items() if field}
+    if all(name == field for name, field in used.items() if field in _KNOWN):
+        return read_table(path, outputs=outputs, raters_known=raters_known)
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig",
+                        usecols=list(used))  # fmt: skip
+    known = None
+    if outputs is not None:
+        known = pd.read_csv(outputs, dtype=str, keep_default_na=False)
+    long = _melt(frame, used)
+    table = make_table(long, outputs=known, raters_known=raters_known, places=list(long.index + 1))
+    told = ", ".join(f"{name}={field}" for name, field in used.items() if name != field)
+    note = f"Columns were read as {told}. Say --map COLUMN=FIELD to read one in another way."
+    return replace(table, notes=(*table.notes, note))
+
+
+def _is_numeric(cells: pd.Series) -> bool:
+    given = cells[cells.str.strip() != ""]
+    return len(given) > 0 and bool(pd.to_numeric(given, errors="coerce").notna().all())
+
+
+def _melt(frame: pd.DataFrame, mapping: Mapping[str, str]) -> pd.DataFrame:
+    """One row for each rating, in the order of the file; the index tells the file's row."""
+    header = [str(name) for name in frame.columns]
+    others = {name: name for name in header if mapping[name] in _KNOWN - FIELDS.keys()}
+    others = {mapping[name]: name for name in others}
+    parts = []
+    for part in melt(header, mapping):
+        columns = {field: header[at] for field, at in part.columns.items()} | others
+        rows = pd.DataFrame({field: frame[name] for field, name in columns.items()})
+        rows = rows.assign(**part.fixed)
+        if part.is_wide:
+            rating = "value" if "value" in part.columns else "preferred"
+            rows = rows[rows[rating].str.strip() != ""]
+        parts.append(rows)
+    return pd.concat(parts).sort_index(kind="stable").fillna("")
+
+
 def make_table(
-    frame: pd.DataFrame, *, outputs: pd.DataFrame | None = None, raters_known: bool = True
-) -> Table:
+    frame: pd.DataFrame, *, outputs: pd.DataFrame | None = None, raters_known: bool = True,
+    places: Sequence[int] | None = None,
+) -> Table:  # fmt: skip
     """The tidy table of a frame with the columns of a ratings file.
 
+    `places`: the row of the file, from 1, that each row of the frame comes from, where several do.
     ValueError, with a sentence to act on: a column is missing, or a value is no number. A column
     `person` with "no" says that participants are no persons, as `raters_known` False does.
     """
@@ -116,9 +177,9 @@ def make_table(
         rows[name] = given
         if default := _DEFAULTS.get(name):
             rows[name] = rows[name].where(rows[name] != "", default)
+    rows["row"] = np.arange(1, len(rows) + 1) if places is None else np.asarray(places)
     for name in NUMBERS:
-        rows[name] = _number(text, name)
-    rows["row"] = np.arange(1, len(rows) + 1)
+        rows[name] = _number(text, name, rows["row"].to_numpy())
     rows["is_excluded"] = (
         text["excluded"].to_numpy() == "yes" if "excluded" in text else np.zeros(len(rows), bool)
     )
@@ -154,7 +215,7 @@ def _refuse_missing(text: pd.DataFrame) -> None:
         raise ValueError("The file has neither a column value nor a column preferred.")
 
 
-def _number(text: pd.DataFrame, name: str) -> Any:
+def _number(text: pd.DataFrame, name: str, rows: Any) -> Any:
     if name not in text:
         return np.nan
     places, cells = pd.factorize(text[name])  # most cells are like another
@@ -164,6 +225,6 @@ def _number(text: pd.DataFrame, name: str) -> Any:
     wrong = np.flatnonzero((~np.isfinite(numbers) & ~empty)[places])
     if wrong.size:
         raise ValueError(
-            f"Row {wrong[0] + 1}: {text[name].iloc[wrong[0]]!r} in column {name} is no number."
+            f"Row {rows[wrong[0]]}: {text[name].iloc[wrong[0]]!r} in column {name} is no number."
         )
     return found

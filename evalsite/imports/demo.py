@@ -12,7 +12,7 @@ from django.template import TemplateDoesNotExist, TemplateSyntaxError
 
 from evalsite.annotation.launch import launch_study
 from evalsite.annotation.simulation import SETS_A_PERSON, simulate_crowd
-from evalsite.imports.batches.importing import import_file
+from evalsite.imports.batches.importer import import_file
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.participants.models import Origin, Participant

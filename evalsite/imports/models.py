@@ -59,7 +59,8 @@ class Upload(models.Model):
     @classmethod
     def required_files(cls) -> Iterator[Path]:
         """List the files without which a row is worth nothing: those that wait for a decision."""
-        for upload in cls.objects.filter(batch=None, ratings_file=None):
+        waiting = cls.objects.filter(batch=None, ratings_file=None)
+        for upload in waiting.exclude(options__has_key="is_imported"):
             yield upload.path
 
 

@@ -1,56 +1,67 @@
 """Staff pages of what comes in: items, ratings collected elsewhere, scores of metrics."""
 
-from evalsite.imports.batches.views import (
-    cancel_upload,
-    check_again,
-    confirm_undo,
-    download_faults,
-    download_template,
-    import_file,
-    list_batches,
-    map_upload,
-    show_upload,
-    undo,
-    upload_file,
-)
-from evalsite.imports.job_views import restart
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
+
+from evalsite.imports.batches.views import item_views
 from evalsite.imports.metrics.views import metrics_views
 from evalsite.imports.ratings.views import ratings_views
-from evalsite.imports.removing_views import removing_views
-from evalsite.studies.models import Membership
+from evalsite.imports.study_deletion import deletion_views
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import restart_job
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.pages import StudyView
 
-_EDITOR = Membership.Role.EDITOR
-_UPLOAD = "uploads/<uuid:upload_id>/"
+# others, such as a launch, have conditions and a button of their own
+_KINDS = {
+    "check upload",
+    "import batch",
+    "undo batch",
+    "check ratings",
+    "import ratings",
+    "undo ratings",
+    "check metrics",
+    "import metrics",
+    "undo metrics",
+    "export",
+    "bundle",
+}
+
+
+@require_POST
+def restart(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
+    """The job waits again; what it had done already is not done twice."""
+    job = get_object_or_404(Job, study_id=study.pk, pk=job_id, kind__in=_KINDS)
+    try:
+        if not job.has_stopped:
+            raise ValidationError("This job has not stopped, so there is nothing to start again.")
+        restart_job(job, by=request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    back = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
+        back = reverse("admin:batch-list", args=[study.pk])
+    return redirect(back)
+
 
 study_views = [
-    StudyView(path="items/", name="batch-list", view=list_batches, tab="Items", order=20),
-    StudyView(path="items/template.csv", name="batch-template", view=download_template),
-    StudyView(path="uploads/", name="upload-new", view=upload_file, role=_EDITOR, within="Items"),
-    StudyView(path=_UPLOAD, name="upload-preview", view=show_upload, role=_EDITOR, within="Items"),
-    StudyView(path=f"{_UPLOAD}check/", name="upload-check", view=check_again, role=_EDITOR),
-    StudyView(path=f"{_UPLOAD}mapping/", name="upload-map", view=map_upload, role=_EDITOR),
-    StudyView(
-        path=f"{_UPLOAD}faults.csv", name="upload-faults", view=download_faults, role=_EDITOR
-    ),
-    StudyView(path=f"{_UPLOAD}cancel/", name="upload-cancel", view=cancel_upload, role=_EDITOR),
-    StudyView(path=f"{_UPLOAD}import/", name="upload-import", view=import_file, role=_EDITOR),
-    StudyView(
-        path="batches/<uuid:batch_id>/undo/confirm/",
-        name="batch-undo-confirm",
-        view=confirm_undo,
-        role=_EDITOR,
-        within="Items",
-    ),
-    StudyView(path="batches/<uuid:batch_id>/undo/", name="batch-undo", view=undo, role=_EDITOR),
+    *item_views,
     *ratings_views,
     *metrics_views,
     StudyView(
         path="jobs/<uuid:job_id>/again/",
         name="job-restart",
         view=restart,
-        role=_EDITOR,
+        role=Membership.Role.EDITOR,
         is_reading=True,
     ),
-    *removing_views,
+    *deletion_views,
 ]

@@ -172,9 +172,6 @@ def find_kept_until(upload: Upload) -> datetime:
     longest = upload.created_at + KEEP_FOR
     if upload.batch_id or upload.ratings_file_id:
         return longest
-    if upload.purpose == Upload.Purpose.METRICS:
-        # stored at once or by a job: what waits after that was refused
-        return upload.created_at + KEEP_REFUSED_FOR
     if upload.checked_at and has_faults(upload):
         return min(longest, upload.checked_at + KEEP_REFUSED_FOR)
     return longest

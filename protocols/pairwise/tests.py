@@ -12,7 +12,7 @@ import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.display import view_item
-from evalsite.imports.batches.checking import check_file
+from evalsite.imports.batches.importer import check_file
 from evalsite.protocol import find_folder, get_protocol, installed_protocols
 from evalsite.scales.preference import Preference
 from evalsite.studies.gold import check_gold, feedback

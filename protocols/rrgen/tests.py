@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.test import Client
 
 from evalsite.annotation.display import view_example, view_item
-from evalsite.imports.batches.checking import check_file
+from evalsite.imports.batches.importer import check_file
 from evalsite.imports.demo import import_example
 from evalsite.participants.models import ItemSet
 from evalsite.protocol import find_folder, get_protocol, installed_protocols

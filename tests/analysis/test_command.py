@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_read_is_told_and_fails(tmp_path, file, capsys):
     bad.write_text("who,what\n1,2\n", encoding="utf-8")
 
     assert main([str(bad)]) == 2
-    assert "no column participant" in capsys.readouterr().err
+    assert "“participant” (who rated) is missing" in capsys.readouterr().err
     assert main([str(tmp_path / "none.csv")]) == 2
     assert main([str(file), "--scale", "1-3"]) == 2
     assert "no points of a scale" in capsys.readouterr().err

@@ -1,342 +1,181 @@
-"""Rows put together to items, and checked against their protocol and their study."""
+"""Items as a file gives them: rows in the making, then checked values. No rows of the database."""
 
-from django.conf import settings
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import islice
+from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import Any, NamedTuple, overload
 
-from evalsite.fields import WHOLE_NUMBER
-from evalsite.imports.batches.drafts import DraftItem, DraftOutput, Drafts
-from evalsite.imports.batches.looking import Looker
-from evalsite.imports.batches.making import ItemMaker
-from evalsite.imports.batches.mapping import Plan
-from evalsite.imports.batches.names import (
-    Names,
-    check_id,
-    check_system,
-    find_known,
-    find_last_row_number,
-)
-from evalsite.imports.batches.pairs import PairCounts
-from evalsite.imports.batches.rows import (
-    MadeRows,
-    OutputCells,
-    RowValues,
-    Splitter,
-    check_cells,
-)
-from evalsite.imports.batches.shelf import Shelf
-from evalsite.imports.tables.faults import Fault, Remarks
-from evalsite.imports.tables.table import Row
-from evalsite.protocol import InputColumn
-from evalsite.studies.models import Item, Study
+from evalsite.imports.core import Checked
 
-_KINDS = (Item.Kind.MAIN, Item.Kind.GOLD, Item.Kind.ATTENTION, Item.Kind.PRACTICE)
-_MOST_OUTPUTS = 500  # with more of them the column of items is probably another one
-_FLAG = {"": False, "no": False, "yes": True}
+_MADE = "inputs-"
 
 
-class ItemChecker:
-    """Takes rows one by one; then gives the items, all faults, and what to look at."""
+class DraftOutput(NamedTuple):
+    """One output in the making. `shared` is of its own row: see `ItemMaker.is_single`."""
 
-    def __init__(self, study: Study, header: list[str], plan: Plan) -> None:
-        self.config = study.config
-        self.is_launched = study.is_launched
-        self.header = header
-        self.plan = plan
-        self._splitter = Splitter(plan, header)
-        self._made = MadeRows(header)
-        self._checks = (
-            f"come as checks, one after every {study.check_every} items of a set, and never count"
-            if study.check_every
-            else "nobody gets while the settings ask for no checks"
-        )
-        # a group that stays together is shuffled, whatever the order of the rest
-        self._is_met_in_order = (
-            study.item_order == Study.ItemOrder.UPLOADED and study.groups != Study.Groups.TOGETHER
-        )
-        self.faults: list[Fault] = []
-        self.remarks = Remarks()
-        self.rows = 0
-        self.left_out = 0
-        self._keys, systems = find_known(study)
-        self._last_row = find_last_row_number(self._keys)
-        self._items = Drafts()
-        self._spoiled: set[str] = set()
-        self._key_names = Names(self._keys)
-        self._system_names = Names(systems)
-        self._checked_systems: dict[str, bool] = {}
-        self._group_names = {name: Names() for name in ("group", "cluster") if name in plan.shared}
-        self._input_heads = [(one, self._column(one.name)) for one in self.config.inputs]
-        self._maker = ItemMaker(
-            self.config,
-            taken=self._keys,
-            drafts=self._items,
-            name_column=self._column,
-            fields=plan.shared,
-            tell=self.faults.append,
-        )
-        self.is_single = self._maker.is_single
+    system: str
+    text: str
+    line: int
+    record: int
+    shared: dict[str, str]
+    extra: dict[str, str]
+    pair: str = ""
 
-    # rows
 
-    def add(self, row: Row) -> None:
-        """The row belongs to its item, or its faults are known."""
-        self.rows += 1
-        faults = check_cells(row, self.header)
-        if faults:
-            self.faults += faults
-            if self.plan.item is not None and self.plan.item < len(row.cells):
-                self._spoiled.add(row.cells[self.plan.item])
-            return
-        values = self._splitter.split(row)
-        if what := self._made.describe(row, values):
-            self.left_out += 1
-            self.remarks.add("made_rows_left_out", what, row.line, row.record)
-        else:
-            self._take(values)
+@dataclass(slots=True)
+class DraftItem:
+    """One item in the making, from its first row on."""
 
-    def _take(self, values: RowValues) -> None:
-        """The row's outputs belong to its item, which begins with it or stands already."""
-        key = values.item
-        if key is None:
-            key = f"row-{self._last_row + values.record:04}"
-        item = self._items.get(key)
-        if item is None:
-            item = self._start(key, values)
-            self._items.begin(item)
-        elif self.plan.is_wide:
-            message = f"Item “{key}” stands in line {item.line} already. Remove one of the two."
-            self._fault("item_repeated", message, values, self._item_column)
-            return
-        else:
-            self._compare(item, values)
-            if values.shared == item.shared:
-                values.shared = item.shared  # one copy saves memory
-        for cells in values.outputs:
-            self._add_output(item, cells, values)
+    key: str
+    line: int
+    record: int
+    shared: dict[str, str]
+    outputs: list[DraftOutput] = field(default_factory=list)
+    # an output of it could not be taken, which is told already: its number is not checked
+    is_short: bool = False
 
-    def _start(self, key: str, values: RowValues) -> DraftItem:
-        item = DraftItem(key, values.line, values.record, values.shared)
-        if problem := self._find_key_problem(key, values.line):
-            item.is_short = True
-            self._fault("id_invalid", problem, values, self._item_column)
-        self._check_inputs(values)
-        self._check_groups(values)
-        if not self.is_single:
-            self._check_kind(values)
-        return item
 
-    def _find_key_problem(self, key: str, line: int) -> str:
-        if problem := check_id(key):
-            return problem
-        if key in self._keys:
-            return (
-                f"Item “{key}” is in the study already, from an earlier file. "
-                "Remove it here, or give it another id."
-            )
-        problem, other = self._key_names.meet(key, line)
-        if problem:
-            self._spoiled.add(other)
-        return problem
+# not frozen: that takes twice as long to make, and a file may hold 200,000 of each
 
-    def _compare(self, item: DraftItem, values: RowValues) -> None:
-        """What belongs to the item as a whole is the same in all of its rows."""
-        for name, text in values.shared.items():
-            if text == item.shared[name] or (self.is_single and self._is_own(name)):
-                continue
-            message = (
-                f"Item “{item.key}” has another value here than in line {item.line}. "
-                "All rows of an item must agree."
-            )
-            self._fault("item_differs", message, values, self._column(name))
 
-    def _is_own(self, name: str) -> bool:
-        """Whether a field may differ between rows under one id that are items of their own."""
-        return name == "kind" or name.startswith("gold_")
+@dataclass(slots=True)
+class CheckedOutput:
+    system: str
+    text: str
 
-    # parts of a row
 
-    def _check_inputs(self, values: RowValues) -> None:
-        for column, name in self._input_heads:
-            text = values.shared.get(column.name, "")
-            if not text.strip():
-                if problem := self._find_gap(column, values):
-                    self._fault("cell_empty", problem, values, name)
-                continue
-            if column.kind == "whole number" and not WHOLE_NUMBER.fullmatch(text):
-                message = f"“{text[:20]}” must be a whole number from 1 to 999999, in plain digits."
-                self._fault("not_whole_number", message, values, name)
-            self.remarks.check_text(text, values.line, values.record, name)
+@dataclass(slots=True)
+class CheckedItem:
+    """One item, and where its first row stands in the file."""
 
-    def _find_gap(self, column: InputColumn, values: RowValues) -> str:
-        """What is wrong with leaving this column empty, as a sentence; "" if it may be."""
-        if column.is_required:
-            return "The cell is empty, but the protocol shows this text. Fill it in."
-        partners = [
-            other.name
-            for other in self.config.inputs
-            if column.together
-            and other.together == column.together
-            and values.shared.get(other.name, "").strip()
-        ]
-        if not partners:
-            return ""
+    key: str
+    group: str
+    line: int
+    record: int
+    outputs: tuple[CheckedOutput, ...]
+    inputs: dict[str, str]
+    kind: str = "main"
+    cluster: str = ""
+    extra: dict[str, object] = field(default_factory=dict)
+    gold: dict[str, str] = field(default_factory=dict)
+    # as JSON, where that is known already
+    inputs_text: str = field(default="", compare=False, repr=False)
+
+    def list_values(self) -> tuple[str, str, str, str, str, str, str]:
+        """As a database stores them, from the key on."""
         return (
-            f"The cell is empty, but {partners[0]} is filled. "
-            "These columns go together: fill all of them, or none."
+            self.key,
+            self.group,
+            self.cluster,
+            self.kind,
+            self.inputs_text or write_texts(self.inputs.items()),
+            json.dumps(self.extra) if self.extra else "{}",
+            json.dumps(self.gold) if self.gold else "{}",
         )
 
-    def _check_groups(self, values: RowValues) -> None:
-        for name, names in self._group_names.items():
-            text = values.shared.get(name, "")
-            if not text:
-                continue
-            problem = check_id(text) or names.meet(text, values.line)[0]
-            if problem:
-                self._fault("id_invalid", problem, values, self._column(name))
 
-    def _check_kind(self, values: RowValues) -> None:
-        text = values.shared.get("kind", "")
-        if not text:
-            return
-        if text not in _KINDS:
-            message = f"“{text[:40]}” is not a kind of item. Use {', '.join(_KINDS)}."
-            self._fault("kind_unknown", message, values, self._column("kind"))
-        if text == Item.Kind.PRACTICE and self.is_launched:
-            message = (
-                "The study is launched, so its practice stays as it is. Leave this row out, or "
-                "give it another kind."
-            )
-            self._fault("practice_after_launch", message, values, self._column("kind"))
+class Items(Sequence[CheckedItem]):
+    """The items of a file, made of its drafts whenever they are gone through."""
 
-    def _add_output(self, item: DraftItem, cells: OutputCells, values: RowValues) -> None:
-        """The output belongs to the item, unless something about it is wrong."""
-        if self.is_single:
-            self._check_kind(values)
-        self._check_text(cells, values)
-        if problem := self._check_system(cells.system, values.line):
-            self._fault("system_invalid", problem, values, cells.heads.system)
-            item.is_short = True
-            return
-        if len(item.outputs) == _MOST_OUTPUTS:
-            if not item.is_short:
-                message = (
-                    f"Item “{item.key}” has more than {_MOST_OUTPUTS} outputs. Map the column "
-                    "that tells items apart to “item”."
-                )
-                self._fault("too_many_outputs", message, values, self._item_column)
-            item.is_short = True
-            return
-        for one in item.outputs:
-            if one.system == cells.system:
-                message = (
-                    f"Item “{item.key}” has two outputs of system “{cells.system}”, "
-                    f"here and in line {one.line}. Remove one."
-                )
-                self._fault("output_twice", message, values, cells.heads.system)
-                item.is_short = True
-                return
-        # equal to the item's own, unless rows are items of their own
-        shared = values.shared if self.is_single else item.shared
-        item.outputs.append(
-            DraftOutput(
-                cells.system,
-                cells.text,
-                values.line,
-                values.record,
-                shared,
-                values.extra,
-                cells.pair,
-            )
-        )
+    def __init__(self, make: Callable[[], Iterator[CheckedItem]] = lambda: iter(())) -> None:
+        self._make = make
+        self._count = 0
+        self.outputs = 0
+        self.systems: set[str] = set()
 
-    def _check_text(self, cells: OutputCells, values: RowValues) -> None:
-        flag = _FLAG.get(cells.is_empty)
-        if flag is None:
-            message = f"“{cells.is_empty[:20]}” must be yes, no or nothing."
-            self._fault("flag_invalid", message, values, cells.heads.flag)
-        elif flag and cells.text:
-            message = "The output is marked as empty, but holds a text. Correct one of the two."
-            self._fault("flag_invalid", message, values, cells.heads.text)
-        elif not flag and not cells.text.strip():
-            message = (
-                "The output is empty. If the system gave nothing, say so: add a column "
-                "output_is_empty with yes in this row."
-            )
-            self._fault("output_empty", message, values, cells.heads.text)
-        else:
-            self.remarks.check_text(cells.text, values.line, values.record, cells.heads.text)
+    def count(self, item: CheckedItem) -> None:  # type: ignore[override]
+        """One more of them is known to be good."""
+        self._count += 1
+        self.outputs += len(item.outputs)
+        for output in item.outputs:
+            self.systems.add(output.system)
 
-    def _check_system(self, name: str, line: int) -> str:
-        if self._checked_systems.get(name):
-            return ""
-        problem = check_system(name) or self._system_names.meet(name, line)[0]
-        self._checked_systems[name] = not problem
-        return problem
+    def __len__(self) -> int:
+        return self._count
 
-    # whole items
+    def __iter__(self) -> Iterator[CheckedItem]:
+        return self._make()
 
-    def finish(self) -> Shelf:
-        """All rows are read: what only whole items show is checked, and the items are made."""
-        if self._maker.is_paired and not self._count_pairs():
-            return Shelf()
-        looker = Looker(
-            self.remarks,
-            systems=[name for name, is_good in self._checked_systems.items() if is_good],
-            is_single=self.is_single,
-            checks=self._checks,
-            kind_column=self._column("kind"),
-            is_met_in_order=self._is_met_in_order,
-            dialogues=[one.name for one in self.config.inputs if one.kind == "dialogue"],
-        )
-        shelf = Shelf()
-        for item in self._items:
-            if self._is_spoiled(item):
-                continue
-            found = len(self.faults)
-            self._maker.check(item)
-            if len(self.faults) > found:
-                continue
-            for made in self._maker.make(item):
-                if not self.faults:
-                    shelf.add(made)
-                    looker.look_at(made)
-        if self.faults:
-            return Shelf()
-        looker.tell(shelf)
-        return shelf
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
 
-    def _is_spoiled(self, item: DraftItem) -> bool:
-        """Whether some of it could not be taken, which is told already."""
-        return item.is_short or item.key in self._spoiled
+    __hash__ = None  # type: ignore[assignment]
 
-    def _count_pairs(self) -> bool:
-        """Whether no more pairs would be made than a file can list, two rows for each."""
-        counts, most = PairCounts(), settings.UPLOAD_MAX_ROWS // 2
-        for item in self._items:
-            if not self._is_spoiled(item):
-                counts.add(item.outputs)
-        if counts.made > most:
-            message = (
-                f"The outputs make {counts.made:,} pairs; at most {most:,} are taken from one "
-                "file. Split it, or say in a column “pair” which are wanted."
-            )
-            self.faults.append(Fault("too_many_outputs", message))
-            return False
-        for sentence in counts.describe():
-            self.remarks.tell("pairs_made", sentence)
-        return True
+    @overload
+    def __getitem__(self, place: int) -> CheckedItem: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[CheckedItem]: ...
+    def __getitem__(self, place: int | slice) -> CheckedItem | list[CheckedItem]:
+        if isinstance(place, slice):
+            start, stop, step = place.indices(self._count)
+            return list(islice(self, start, stop, step))
+        number = place if place >= 0 else self._count + place
+        if not 0 <= number < self._count:
+            raise IndexError(place)
+        return next(islice(self, number, None))
 
-    # telling
 
-    def _column(self, name: str) -> str:
-        """The file's own name of the column that a field stands in."""
-        number = self.plan.shared.get(name)
-        return name if number is None else self.header[number]
+@dataclass
+class CheckedItems(Checked):
+    """What a file of items contains: its items if it may be imported, its faults if not."""
+
+    # of the rows: those that the site makes itself, and those left out by choice
+    left_out: int = 0
+    items: Items = field(default_factory=Items)
 
     @property
-    def _item_column(self) -> str:
-        return "" if self.plan.item is None else self.header[self.plan.item]
+    def is_importable(self) -> bool:
+        return not self.faults and bool(self.items)
 
-    def _fault(self, code: str, message: str, place: RowValues, column: str = "") -> None:
-        self.faults.append(
-            Fault(code, message, column=column, line=place.line, record=place.record)
-        )
+    @property
+    def rows_taken(self) -> int:
+        return self.rows - self.left_out
+
+    @property
+    def systems(self) -> list[str]:
+        return sorted(self.items.systems)
+
+    @property
+    def outputs(self) -> int:
+        return self.items.outputs
+
+
+def merge_extra(outputs: Sequence[DraftOutput]) -> dict[str, Any]:
+    """Metadata of an item; where its rows differ, by system."""
+    if len(outputs) == 1:
+        return dict(outputs[0].extra)
+    merged: dict[str, Any] = {}
+    for column in dict.fromkeys(name for output in outputs for name in output.extra):
+        values = {output.system: output.extra.get(column, "") for output in outputs}
+        first, *others = dict.fromkeys(values.values())
+        merged[column] = values if others else first
+    return merged
+
+
+def write_texts(
+    texts: Iterable[tuple[str, str]], quote: Callable[[str], str] = encode_basestring_ascii
+) -> str:
+    """Texts by name as JSON, as json.dumps writes them, in a quarter of its time."""
+    return f"{{{', '.join([f'{quote(name)}: {quote(text)}' for name, text in texts])}}}"
+
+
+def name_written_group(inputs: Mapping[str, str], written: str) -> str:
+    """As name_group, of inputs that have been written as JSON already."""
+    if len(inputs) == 1 and "\\u" not in written:
+        # one name needs no order, and these letters are written alike in both ways
+        return f"{_MADE}{sha256(written.encode()).hexdigest()[:16]}"
+    return name_group(inputs)
+
+
+def name_group(inputs: Mapping[str, str]) -> str:
+    """The group of items that name none: equal for equal inputs, and for no others."""
+    text = write_texts(sorted(inputs.items()), encode_basestring)
+    return f"{_MADE}{sha256(text.encode()).hexdigest()[:16]}"
+
+
+def is_made_group(group: str) -> bool:
+    """Whether this is no name that stands in a file, but one that was made of the inputs."""
+    return group.startswith(_MADE)

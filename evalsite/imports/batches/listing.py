@@ -1,9 +1,14 @@
-"""What a study's items page lists, in a number of queries that does not grow."""
+"""What pages show of items: batches, items, and those of a file as people will see them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Prefetch, QuerySet
+from django.template.loader import render_to_string
 
+from evalsite.annotation.display import view_item
+from evalsite.lib.seeds import arrange, derive_number
 from evalsite.protocol import Protocol
 from evalsite.studies.models import Batch, Item, Output, Study
 
@@ -55,3 +60,41 @@ def list_items(study: Study) -> QuerySet[Item]:
 def list_inputs(item: Item, config: Protocol) -> list[str]:
     """The texts of its inputs in the order of the protocol, which JSON loses in PostgreSQL."""
     return [item.inputs[one.name] for one in config.inputs if one.name in item.inputs]
+
+
+# --- previews ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A whole page of a participant, to stand in a frame of its own."""
+
+    number: int
+    html: str
+
+
+def preview_items(study: Study, items: Sequence[Mapping[str, Any]]) -> list[Preview]:
+    """Pages of the first items, made by the very templates that participants get: blind."""
+    return [Preview(number, _render(study, item)) for number, item in enumerate(items, start=1)]
+
+
+def _render(study: Study, item: Mapping[str, Any]) -> str:
+    config, key = study.config, item["key"]
+    texts = [text for _, text in item["outputs"]]
+    arrangement = derive_number(study.seed, "preview", key)
+    order = arrange(len(texts), arrangement, study.seed, key)
+    view = view_item(
+        config,
+        inputs=item["inputs"],
+        texts=[texts[position] for position in order],
+        options=config.default_options | study.options,
+        is_aided=study.is_aided,
+    )
+    return render_to_string(
+        config.item_template,
+        {
+            "frame": "annotation/preview.html",
+            "item": view,
+            "layout": config.layout.style,
+        },
+    )

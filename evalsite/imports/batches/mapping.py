@@ -5,33 +5,31 @@ leave it out.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalsite.imports.batches.fields import (
+from evalsite.imports.batches.columns import (
     EMPTY_FLAG,
     OF_SYSTEM,
     PAIR,
     PER_OUTPUT,
     SEVERAL,
+    find_near,
     find_numbers,
     is_per_output,
-    name_fields,
+    list_fields,
     name_inputs,
     names_items,
     rows_are_items,
 )
-from evalsite.imports.batches.guessing import find_near, fold
-from evalsite.imports.batches.persons import LEAVE_OUT
-from evalsite.imports.tables.characters import find_control, show
+from evalsite.imports.columns import LEAVE_OUT, check_fields, fold, join_names
+from evalsite.imports.tables.characters import show
 from evalsite.imports.tables.faults import Fault
 from evalsite.protocol import Protocol
 
 # together they tell that a file holds ratings
 _OF_RATERS = {"participant", "worker", "worker_id", "workerid", "annotator", "rater", "judge"}
 _OF_RATINGS = {"criterion", "value", "rating", "score", "preferred", "preference"}
-_MAX_NAME = 200
 # what the names of columns hardly ever have: lines, the end of a sentence, or many words
 _IS_TEXT = re.compile(r"\n|[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S")
 
@@ -62,73 +60,17 @@ class Plan:
     extra: Mapping[str, int]
 
 
-def check_header(header: Sequence[str], line: int) -> list[Fault]:
-    """Every column has a name that can be stored, and none stands twice, whatever its case."""
-    faults = [
-        Fault("column_name", message, line=line)
-        for number, column in enumerate(header, start=1)
-        if (message := _find_name_problem(number, column))
-    ]
-    counts = Counter(column.strip().casefold() for column in header if column.strip())
-    seen: set[str] = set()
-    for column in header:
-        folded = column.strip().casefold()
-        if counts[folded] > 1 and folded not in seen:
-            seen.add(folded)
-            faults.append(
-                Fault(
-                    "column_duplicate",
-                    f"{counts[folded]} columns have this name (case and outer spaces don't "
-                    "count). Rename or remove all but one.",
-                    column=column.strip(),
-                    line=line,
-                )
-            )
-    return faults
-
-
-def _find_name_problem(number: int, column: str) -> str:
-    """What is wrong with this column's name, as a sentence; "" if it may stand."""
-    if not column.strip():
-        return f"Column {number} has no name. Name it in the first line, or remove it."
-    if len(column) > _MAX_NAME:
-        return (
-            f"The name of column {number} has {len(column):,} letters; at most {_MAX_NAME} are "
-            "taken. Shorten it."
-        )
-    if found := find_control(column):
-        return f"The name of column {number} holds {found}. Remove it from the first line."
-    return ""
-
-
 def check_mapping(
     mapping: Mapping[str, str], config: Protocol, line: int | None, *, sheet: str = ""
 ) -> list[Fault]:
     """Each field has one column, and what the protocol needs is there."""
-    faults = []
-    known = {*name_fields(config, mapping), LEAVE_OUT}
-    by_field: dict[str, list[str]] = {}
-    for column, field in mapping.items():
-        if field and field not in known:
-            faults.append(
-                Fault("field_unknown", f"There is no field “{field}” to map it to.", column=column)
-            )
-        elif field:
-            by_field.setdefault(field, []).append(column)
-    faults += [
-        Fault(
-            "column_mapped_twice",
-            f"Columns {_join(columns)} are both mapped to “{field}”. Choose one.",
-            line=line,
-        )
-        for field, columns in by_field.items()
-        if len(columns) > 1 and field not in SEVERAL
-    ]
+    faults = check_fields(mapping, list_fields(config, mapping), line)
+    by_field = {field for field in mapping.values() if field and field != LEAVE_OUT}
     if problem := _find_two_forms(by_field):
         faults.append(Fault("forms_mixed", problem, line=line))
-    missing = _find_missing(by_field.keys(), config)
-    if missing and (problem := _find_other_kind(mapping, config, sheet)):
-        return [*faults, Fault("header_is_data", problem, line=line)]
+    missing = _find_missing(by_field, config)
+    if missing and (fault := _find_other_kind(mapping, config, line, sheet)):
+        return [*faults, fault]
     faults += [_describe_missing(field, mapping, config, line) for field in missing]
     return faults
 
@@ -200,33 +142,39 @@ def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
     return [field for field in needed if field not in there]
 
 
-def _find_other_kind(mapping: Mapping[str, str], config: Protocol, sheet: str) -> str:
-    """What a file without the columns of a batch seems to be instead, as a sentence; or ""."""
+def _find_other_kind(
+    mapping: Mapping[str, str], config: Protocol, line: int | None, sheet: str
+) -> Fault | None:
+    """What a file without the columns of a batch seems to be instead, if it can be told."""
     header = list(mapping)
     if len(header) == 1 and sheet:
-        return (
+        message = (
             f"The sheet “{sheet}” was read, and its first row names one column only, "
             f"“{show(header[0])}”. Put the sheet with the items first or hide those before it, "
-            "and delete what stands above the names of its columns."
+            "and delete what is above the names of its columns."
         )
+        return Fault("one_column", message, line=line)
     if len(header) == 1:
-        return (
-            f"The first line names one column only, “{show(header[0])}”. Part columns by commas, "
-            "semicolons or tabs, and name them in the first line."
+        message = (
+            f"The first line names one column only, “{show(header[0])}”. Separate columns by "
+            "commas, semicolons or tabs, and name them in the first line."
         )
+        return Fault("one_column", message, line=line)
     folded = {fold(column) for column in header}
     if folded & _OF_RATERS and folded & _OF_RATINGS:
-        return (
+        message = (
             "The rows seem to be ratings, not items. Import the batch first, then this file as "
             "ratings collected elsewhere."
         )
+        return Fault("looks_like_ratings", message, line=line)
     if not any(mapping.values()) and any(_IS_TEXT.search(column) for column in header):
         needed = [column.name for column in config.inputs if column.is_required]
-        return (
+        message = (
             "The first line seems to hold a row, not the names of columns. Put a line of names "
             f"above it, such as {', '.join(['item', *needed, 'system', 'output'])}."
         )
-    return ""
+        return Fault("header_is_data", message, line=line)
+    return None
 
 
 def _describe_missing(
@@ -236,17 +184,12 @@ def _describe_missing(
     if field == "item":
         message += " Without it the outputs of one item can't be told from those of another."
     if near := find_near(field, mapping, config):
-        message += f" Did you mean {_join(near, 'or')}? Map it, or rename it."
+        message += f" Did you mean {join_names(near, 'or')}? Map it, or rename it."
     else:
         message += " Map a column to it, or add it."
     if field == "output" and list(mapping.values()).count("") > 1:
         message += (
-            " If columns are named after systems and hold their outputs, map each of them to "
-            f"“{OF_SYSTEM}”."
+            " If columns are named after systems and hold their outputs, choose “Output of this "
+            f"system” for each of them (on the command line {OF_SYSTEM})."
         )
     return Fault("column_missing", message, column=field, line=line)
-
-
-def _join(names: Sequence[str], word: str = "and") -> str:
-    quoted = [f"“{name}”" for name in names]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} {word} {quoted[-1]}"

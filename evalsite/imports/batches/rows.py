@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from evalsite.imports.batches.mapping import OutputColumns, Plan
 from evalsite.imports.batches.names import is_reserved
-from evalsite.imports.tables.characters import find_control, hold_control
-from evalsite.imports.tables.faults import Fault
 from evalsite.imports.tables.table import Row
 from evalsite.studies.models import Item
 
 _PRACTICE, _REPEAT = str(Item.Kind.PRACTICE), str(Item.Kind.REPEAT)
+_MOST_BLANKS = 1_000
 _NO_EXTRA: dict[str, str] = {}  # one for all rows, never written to
 
 
@@ -57,7 +56,10 @@ class RowValues:
 class Splitter:
     """Takes rows apart by the plan of their columns."""
 
-    def __init__(self, plan: Plan, header: Sequence[str]) -> None:
+    def __init__(self, plan: Plan, header: Sequence[str], *, keeps_empty: bool = False) -> None:
+        self._keeps_empty = keeps_empty
+        # system, line and record of cells without a text in columns named after systems
+        self.blanks: list[tuple[str, int, int]] = []
         self._item = plan.item
         self._is_wide = plan.is_wide
         self._shared = tuple(plan.shared.items())
@@ -81,13 +83,23 @@ class Splitter:
             row.record,
             None if self._item is None else cells[self._item],
             {field: cells[number] for field, number in self._shared},
-            [one for one in outputs if not one.is_absent] if self._is_wide else outputs,
+            self._find_present(outputs, row) if self._is_wide else outputs,
             (
                 {name: cells[number] for name, number in self._extra if cells[number]}
                 if self._extra
                 else _NO_EXTRA
             ),
         )
+
+    def _find_present(self, outputs: list[OutputCells], row: Row) -> list[OutputCells]:
+        present = [one for one in outputs if not one.is_absent]
+        if len(present) < len(outputs):
+            blank = [one for one in outputs if one.is_absent and one.heads.is_named]
+            if self._keeps_empty:
+                return [one for one in outputs if one in present or one in blank]
+            if len(self.blanks) < _MOST_BLANKS:
+                self.blanks += [(one.system, row.line, row.record) for one in blank]
+        return present
 
 
 def _name_columns(columns: OutputColumns, header: Sequence[str]) -> OutputHeads:
@@ -116,45 +128,3 @@ class MadeRows:
         elif kind == _REPEAT and self._repeat_of is not None and cells[self._repeat_of]:
             return "Rows of repeats, which a study makes for itself and which were left out"
         return ""
-
-
-def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
-    """The row has as many cells as the header, and none that its reader or a page can't take."""
-    if row.problems:
-        return [
-            Fault(
-                problem.code,
-                problem.message,
-                column="" if problem.column is None else header[problem.column],
-                line=row.line,
-                record=row.record,
-            )
-            for problem in row.problems
-        ]
-    if len(row.cells) != len(header):
-        return [
-            Fault(
-                "row_width",
-                f"{_count(len(row.cells), 'cell')} instead of {len(header)}. Look for a missing "
-                "delimiter, or for one in a text without quotes.",
-                line=row.line,
-                record=row.record,
-            )
-        ]
-    if not hold_control(row.cells):
-        return []
-    return [
-        Fault(
-            "control_character",
-            f"The cell holds {found}. Remove it.",
-            column=header[number],
-            line=row.line,
-            record=row.record,
-        )
-        for number, cell in enumerate(row.cells)
-        if (found := find_control(cell))
-    ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

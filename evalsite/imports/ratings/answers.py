@@ -1,190 +1,366 @@
-"""Answers put together from the rows of each participant and item, with what does not fit."""
+"""Answers put together from the ratings of each participant and item, with what doesn't fit."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django import forms
 from django.core.exceptions import ValidationError
 
 from evalsite.annotation.display import question_names
 from evalsite.imports.batches.names import fold
-from evalsite.imports.ratings.finding import ItemFinder, find_answered
-from evalsite.imports.ratings.rows import RatingRow, RowReader, shorten
-from evalsite.imports.ratings.values import (
-    CheckedAnswer,
-    CheckedRating,
+from evalsite.imports.core import Checked
+from evalsite.imports.ratings.columns import RatingRow, RowReader, shorten
+from evalsite.imports.ratings.items import (
+    CHUNK,
     FoundItem,
-    ValueReader,
+    ItemFinder,
+    find_answered,
     find_output,
-    order_by_place,
+    find_preferred,
+    read_first,
     read_order,
-    read_preferred,
 )
 from evalsite.imports.tables.faults import Fault, Remarks
+from evalsite.imports.tables.table import Row
 from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summaries import count_of
-
-# its name in a form, its criterion, and the number of its output (0: of all)
-Question = tuple[str, Criterion, int]
 
 _CODES = {
     "system": "system_unknown",
     "preferred": "preference_invalid",
     "value": "value_invalid",
+    "order_shown": "order_invalid",
+    "shown_first": "order_invalid",
 }
+_TWO_PLACES = (
+    "contradicts an earlier row of this participant and item: an output was shown in one place, "
+    "and a place shows one output."
+)
+
+# its name in a form, its criterion, and the number of its output (0: of all)
+Question = tuple[str, Criterion, int]
+# its criterion, and the number of its output from 0 (None: of all)
+Key = tuple[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRating:
+    """One rating as a checked file gives it. `output_id` None: a tie, or about all outputs."""
+
+    criterion: str
+    output_id: int | None
+    value: int
+    typed: str
+    line: int
+    record: int
+
+
+@dataclass(slots=True)
+class CheckedAnswer:
+    """Everything one participant said of one item, and where the file says it first."""
+
+    participant: str
+    item: FoundItem
+    line: int
+    record: int
+    ratings: dict[Key, CheckedRating] = field(default_factory=dict)
+    places: dict[int, int] = field(default_factory=dict)
+    order: tuple[int, ...] = ()
+    time: str = ""
+    note: str = ""
+    order_shown: tuple[int, ...] = ()
+    is_faulty: bool = False
+
+    def copy(self) -> "CheckedAnswer":
+        return replace(self, ratings=copy(self.ratings), places=copy(self.places))
+
+
+@dataclass
+class CheckedRatings(Checked):
+    """What a file of ratings contains for a study: its answers, if it may be imported."""
+
+    answers: list[CheckedAnswer] = field(default_factory=list)
+
+    @property
+    def is_importable(self) -> bool:
+        return not self.faults and bool(self.answers)
+
+    @property
+    def participants(self) -> list[str]:
+        return list(dict.fromkeys(answer.participant for answer in self.answers))
+
+    @property
+    def per_item(self) -> Counter[int]:
+        return Counter(answer.item.pk for answer in self.answers)
+
+    @property
+    def ratings(self) -> int:
+        return sum(len(answer.ratings) for answer in self.answers)
+
+    @property
+    def batches(self) -> set[Any]:
+        return {answer.item.batch for answer in self.answers}
+
+
+class ValueReader:
+    """Reads values as the scales allow them; ValidationError says what is wrong with a cell."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, forms.Field] = {}
+        self._words: dict[str, dict[str, int]] = {}
+        self._labels: dict[str, dict[str, int]] = {}
+
+    def read(self, row: RatingRow) -> tuple[int, str]:
+        """Return the value, and the text that was typed where the scale keeps it."""
+        if row.criterion.scale.keeps_typed:
+            return self._read_typed(row)
+        value = self._read_value(row)
+        self._check_label(row, value)
+        return value, ""
+
+    def _read_typed(self, row: RatingRow) -> tuple[int, str]:
+        value = self.clean(row.criterion, row.value)
+        if row.typed and self.clean(row.criterion, row.typed) != value:
+            raise ValidationError(
+                f"The value {value} is not what was typed: “{shorten(row.typed)}”. Correct one."
+            )
+        return value, row.typed or row.value
+
+    def _read_value(self, row: RatingRow) -> int:
+        criterion, text = row.criterion, row.value.strip()
+        if criterion.key not in self._words:
+            self._words[criterion.key] = criterion.scale.file_words()
+        known = self._words[criterion.key].get(text.casefold())
+        if known is not None:
+            return known
+        try:
+            value: int = self.clean(criterion, text)
+        except ValidationError:
+            cell = f"“{shorten(text)}” is" if text else "An empty cell is"
+            choices = criterion.scale.describe_choices()
+            raise ValidationError(f"{cell} no answer on {criterion.key}. Use {choices}.") from None
+        return value
+
+    def clean(self, criterion: Criterion, entry: str) -> Any:
+        """Return the answer that the page's own form would make of an entry."""
+        if criterion.key not in self._fields:
+            self._fields[criterion.key] = criterion.make_field("this output")
+        return self._fields[criterion.key].clean(entry)
+
+    def _check_label(self, row: RatingRow, value: int) -> None:
+        """The label of another point shows that the scale was reversed, or a column is wrong."""
+        label = row.label.strip().casefold()
+        if not label:
+            return
+        criterion = row.criterion
+        if criterion.key not in self._labels:
+            answers = criterion.scale.list_answers()
+            self._labels[criterion.key] = {label.casefold(): point for point, label in answers}
+        meant = self._labels[criterion.key].get(label, value)
+        if meant != value:
+            raise ValidationError(
+                f"The value is {value}, but “{shorten(row.label)}” is the label of {meant}. "
+                "See whether the scale is the same."
+            )
 
 
 class AnswerBuilder:
-    """Puts the rows of each participant and item together, and says what does not fit."""
+    """Puts the rows of each participant and item together, and says what doesn't fit.
 
-    def __init__(self, study: Study, reader: RowReader, *, keeps_incomplete: bool) -> None:
+    With `leaves_out` a faulty row is passed over; its faults are in `row_faults` alone.
+    """
+
+    def __init__(
+        self, study: Study, reader: RowReader, *, keeps_incomplete: bool, leaves_out: bool = False
+    ) -> None:
         self.study = study
         self.config: Protocol = study.config
         self.reader = reader
         self.keeps_incomplete = keeps_incomplete
+        self.leaves_out = leaves_out
         self.faults: list[Fault] = []
         self.remarks = Remarks()
+        # the faults that leaving out rows removes
+        self.row_faults: list[Fault] = []
         self._answers: dict[tuple[str, int], CheckedAnswer] = {}
         self._values = ValueReader()
+        self._finder = ItemFinder(study)
+        self._waiting: list[list[RatingRow]] = []
+        # whose answers to what lack a row because of a fault
+        self._cut: set[tuple[str, str]] = set()
 
-    def add_all(self, rows: list[RatingRow]) -> None:
-        finder = ItemFinder(self.study, rows)
-        for row in rows:
-            item = finder.find(row)
-            if problem := _check_item(self.study, item, row, finder):
-                code = "item_unknown" if item is None else "item_closed"
-                self._blame(code, row, problem, "item")
-                self._check_value(row)
-            elif item is not None:
-                self._add(row, item)
+    def add(self, row: Row) -> None:
+        """The ratings of a row are part of their answers, once a few thousand have come."""
+        ratings, faults = self.reader.read(row)
+        if faults:
+            self._refuse(faults)
+            self._cut.add(self.reader.name_answer(row))
+        elif ratings:
+            self._waiting.append(ratings)
+            if len(self._waiting) >= CHUNK:
+                self.flush()
+
+    def flush(self) -> None:
+        """No row waits for its item to be found."""
+        waiting, self._waiting = self._waiting, []
+        self._finder.load(rating.item for ratings in waiting for rating in ratings)
+        for ratings in waiting:
+            kept = self._copy_answers(ratings) if self.leaves_out else {}
+            faults = [fault for rating in ratings for fault in self._add(rating)]
+            if not faults:
+                continue
+            self._refuse(faults)
+            if self.leaves_out:
+                for key, answer in kept.items():
+                    if answer is None:
+                        self._answers.pop(key, None)
+                    else:
+                        self._answers[key] = answer
 
     def finish(self) -> list[CheckedAnswer]:
         """The answers in the order of the file, complete unless they need not be."""
+        self.flush()
         answered = find_answered(self.study, {name for name, _ in self._answers})
-        for (name, item_id), answer in self._answers.items():
-            if file_name := answered.get((name, item_id)):
-                self._blame_answer(
-                    "answered_already",
-                    answer,
-                    f"“{shorten(name)}” has answered this item already, in {file_name}. A "
-                    "participant answers an item once: undo that file, or take these rows out.",
-                    "participant",
-                )
-                continue
-            self._finish_one(answer)
+        for key in [key for key in self._answers if key in answered]:
+            faults = self._find_answered_already(self._answers[key], answered[key])
+            self._refuse(faults)
+            if self.leaves_out:
+                del self._answers[key]
+        for key, answer in self._answers.items():
+            if key not in answered:
+                self._finish_one(answer)
         self._remark_on_names()
         return list(self._answers.values())
 
-    # one row
+    def _refuse(self, faults: Sequence[Fault]) -> None:
+        """A row has these faults: it is left out, or keeps the file out."""
+        self.row_faults += faults
+        if not self.leaves_out:
+            self.faults += faults
 
-    def _add(self, row: RatingRow, item: FoundItem) -> None:
+    def _copy_answers(
+        self, ratings: Sequence[RatingRow]
+    ) -> dict[tuple[str, int], CheckedAnswer | None]:
+        """The answers that a row adds to, as they are before."""
+        items = {item.pk for rating in ratings if (item := self._finder.find(rating))}
+        keys = [(ratings[0].participant, pk) for pk in items]
+        return {key: one.copy() if (one := self._answers.get(key)) else None for key in keys}
+
+    # one rating
+
+    def _add(self, row: RatingRow) -> Iterator[Fault]:
+        item = self._finder.find(row)
+        code, message = self._check_item(item, row)
+        if item is None or code:
+            yield self._blame(code, row, message, "item")
+            yield from self._check_value(row)
+            return
         key = row.participant, item.pk
         answer = self._answers.get(key)
         if answer is None:
-            answer = CheckedAnswer(row.participant, item, row.line, row.record)
-            self._answers[key] = answer
+            answer = self._answers[key] = CheckedAnswer(row.participant, item, row.line, row.record)
         try:
             number, rating = self._read(row, item)
         except ValidationError as error:
-            field = error.code if error.code in _CODES else "value"
-            self._blame(_CODES[field], row, " ".join(error.messages), field)
-            if field == "system":
-                self._check_value(row)
+            at = error.code if error.code in _CODES else "value"
+            yield self._blame(_CODES[at], row, " ".join(error.messages), at)
+            if at == "system":
+                yield from self._check_value(row)
             # what it lacks because of this needs no fault of its own
             answer.is_faulty = True
             return
-        self._add_rating(answer, row, number, rating)
-        self._add_order(answer, row, number)
-        self._add_words(answer, row)
+        yield from self._add_rating(answer, row, number, rating)
+        yield from self._add_order(answer, row, number)
+        yield from self._add_words(answer, row)
+
+    def _check_item(self, item: FoundItem | None, row: RatingRow) -> tuple[str, str]:
+        """What is wrong with the item that a row names, as a code and a message."""
+        if item is None:
+            return "item_unknown", self._finder.explain(row)
+        if item.kind != Item.Kind.MAIN:
+            return "item_kind", (
+                f"“{item.key}” is an item of kind {item.kind}. Only answers to main items can be "
+                "imported. Remove these rows."
+            )
+        if self.study.is_launched and not item.is_open:
+            return "item_closed", (
+                f"The batch of “{item.key}” is not open to participants yet. Open it on the "
+                "Items page; then its ratings can be imported."
+            )
+        return "", ""
 
     def _read(self, row: RatingRow, item: FoundItem) -> tuple[int | None, CheckedRating]:
         """The rating, and the number of the output that it is of; None: of all of them."""
-        criterion = row.criterion
+        criterion, place = row.criterion, (row.line, row.record)
         if criterion.scale.compares:
-            chosen = read_preferred(row, item)
+            chosen = find_preferred(item, row.preferred, is_tie=row.is_tie)
             preferred = None if chosen is None else item.outputs[chosen][0]
             value = 0 if chosen is None else 1
-            return None, CheckedRating(criterion.key, preferred, value, "", row.record)
-        number = find_output(row, item) if criterion.per_output else None
+            return None, CheckedRating(criterion.key, preferred, value, "", *place)
+        number = find_output(item, row.system) if criterion.per_output else None
         output = None if number is None else item.outputs[number][0]
         value, typed = self._values.read(row)
-        return number, CheckedRating(criterion.key, output, value, typed, row.record)
+        return number, CheckedRating(criterion.key, output, value, typed, *place)
 
-    def _check_value(self, row: RatingRow) -> None:
-        """A faulty value is told of, also where nobody knows what it is a value of."""
+    def _check_value(self, row: RatingRow) -> Iterator[Fault]:
+        """A faulty value is reported also where nobody knows what it is a value of."""
         if row.criterion.scale.compares:
             return
         try:
             self._values.read(row)
         except ValidationError as error:
-            self._blame("value_invalid", row, " ".join(error.messages), "value")
+            yield self._blame("value_invalid", row, " ".join(error.messages), "value")
 
     def _add_rating(
         self, answer: CheckedAnswer, row: RatingRow, number: int | None, rating: CheckedRating
-    ) -> None:
+    ) -> Iterator[Fault]:
         key = row.criterion.key, number
         if first := answer.ratings.get(key):
             what = row.criterion.key
             if number is not None:
                 what += f" of {answer.item.outputs[number][1]}"
-            self._blame(
-                "rating_twice",
-                row,
+            message = (
                 f"“{shorten(row.participant)}” rated {what} in item {answer.item.key} in record "
-                f"{first.record} already. Take one of the two out.",
-                "",
+                f"{first.record} already. Remove one of the two."
             )
+            yield self._blame("rating_twice", row, message, "")
             return
         answer.ratings[key] = rating
 
-    def _add_order(self, answer: CheckedAnswer, row: RatingRow, number: int | None) -> None:
-        """Where the outputs stood, as far as this row tells it."""
-        item = answer.item
-        if row.place is not None and number is not None:
-            if row.place > len(item.outputs):
-                self._blame(
-                    "place_invalid",
-                    row,
-                    f"The place is {row.place}, but the item has "
-                    f"{count_of(len(item.outputs), 'output')}.",
-                    "place",
-                )
-            elif _is_taken(answer, number, row.place):
-                self._blame(
-                    "place_invalid",
-                    row,
-                    f"Place {row.place} does not go with an earlier row of this participant and "
-                    "item: an output stands in one place, and a place holds one output.",
-                    "place",
-                )
-            answer.places[number] = row.place
-        for name, text in (("order_shown", row.order_shown), ("shown_first", row.shown_first)):
-            if text:
-                self._take_order(answer, row, name, text)
+    def _add_order(
+        self, answer: CheckedAnswer, row: RatingRow, number: int | None
+    ) -> Iterator[Fault]:
+        """Where the outputs were shown, as far as this row says it."""
+        item, place = answer.item, row.place
+        if place is not None and number is not None:
+            if place > len(item.outputs):
+                outputs = count_of(len(item.outputs), "output")
+                message = f"The place is {place}, but the item has {outputs}."
+                yield self._blame("place_invalid", row, message, "place")
+            elif any((at == number) != (known == place) for at, known in answer.places.items()):
+                yield self._blame("place_invalid", row, f"Place {place} {_TWO_PLACES}", "place")
+            answer.places[number] = place
+        for at, text, read in (
+            ("order_shown", row.order_shown, read_order),
+            ("shown_first", row.shown_first, read_first),
+        ):
+            if not text:
+                continue
+            try:
+                order = read(text, item)
+            except ValidationError as error:
+                yield self._blame("order_invalid", row, " ".join(error.messages), at)
+                continue
+            if order and answer.order not in ((), order):
+                message = "An earlier row of this answer gives another order."
+                yield self._blame("order_invalid", row, message, at)
+            answer.order = order or answer.order
 
-    def _take_order(self, answer: CheckedAnswer, row: RatingRow, field: str, text: str) -> None:
-        item = answer.item
-        try:
-            if field == "order_shown":
-                order = read_order(text, item)
-            else:
-                first = item.find(text)
-                if first is None:
-                    raise ValidationError(
-                        f"“{shorten(text)}” is not a system of this item. It has {item.systems}."
-                    )
-                # of two the other comes second; of more nobody knows
-                order = (first, 1 - first) if len(item.outputs) == 2 else ()
-        except ValidationError as error:
-            self._blame("order_invalid", row, " ".join(error.messages), field)
-            return
-        if order and answer.order not in ((), order):
-            self._blame(
-                "order_invalid", row, "An earlier row of this answer gives another order.", field
-            )
-        answer.order = order or answer.order
-
-    def _add_words(self, answer: CheckedAnswer, row: RatingRow) -> None:
+    def _add_words(self, answer: CheckedAnswer, row: RatingRow) -> Iterator[Fault]:
         answer.time = answer.time or row.time
         if row.time and row.time != answer.time:
             self.remarks.add(
@@ -196,14 +372,23 @@ class AnswerBuilder:
             )
         answer.note = answer.note or row.note
         if row.note and row.note != answer.note:
-            self._blame(
-                "note_differs",
-                row,
-                "An earlier row of this participant and item has another note. Write one note.",
-                "note",
+            message = (
+                "An earlier row of this participant and item has another note. Write one note."
             )
+            yield self._blame("note_differs", row, message, "note")
 
     # one answer
+
+    def _find_answered_already(self, answer: CheckedAnswer, file_name: str) -> list[Fault]:
+        message = (
+            f"“{shorten(answer.participant)}” has answered this item already, in {file_name}. A "
+            "participant answers an item once: undo that file, or remove these rows."
+        )
+        places = dict.fromkeys((one.line, one.record) for one in answer.ratings.values())
+        if not self.leaves_out or not places:
+            places = {(answer.line, answer.record): None}
+        column = self.reader.name_column("participant")
+        return [Fault("answered_already", message, column, line, record) for line, record in places]
 
     def _finish_one(self, answer: CheckedAnswer) -> None:
         questions = question_names(self.config, len(answer.item.outputs))
@@ -212,41 +397,34 @@ class AnswerBuilder:
         }
         missing = asked - answer.ratings.keys()
         try:
-            answer.order_shown = order_by_place(answer)
+            answer.order_shown = _order_by_place(answer)
             if not missing:
                 self.config.clean(self._name_values(answer, questions))
         except ValidationError as error:
-            self._blame_answer("value_invalid", answer, " ".join(error.messages), "")
-        is_cut = answer.is_faulty or self._is_cut(answer)
+            code = error.code if error.code == "order_invalid" else "value_invalid"
+            self._blame_answer(code, answer, " ".join(error.messages))
+        is_cut = answer.is_faulty or (answer.participant, answer.item.key) in self._cut
+        is_cut = is_cut and not self.leaves_out
+        place = answer.line, answer.record
         if answer.places and not answer.order_shown and not is_cut:
-            self.remarks.add(
-                "order_incomplete",
-                "Not every output has a place: the order is left empty",
-                answer.line,
-                answer.record,
-            )
+            message = "Not every output has a place: the order is left empty"
+            self.remarks.add("order_incomplete", message, *place)
         if missing and self.keeps_incomplete:
-            self.remarks.add(
-                "answer_incomplete", "Not everything was rated", answer.line, answer.record
-            )
+            self.remarks.add("answer_incomplete", "Not everything was rated", *place)
         elif missing and not is_cut:
-            message = _say_missing(answer, missing, self.config)
-            self._blame_answer("answer_incomplete", answer, message, "")
+            message = _describe_missing(answer, missing, self.config)
+            self._blame_answer("answer_incomplete", answer, message)
 
     def _name_values(self, answer: CheckedAnswer, questions: Iterable[Question]) -> dict[str, Any]:
         """Return the answers by the names of their questions, as a form would clean them."""
-        found: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         ids = [pk for pk, _ in answer.item.outputs]
         for name, criterion, number in questions:
             rating = answer.ratings[criterion.key, number - 1 if number else None]
             values = criterion.scale.read_values({rating.output_id: rating.value}, ids)
             entry = criterion.scale.write_entries(values, range(len(ids)))[number]
-            found[name] = self._values.clean(criterion, entry)
-        return found
-
-    def _is_cut(self, answer: CheckedAnswer) -> bool:
-        """Whether a row of it was faulty by itself, and so is told of already."""
-        return (answer.participant, answer.item.key) in self.reader.faulty
+            entries[name] = self._values.clean(criterion, entry)
+        return entries
 
     def _remark_on_names(self) -> None:
         spellings: dict[str, str] = {}
@@ -255,62 +433,43 @@ class AnswerBuilder:
             if first != name:
                 self.remarks.add(
                     "id_confusable",
-                    "Participants whose names differ only in case, spaces or Unicode form are "
+                    "Participants whose names differ only in case, spaces or Unicode form count as "
                     f"two, as “{shorten(first)}” and “{shorten(name)}”",
                     answer.line,
                     answer.record,
                 )
                 spellings[fold(name)] = name
 
-    def _blame(self, code: str, row: RatingRow, message: str, field: str) -> None:
-        column = self.reader.name_column(field) if field else ""
-        self.faults.append(row.fault(code, message, column))
+    def _blame(self, code: str, row: RatingRow, message: str, at: str) -> Fault:
+        column = self.reader.name_column(at, row.part) if at else ""
+        return Fault(code, message, column, row.line, row.record)
 
-    def _blame_answer(self, code: str, answer: CheckedAnswer, message: str, field: str) -> None:
-        column = self.reader.name_column(field) if field else ""
-        self.faults.append(
-            Fault(code, message, column=column, line=answer.line, record=answer.record)
+    def _blame_answer(self, code: str, answer: CheckedAnswer, message: str) -> None:
+        self.faults.append(Fault(code, message, line=answer.line, record=answer.record))
+
+
+def _order_by_place(answer: CheckedAnswer) -> tuple[int, ...]:
+    """The order in which the outputs were shown; nothing where the file doesn't say it."""
+    if len(answer.places) < len(answer.item.outputs):
+        return answer.order
+    by_place = tuple(sorted(answer.places, key=lambda number: answer.places[number]))
+    if answer.order and answer.order != by_place:
+        raise ValidationError(
+            "The places are not those of the order that the file gives as well.",
+            code="order_invalid",
         )
+    return by_place
 
 
-def _check_item(study: Study, item: FoundItem | None, row: RatingRow, finder: ItemFinder) -> str:
-    """What is wrong with the item that a row names; "" if it may be rated."""
-    if item is None:
-        return finder.explain(row)
-    if item.kind != Item.Kind.MAIN:
-        return (
-            f"“{item.key}” is an item of kind {item.kind}. Only answers to main items can be "
-            "imported. Take these rows out."
-        )
-    if study.is_launched and not item.is_open:
-        return (
-            f"The batch of “{item.key}” is not open to participants yet. Open it on the "
-            "Items page; then its ratings can be imported."
-        )
-    return ""
-
-
-def _is_taken(answer: CheckedAnswer, number: int, place: int) -> bool:
-    """Whether the output stood elsewhere, or another one stood there."""
-    return any((one == number) != (there == place) for one, there in answer.places.items())
-
-
-def _say_missing(
-    answer: CheckedAnswer, missing: set[tuple[str, int | None]], config: Protocol
-) -> str:
-    names = list(_name_missing(answer, missing, config))
+def _describe_missing(answer: CheckedAnswer, missing: set[Key], config: Protocol) -> str:
+    names = [
+        criterion.key if number is None else f"{criterion.key} of {answer.item.outputs[number][1]}"
+        for criterion in config.criteria
+        for number in (None, *range(len(answer.item.outputs)))
+        if (criterion.key, number) in missing
+    ]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return (
         f"“{shorten(answer.participant)}” did not rate all of item {answer.item.key}. Missing: "
         f"{'; '.join(names[:3])}{more}. Add it, or say that incomplete answers are fine."
     )
-
-
-def _name_missing(
-    answer: CheckedAnswer, missing: set[tuple[str, int | None]], config: Protocol
-) -> Iterator[str]:
-    for criterion in config.criteria:
-        for number in (None, *range(len(answer.item.outputs))):
-            if (criterion.key, number) in missing:
-                of = "" if number is None else f" of {answer.item.outputs[number][1]}"
-                yield f"{criterion.key}{of}"

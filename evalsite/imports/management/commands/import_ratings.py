@@ -1,41 +1,27 @@
 """Ratings collected elsewhere become part of a study, from the command line."""
 
 from argparse import ArgumentParser
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
-
-from evalsite.imports.batches.files import list_faults
-from evalsite.imports.batches.importing import hash_file
-from evalsite.imports.management.commands.import_batch import (
-    Columns,
-    read_header,
-)
-from evalsite.imports.ratings.checking import CheckedRatings, check_ratings
-from evalsite.imports.ratings.files import count_answers
-from evalsite.imports.ratings.importing import Source, find_same_ratings, import_ratings
-from evalsite.imports.ratings.mapping import FIELDS
-from evalsite.studies.lookup import add_study_argument, describe_faults, find_study
+from evalsite.annotation.models import RatingsFile
+from evalsite.imports.batches.choices import LEAVE_OUT_FAULTY
+from evalsite.imports.command import ImportCommand
+from evalsite.imports.ratings.answers import CheckedRatings
+from evalsite.imports.ratings.importer import RATINGS
+from evalsite.imports.ratings.store import count_answers
 from evalsite.studies.summaries import count_of
 
 
-class Command(BaseCommand):
+class Command(ImportCommand):
     help = (
         "Import ratings that were collected elsewhere; with one fault nothing is imported. Exit "
         "code 0: they are part of the study; 1: the file has faults; 2: the study or the file "
         "can't be found."
     )
+    importer = RATINGS
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        add_study_argument(parser)
-        parser.add_argument(
-            "file",
-            metavar="FILE",
-            type=Path,
-            help="CSV, TSV, JSON lines or Excel, one row per rating",
-        )
+    def add_choices(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--persons",
             choices=["yes", "no"],
@@ -48,73 +34,27 @@ class Command(BaseCommand):
             help="keep answers that do not rate everything, as they are",
         )
         parser.add_argument(
-            "--map",
-            action="append",
-            default=[],
-            metavar="COLUMN=FIELD",
-            help="what a column holds, if its name doesn't say so; COLUMN= leaves it out",
-        )
-        parser.add_argument(
-            "--faults", type=Path, metavar="FILE", help="write all faults into this file, as CSV"
-        )
-        parser.add_argument(
-            "--check", action="store_true", help="only say what the file holds; import nothing"
+            "--leave-out-faulty",
+            action="store_true",
+            help="leave out rows with faults, and import the others",
         )
 
-    def handle(self, *, study: str, file: Path, persons: str, **options: Any) -> None:
-        found = find_study(study)
-        if not file.is_file():
-            raise CommandError(f"There is no file {file}.", returncode=2)
-        mapping = read_mapping(file, options["map"])
-        sha256 = hash_file(file)
-        if same := find_same_ratings(found, sha256):
-            self.stdout.write(f"Already imported as {same.file_name}, 0 new.")
-            return
-        has_persons = persons == "yes"
-        with file.open("rb") as opened:
-            checked = check_ratings(
-                opened,
-                study=found,
-                mapping=mapping,
-                keeps_incomplete=options["incomplete"],
-                has_persons=has_persons,
-            )
-        self._report_faults(checked, options["faults"])
-        if options["check"]:
-            self.stdout.write(
-                f"{count_of(checked.rows, 'row')}, {count_of(checked.ratings, 'rating')} in "
-                f"{count_of(len(checked.answers), 'answer')}, no faults. "
-                "Nothing was imported: this was a check."
-            )
-            return
-        source = Source(file_name=file.name, sha256=sha256, has_persons=has_persons)
-        try:
-            imported = import_ratings(
-                study=found, checked=checked, source=source, by="the command line"
-            )
-        except ValidationError as error:
-            raise CommandError(describe_faults(error.messages)) from None
-        counts = count_answers(imported)
-        rows = count_of(imported.rows, "row")
-        self.stdout.write(
-            f"Imported {rows}: {count_of(counts['counted'], 'counted answer')}, "
-            f"{counts['surplus']:,} surplus."
-        )
+    def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "has_persons": arguments["persons"] == "yes",
+            "keeps_incomplete": arguments["incomplete"],
+            LEAVE_OUT_FAULTY: arguments["leave_out_faulty"],
+        }
 
-    def _report_faults(self, checked: CheckedRatings, faults: Path | None) -> None:
-        """Print what is worth a look; CommandError with the faults, if there are any."""
-        if faults:
-            faults.write_bytes(list_faults(checked.faults).encode())
-        for remark in checked.remarks:
-            self.stdout.write(f"Worth a look: {remark}")
-        if checked.faults:
-            raise CommandError(describe_faults([str(fault) for fault in checked.faults]))
+    def describe(self, checked: CheckedRatings) -> str:
+        answers = count_of(len(checked.answers), "answer")
+        rows, ratings = count_of(checked.rows, "row"), count_of(checked.ratings, "rating")
+        return f"{rows}, {ratings} in {answers}"
 
+    def describe_same(self, record: RatingsFile) -> str:
+        return f"Already imported as {record.file_name}, 0 new."
 
-def read_mapping(file: Path, pairs: list[str]) -> dict[str, str]:
-    """Return what --map says of the columns of ratings; CommandError if it can't be so."""
-    if not pairs:
-        return {}
-    others = {"": "leaves the column out"}
-    columns = Columns(header=read_header(file), fields=[*FIELDS], others=others, several=[*others])
-    return columns.read(pairs)
+    def describe_stored(self, record: RatingsFile, checked: CheckedRatings) -> str:
+        counts = count_answers(record)
+        rows, counted = count_of(record.rows, "row"), count_of(counts["counted"], "counted answer")
+        return f"Imported {rows}: {counted}, {counts['surplus']:,} surplus."

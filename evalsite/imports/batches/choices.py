@@ -1,0 +1,195 @@
+"""What only a researcher can decide about a file of items: rows that repeat, faulty, or empty.
+
+Each is found while rows are read, offered as a `Decision`, and noted once it was made.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from evalsite.imports.batches.items import DraftItem
+from evalsite.imports.columns import join_names
+from evalsite.imports.core import Decision
+from evalsite.imports.tables.faults import Fault, name_place
+from evalsite.studies.summaries import count_of
+
+# with more of them the file is corrected rather than cut
+_MOST_LEFT_OUT = 1_000
+_LISTED = 100
+
+TAKE_ONCE, EMPTY_OUTPUTS, LEAVE_OUT_FAULTY = "take_once", "empty_outputs", "leave_out_faulty"
+
+
+class Repeats:
+    """Rows that say the same of an item once more, as where each rater has a row."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.is_chosen = bool(options.get(TAKE_ONCE))
+        self.rows = 0
+        self.columns: dict[str, None] = {}  # in which they differ
+        self._of_items: Counter[str] = Counter()
+        self._first: tuple[int, int] | None = None
+
+    def add(self, key: str, place: tuple[int, int], differing: Iterable[str]) -> None:
+        self.rows += 1
+        self._of_items[key] += 1
+        self._first = self._first or place
+        self.columns |= dict.fromkeys(differing)
+
+    def find_fault(self) -> Fault | None:
+        if not self.rows or self.is_chosen or self._first is None:
+            return None
+        message = f"{self._describe()} Take each once, or remove all but one row of each."
+        return Fault("item_repeated", message, line=self._first[0], record=self._first[1])
+
+    def list_decisions(self) -> list[Decision]:
+        if not self.rows:
+            return []
+        return [
+            Decision(
+                TAKE_ONCE,
+                f"{count_of(self.rows, 'row')} of {count_of(len(self._of_items), 'item')} "
+                f"{'repeats' if self.rows == 1 else 'repeat'} an earlier row",
+                f"{self._describe()} These columns are then not stored.",
+                choices=[[True, "Take each once", ""]],
+                is_made=self.is_chosen,
+            )
+        ]
+
+    def list_notes(self) -> list[dict[str, Any]]:
+        if not self.rows or not self.is_chosen:
+            return []
+        left = f"{count_of(self.rows, 'row')} that repeat an item were left out."
+        return [{"code": "rows_taken_once", "text": f"{self._describe()} {left}", "rows": []}]
+
+    def _describe(self) -> str:
+        numbers = sorted({number + 1 for number in self._of_items.values()})
+        rows = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+        items = len(self._of_items)
+        what = f"{count_of(items, 'item')} {'has' if items == 1 else 'have'} {rows} rows"
+        if not self.columns:
+            return f"{what} that are alike."
+        named = [*self.columns]
+        more = f" and {len(named) - 8} more" if len(named) > 8 else ""
+        word = "column" if len(named) == 1 else "columns"
+        return f"{what} that differ only in {word} {join_names(named[:8])}{more}."
+
+
+class EmptyOutputs:
+    """Outputs without a text of which the file doesn't say that they are meant to be empty."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.is_chosen = options.get(EMPTY_OUTPUTS) == "show"
+        self._rows: list[tuple[int, int]] = []
+        self._systems: Counter[str] = Counter()
+
+    def add(self, system: str, place: tuple[int, int]) -> None:
+        self._rows.append(place)
+        self._systems[system] += 1
+
+    def list_decisions(self) -> list[Decision]:
+        if not self._rows:
+            return []
+        systems = [f"{count:,} by {name}" for name, count in self._systems.most_common(5)]
+        return [
+            Decision(
+                EMPTY_OUTPUTS,
+                f"{count_of(len(self._rows), 'output')} {'has' if len(self._rows) == 1 else 'have'}"
+                " no text",
+                f"{', '.join(systems)}.",
+                choices=[["show", "Show “(no output)” in their place", "Stored as empty texts."]],
+                rows=_list_rows((line, record, "") for line, record in self._rows),
+                is_made=self.is_chosen,
+            )
+        ]
+
+    def list_notes(self) -> list[dict[str, Any]]:
+        if not self._rows or not self.is_chosen:
+            return []
+        return [
+            {
+                "code": "empty_outputs_shown",
+                "text": f"{count_of(len(self._rows), 'empty output')} "
+                f"{'is' if len(self._rows) == 1 else 'are'} shown as “(no output)”.",
+                "rows": [[line, record, "output_empty"] for line, record in self._rows],
+            }
+        ]
+
+
+class FaultyRows:
+    """Rows with faults; left out, they take all other rows of their items with them."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.is_chosen = bool(options.get(LEAVE_OUT_FAULTY))
+        self.keys: set[str] = set()
+        self._faults: list[Fault] = []
+        self._with_them: list[tuple[int, int, str]] = []
+        self._records: set[int] = set()
+
+    def add(self, fault: Fault, key: str | None) -> None:
+        if key:
+            self.keys.add(key)
+        self._faults.append(fault)
+        if fault.record is not None:
+            self._records.add(fault.record)
+
+    def add_item(self, item: DraftItem) -> None:
+        """The other rows of an item, which go with a faulty one."""
+        found = {output.record: output.line for output in item.outputs}
+        for record, line in found.items():
+            if record not in self._records:
+                self._records.add(record)
+                self._with_them.append((line, record, item.key))
+
+    @property
+    def rows(self) -> int:
+        return len(self._records)
+
+    def list_decisions(self) -> list[Decision]:
+        if not self._faults or self.rows > _MOST_LEFT_OUT:
+            return []
+        faulty = self.rows - len(self._with_them)
+        others = len(self._with_them)
+        text = "An item is left out whole: leaving out one system’s row only would favour it."
+        if others:
+            text = (
+                f"With them {'goes' if others == 1 else 'go'} {count_of(others, 'other row')} of "
+                f"the same {'item' if len(self.keys) == 1 else 'items'}. {text}"
+            )
+        rows = [
+            *((one.line or 0, one.record or 0, one.message) for one in self._faults),
+            *((line, no, f"same item, “{key}”") for line, no, key in self._with_them),
+        ]
+        return [
+            Decision(
+                LEAVE_OUT_FAULTY,
+                f"{count_of(faulty, 'row')} {'has' if faulty == 1 else 'have'} faults",
+                text,
+                choices=[[True, f"Leave out {count_of(self.rows, 'row')}", ""]],
+                rows=_list_rows(rows),
+                is_made=self.is_chosen,
+            )
+        ]
+
+    def list_notes(self) -> list[dict[str, Any]]:
+        if not self._faults or not self.is_chosen:
+            return []
+        faulty, others = self.rows - len(self._with_them), len(self._with_them)
+        text = f"{count_of(faulty, 'faulty row')} {'was' if faulty == 1 else 'were'} left out"
+        if others:
+            text += f", and with {'it' if faulty == 1 else 'them'} {count_of(others, 'row')} of "
+            text += "the same item" if len(self.keys) == 1 else "the same items"
+        rows = [[one.line, one.record, one.code] for one in self._faults]
+        rows += [[line, record, "same_item"] for line, record, _ in self._with_them]
+        return [{"code": "rows_left_out", "text": f"{text}.", "rows": rows}]
+
+
+def _list_rows(rows: Iterable[tuple[int, int, str]]) -> list[str]:
+    listed: Sequence[tuple[int, int, str]] = [*rows]
+    told = [
+        f"{name_place(line, record)}{f': {text}' if text else ''}"
+        for line, record, text in listed[:_LISTED]
+    ]
+    if len(listed) > _LISTED:
+        told.append(f"and {len(listed) - _LISTED:,} more")
+    return told

@@ -1,0 +1,332 @@
+"""What a column of a batch may contain, and which one does: guessed from names and first rows.
+
+In the long form a row holds one output (`system`, `output`); in the wide form it holds all outputs
+of an item, in numbered fields (`system1`, `output1`, `system2`, ...) or in columns that are named
+after their systems.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+
+from evalsite.imports.columns import LEAVE_OUT, Field, fold, is_personal
+from evalsite.protocol import Protocol
+
+EMPTY_FLAG = "output_is_empty"
+PAIR = "pair"
+OF_SYSTEM = "output_of_this_system"  # several columns may be: each is named after its system
+SEVERAL = ("", OF_SYSTEM, LEAVE_OUT)  # what any number of columns may be mapped to
+PER_OUTPUT = ("output", "system", EMPTY_FLAG, PAIR)
+_NUMBERED_FIELD = re.compile(rf"({'|'.join(PER_OUTPUT)})([1-9][0-9]?)")
+_MOST_OFFERED = 3
+
+# The words of each field, and other names that real files use; a protocol's own come first.
+_FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "item": ("Item", ("item_id", "itemid", "id", "item_key")),
+    "group": ("Group of items", ("group_id", "groupid")),
+    "cluster": ("Cluster of items", ("cluster_id", "clusterid")),
+    "kind": ("Kind of item", ("item_kind",)),
+    "system": (
+        "System",
+        ("system_id", "system_name", "team", "model", "model_name", "algorithm", "method"),
+    ),
+    "output": (
+        "Output",
+        (
+            "output_text", "utterance", "ref", "response", "text", "hypothesis", "candidate",
+            "completion", "machine_completion", "generation", "generated", "generated_text",
+            "prediction", "next_utterance", "reply", "answer",
+        ),
+    ),
+    EMPTY_FLAG: ("Output is empty (yes or no)", ("is_empty",)),
+    PAIR: ("Pair", ()),
+    OF_SYSTEM: ("Output of this system", ()),
+    "gold_why": ("Why it is right", ("why",)),
+}  # fmt: skip
+# a conversation is the item where nothing else is; else its items belong together
+_CONVERSATIONS = ("conversation_id", "dialog_id", "dialogue_id", "dlg_id", "conv_id")
+# what people are shown beside the outputs, whatever the protocol calls it; the best comes first
+_PROMPTS = (
+    "prompt", "input", "source", "src", "context", "question", "query", "instruction", "article",
+    "document", "passage", "conversation", "dialogue", "dialog", "history", "turns", "messages",
+    "input_text", "source_text", "post", "text",
+)  # fmt: skip
+# may be a system's output as well as what it is measured against
+_REFERENCES = re.compile(r"(the_)?(ref|reference|gold|target|human|ground_truth)(_?(text|output))?")
+# an output only where a number or a letter follows
+_NUMBERED_OUTPUTS = ("choice", "option")
+# hardly the name of a system: with one of these among them no columns are taken for systems
+_UNLIKE_SYSTEMS = re.compile(
+    r".*_(id|url|name|date|time|type)|"
+    "(id|index|no|nr|num|number|row|line|date|time|timestamp|year|split|set|fold|source|src|origin|"
+    "domain|topic|category|type|label|lang|language|locale|url|link|doc|document|title|author|user|"
+    "worker|annotator|participant|score|rating|value|bleu|rouge|length|len|seed|status|tag|tags|"
+    "note|notes|comment|comments|meta|metadata|extra|condition|group|text|output|input|prompt)"
+)
+_SHORT = 5
+_NUMBERED = re.compile(r"(.*?)_?([1-9][0-9]?)")
+# choice_A, outputB, response-c: a letter in place of a number, alone or before another word
+_LETTERED = re.compile(r"(.+?)(?:[\s_.-]+([A-Ha-h])|(?<=[a-z])([A-H]))((?:[\s_.-].+)?)")
+_SYSTEM_OF = re.compile(r"(.*?)_?([1-9][0-9]?)_(?:id|system|model|team|algorithm|method|name)")
+_NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)*%?")
+_LEAST_WORDS, _MOSTLY = 2, 0.6
+
+Ranks = dict[str, list[tuple[str, int]]]
+
+
+# --- fields -----------------------------------------------------------------------------
+
+
+def name_fields(config: Protocol, mapping: Mapping[str, str]) -> list[str]:
+    """Every field that a column may be mapped to, in the order in which a page offers them."""
+    most = max(_MOST_OFFERED, config.outputs[1], *find_numbers(mapping.values()))
+    per_output = ["system", "output", EMPTY_FLAG, *([PAIR] if makes_pairs(config) else [])]
+    return [
+        "item", "group", "cluster", "kind",
+        *name_inputs(config),
+        *per_output,
+        OF_SYSTEM,
+        *(f"{field}{n}" for n in range(1, most + 1) for field in per_output),
+        *(f"gold_{criterion.key}" for criterion in config.criteria), "gold_why",
+    ]  # fmt: skip
+
+
+def list_fields(config: Protocol, mapping: Mapping[str, str]) -> list[Field]:
+    """The same fields with the words and the groups that a page shows them in."""
+    return [
+        Field("", "Keep, don't show", is_for_many=True),
+        Field(LEAVE_OUT, "Leave out", is_for_many=True),
+        *(_describe_field(name, config) for name in name_fields(config, mapping)),
+    ]
+
+
+def _describe_field(name: str, config: Protocol) -> Field:
+    if found := _NUMBERED_FIELD.fullmatch(name):
+        number = int(found[2])
+        return Field(name, f"{_FIELDS[found[1]][0]} {number}", f"Output {number}")
+    if name in PER_OUTPUT:
+        return Field(name, _FIELDS[name][0], "One output a row")
+    if name == OF_SYSTEM:
+        return Field(name, _FIELDS[name][0], "One column a system", is_for_many=True)
+    if name.startswith("gold_") and name not in _FIELDS:
+        labels = {f"gold_{one.key}": str(one.label) for one in config.criteria}
+        return Field(name, f"Right answer: {labels[name]}", "Right answers")
+    if name == "gold_why":
+        return Field(name, _FIELDS[name][0], "Right answers")
+    inputs = {one.name: str(one.label) for one in config.inputs}
+    return Field(name, inputs.get(name) or _FIELDS[name][0], "This item")
+
+
+def name_inputs(config: Protocol) -> list[str]:
+    return [column.name for column in config.inputs]
+
+
+def makes_pairs(config: Protocol) -> bool:
+    """Whether items of more than two outputs stand for all pairs of them."""
+    return config.outputs == (2, 2)
+
+
+def names_items(config: Protocol, fields: Iterable[str]) -> bool:
+    """Whether a group stands for an item of all its outputs, since nothing else names items."""
+    there = set(fields)
+    return makes_pairs(config) and "group" in there and not rows_are_items(config, there)
+
+
+def rows_are_items(config: Protocol, fields: Iterable[str]) -> bool:
+    """Whether each row stands for an item of its own, so that items need no name."""
+    return config.outputs[1] == 1 or any(
+        is_numbered(field) or field == OF_SYSTEM for field in fields
+    )
+
+
+def is_numbered(field: str) -> bool:
+    return _NUMBERED_FIELD.fullmatch(field) is not None
+
+
+def is_per_output(field: str) -> bool:
+    return field in PER_OUTPUT or is_numbered(field)
+
+
+def find_numbers(fields: Iterable[str]) -> list[int]:
+    """The numbers of the outputs that a wide file has columns for."""
+    found = (_NUMBERED_FIELD.fullmatch(field) for field in fields)
+    return sorted({int(match[2]) for match in found if match})
+
+
+# --- guessing ---------------------------------------------------------------------------
+
+
+def guess_mapping(
+    header: Sequence[str], config: Protocol, rows: Sequence[Sequence[str]] = ()
+) -> dict[str, str]:
+    """A field for each column that has a known name; each field is given once.
+
+    `rows`: the cells of the first few, which tell texts from other values.
+    """
+    wanted = _rank_names(config)
+    best: dict[str, tuple[int, int]] = {}
+    for number, column in enumerate(header):
+        for field, rank in _find_fields(column, wanted, config):
+            best[field] = min(best.get(field, (rank, number)), (rank, number))
+    if {"system", "output"} <= best.keys():
+        best = {field: place for field, place in best.items() if not is_numbered(field)}
+    elif any(map(is_numbered, best)):
+        best.pop(PAIR, None)  # of a whole row it says nothing about its outputs
+    if "system" not in best and "output" in best and is_reference(header[best["output"][1]]):
+        del best["output"]  # the one text is no system's, perhaps: what it is, is asked
+    mapping = _give_fields(header, best)
+    mapping |= _guess_prompt(mapping, config)
+    return mapping | dict.fromkeys(_guess_systems(mapping, config, rows), OF_SYSTEM)
+
+
+def _give_fields(header: Sequence[str], best: Mapping[str, tuple[int, int]]) -> dict[str, str]:
+    chosen: dict[int, str] = {}
+    for field, (_, number) in sorted(best.items(), key=lambda pair: pair[1]):
+        # a column that fits two fields goes to the one whose name it fits best
+        if number not in chosen:
+            chosen[number] = field
+    return {column.strip(): chosen.get(number, "") for number, column in enumerate(header)}
+
+
+def is_reference(column: str) -> bool:
+    """Whether a column of this name may hold what outputs are measured against."""
+    return _REFERENCES.fullmatch(fold(column)) is not None
+
+
+def _guess_prompt(mapping: Mapping[str, str], config: Protocol) -> dict[str, str]:
+    """The one text that is shown and has no column yet is the column most like a prompt."""
+    there = set(mapping.values())
+    missing = [one.name for one in config.inputs if one.is_required and one.name not in there]
+    if len(missing) != 1:
+        return {}
+    free = {fold(column): column for column, field in mapping.items() if not field}
+    found = next((free[name] for name in _PROMPTS if name in free), None)
+    return {found: missing[0]} if found else {}
+
+
+def _guess_systems(
+    mapping: Mapping[str, str], config: Protocol, rows: Sequence[Sequence[str]]
+) -> list[str]:
+    """The columns that can't be but outputs, named after their systems; none if it is doubtful."""
+    there, least = set(mapping.values()), config.outputs[0]
+    if any(map(is_per_output, there)):
+        return []
+    if any(column.name not in there for column in config.inputs if column.is_required):
+        return []
+    left = [column for column, field in mapping.items() if not field and not is_reference(column)]
+    like = [column for column in left if _may_name_system(column)]
+    if like == left and _fit(len(like), least):
+        return like
+    # beside other columns only texts are outputs
+    places = {column: number for number, column in enumerate(mapping)}
+    whole = [row for row in rows if len(row) == len(mapping)]
+    texts = [column for column in like if _are_texts([row[places[column]] for row in whole])]
+    return texts if _fit(len(texts), least) else []
+
+
+def _fit(columns: int, least: int) -> bool:
+    return columns == least if least > 2 else columns > 1
+
+
+def _may_name_system(column: str) -> bool:
+    return not is_personal(column) and _UNLIKE_SYSTEMS.fullmatch(fold(column)) is None
+
+
+def _are_texts(cells: Sequence[str]) -> bool:
+    """Whether these cells are sentences rather than numbers, names, addresses or categories."""
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    if not filled or len(set(filled)) < _MOSTLY * len(filled):
+        return False
+    sentences = [
+        cell
+        for cell in filled
+        if len(cell.split()) >= _LEAST_WORDS
+        and not _NUMBER.fullmatch(cell)
+        and not cell.startswith(("{", "["))
+    ]
+    return len(sentences) >= _MOSTLY * len(filled)
+
+
+def find_near(field: str, mapping: Mapping[str, str], config: Protocol) -> list[str]:
+    """The columns without a field whose names come near to one that this field may have."""
+    names = [name for name, fields in _rank_names(config).items() if field in dict(fields)]
+    folded = {fold(column): column for column, mapped in mapping.items() if not mapped}
+    near = [
+        folded[match]
+        for name in [field, *names]
+        for match in get_close_matches(name, folded, n=2, cutoff=_nearness(name))
+    ]
+    return list(dict.fromkeys(near))
+
+
+def _nearness(name: str) -> float:
+    # many short words share half of their letters, such as team and temp
+    return 0.65 if len(name) > _SHORT else 0.8
+
+
+# --- names ------------------------------------------------------------------------------
+
+
+def _rank_names(config: Protocol) -> Ranks:
+    """For each folded name the fields it may mean; rank 0 is the field's own name."""
+    wanted: Ranks = {}
+
+    def add(field: str, names: Sequence[str]) -> None:
+        for rank, name in enumerate(names):
+            wanted.setdefault(fold(name), []).append((field, rank))
+
+    for column in config.inputs:
+        add(column.name, (column.name, *column.aliases))
+    for field, (_, aliases) in _FIELDS.items():
+        if field == OF_SYSTEM or (field == PAIR and not makes_pairs(config)):
+            continue
+        own = config.output_aliases if field == "output" else ()
+        add(field, (field, *own, *aliases))
+    for criterion in config.criteria:
+        add(f"gold_{criterion.key}", (f"gold_{criterion.key}",))
+    return wanted
+
+
+def _find_fields(column: str, wanted: Ranks, config: Protocol) -> list[tuple[str, int]]:
+    """The fields that a column's name may mean, each with how far it is from the field's own."""
+    # a crowd platform puts this before the columns of a batch
+    column = column.strip().removeprefix("Input.")
+    folded = fold(column)
+    if folded in wanted:
+        return wanted[folded]
+    if folded in _CONVERSATIONS:
+        return [("item", 60), ("cluster", 61)]
+    if found := _find_numbered(fold(_number_letter(column)), wanted):
+        return found
+    if folded.endswith("_id"):
+        # mr_id, review_id: what numbers the inputs numbers the items
+        inputs = set(name_inputs(config))
+        named = {field for field, _ in wanted.get(folded.removesuffix("_id"), [])}
+        return [("item", 50)] if named & inputs else []
+    return []
+
+
+def _find_numbered(folded: str, wanted: Ranks) -> list[tuple[str, int]]:
+    """As `_find_fields`, where the name has the number of an output in it."""
+    if found := _SYSTEM_OF.fullmatch(folded):
+        is_output = "output" in dict(_mean_per_output(found[1], wanted))
+        return [(f"system{int(found[2])}", 50)] if is_output else []
+    if found := _NUMBERED.fullmatch(folded):
+        meant = _mean_per_output(found[1], wanted)
+        return [(f"{field}{int(found[2])}", rank) for field, rank in meant]
+    return []
+
+
+def _mean_per_output(base: str, wanted: Ranks) -> list[tuple[str, int]]:
+    if base in _NUMBERED_OUTPUTS:
+        return [("output", 50)]
+    return [(field, rank) for field, rank in wanted.get(base, []) if field in PER_OUTPUT]
+
+
+def _number_letter(column: str) -> str:
+    """choice_A as choice_1: outputs that are told apart by letters are those of numbers."""
+    found = _LETTERED.fullmatch(column)
+    if found is None:
+        return column
+    letter = (found[2] or found[3]).lower()
+    return f"{found[1]}_{ord(letter) - ord('a') + 1}{found[4]}"

@@ -1,0 +1,193 @@
+"""Items of a file: what a check finds in them, and the batch that they become."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping, is_reference, list_fields
+from evalsite.imports.batches.item_builder import ItemBuilder
+from evalsite.imports.batches.items import CheckedItems
+from evalsite.imports.batches.mapping import check_mapping, make_plan
+from evalsite.imports.batches.store import import_batch, undo_batch
+from evalsite.imports.columns import Field, describe_personal, is_personal
+from evalsite.imports.core import Importer, Source, Tell, check_source, import_path
+from evalsite.imports.models import Upload
+from evalsite.imports.steps import register
+from evalsite.imports.tables.faults import Fault, Remark
+from evalsite.imports.tables.table import Limits, Row, Table
+from evalsite.studies.models import Batch, Study
+from evalsite.studies.summaries import count_of
+
+EXAMPLES = 5  # items that a page shows as people will see them
+
+
+class ItemImporter(Importer):
+    """Items with their outputs, as a batch."""
+
+    purpose = Upload.Purpose.ITEMS
+    check_kind, import_kind, undo_kind = "check upload", "import batch", "undo batch"
+    record = Batch
+    link = "batch"
+    checked = CheckedItems
+
+    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
+        return list_fields(study.config, mapping)
+
+    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+        return guess_mapping(header, study.config)
+
+    def guess_from_rows(
+        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
+    ) -> dict[str, str]:
+        return guess_mapping(header, study.config, rows)
+
+    def map_systems(self, columns: Collection[str]) -> dict[str, str]:
+        return dict.fromkeys(columns, OF_SYSTEM)
+
+    def describe_columns(self, checked: CheckedItems, rows: Sequence[Row]) -> dict[str, str]:
+        return {
+            column: note
+            for number, column in enumerate(checked.header)
+            if (
+                note := _describe_column(
+                    column,
+                    checked.mapping[column],
+                    [row.cells[number] for row in rows if number < len(row.cells)],
+                )
+            )
+        }
+
+    def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
+        return check_mapping(mapping, study.config, table.header_line, sheet=table.sheet)
+
+    def make_reader(
+        self, checked: CheckedItems, study: Study, options: Mapping[str, Any]
+    ) -> "ItemReader":
+        return ItemReader(checked, study, options)
+
+    def check_columns(self, checked: CheckedItems) -> list[Remark]:
+        kept = [column for column, field in checked.mapping.items() if not field]
+        sentence = describe_personal(kept)
+        return [Remark("personal_columns", sentence)] if sentence else []
+
+    def summarise(self, checked: CheckedItems, study: Study) -> dict[str, Any]:
+        return {
+            "left_out": checked.left_out,
+            "items": len(checked.items),
+            "outputs": checked.outputs,
+            "systems": len(checked.systems),
+            # the first items: key, inputs, systems and texts
+            "examples": [
+                {
+                    "key": item.key,
+                    "inputs": item.inputs,
+                    "outputs": [[output.system, output.text] for output in item.outputs],
+                }
+                for item in checked.items[:EXAMPLES]
+            ],
+        }
+
+    def store(
+        self, checked: CheckedItems, source: Source, *, by: Any, tell: Tell | None = None
+    ) -> Batch:
+        return import_batch(
+            study=source.study,
+            checked=checked,
+            file_name=source.file_name,
+            sha256=source.sha256,
+            by=by,
+            upload_key=source.upload_key,
+        )
+
+    def undo(self, record: Batch, *, by: Any) -> None:
+        undo_batch(batch=record, by=by)
+
+
+def _describe_column(column: str, field: str, cells: Sequence[str]) -> str:
+    """What the first cells of a column tell of it, and what is asked about it."""
+    filled = [cell for cell in cells if cell.strip()]
+    if not field and is_reference(column):
+        return "Is this a reference or a system? If a system wrote it, say so here."
+    if not filled:
+        return "Empty in the first rows" if cells else ""
+    if field == "" and is_personal(column):
+        return "Looks personal"
+    return ""
+
+
+class ItemReader:
+    """Puts the rows of a file together to items."""
+
+    def __init__(self, checked: CheckedItems, study: Study, options: Mapping[str, Any]) -> None:
+        self._checked = checked
+        plan = make_plan(checked.header, checked.mapping, study.config)
+        self._builder = ItemBuilder(study, checked.header, plan, options)
+        self.add: Callable[[Row], None] = self._builder.add
+        if sentence := describe_personal(plan.extra):
+            self._builder.remarks.tell("personal_columns", sentence)
+
+    def close(self) -> None:
+        self._checked.faults += self._builder.faults
+        self._checked.left_out = self._builder.left_out
+        self._checked.remarks = self._builder.remarks.listed()
+
+    def finish(self) -> None:
+        checked, found = self._checked, len(self._builder.faults)
+        checked.items = self._builder.finish()
+        checked.left_out = self._builder.left_out
+        checked.notes |= self._describe_values()
+        checked.decisions += self._builder.list_decisions()
+        checked.import_notes += self._builder.list_notes()
+        checked.faults += self._builder.faults[found:]
+        if not checked.items and not checked.faults:
+            message = (
+                "Every row was left out, so there is nothing to import. Add rows of your own items."
+            )
+            checked.faults.append(Fault("nothing_left", message))
+        checked.remarks = self._builder.remarks.listed()
+
+    def _describe_values(self) -> dict[str, str]:
+        """How many items and systems there are, beside the columns that name them."""
+        columns = {field: column for column, field in self._checked.mapping.items()}
+        notes = {}
+        if "item" in columns:
+            count = self._builder.count_items()
+            notes[columns["item"]] = f"{count:,} different value{'' if count == 1 else 's'}"
+        if "system" in columns:
+            count = self._builder.count_systems()
+            notes[columns["system"]] = f"{count_of(count, 'system')}, never shown to participants"
+        return notes
+
+
+ITEMS = register(ItemImporter())
+
+
+def check_file(
+    source: BinaryIO,
+    *,
+    study: Study,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    tell: Callable[[int], None] | None = None,
+) -> CheckedItems:
+    """What a file of items contains for this study."""
+    checked: CheckedItems = check_source(
+        ITEMS, source, study=study, mapping=mapping, options=options, limits=limits, tell=tell
+    )
+    return checked
+
+
+def import_file(
+    *,
+    study: Study,
+    path: Path,
+    by: Any,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Batch:
+    """The file at this path is a batch of the study; ValidationError tells its faults."""
+    batch: Batch = import_path(
+        ITEMS, study=study, path=path, by=by, mapping=mapping, options=options
+    )
+    return batch

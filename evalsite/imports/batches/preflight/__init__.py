@@ -1,0 +1,37 @@
+"""What to look at before importing: checks that see the items of a file one by one.
+
+What is remembered of each item are a few numbers, never its texts.
+"""
+
+from evalsite.imports.batches.items import CheckedItem
+from evalsite.imports.batches.preflight.check import Check, Context
+from evalsite.imports.batches.preflight.coverage import Coverage
+from evalsite.imports.batches.preflight.dialogue_turns import DialogueTurns
+from evalsite.imports.batches.preflight.duplicates import SameOutputs, TwinItems
+from evalsite.imports.batches.preflight.item_kinds import ItemKinds
+from evalsite.imports.batches.preflight.row_order import RowOrder
+from evalsite.imports.batches.preflight.system_names import SystemNames
+from evalsite.imports.batches.preflight.system_style import SystemStyle
+
+__all__ = ["Context", "Preflight"]
+
+CHECKS: tuple[type[Check], ...] = (
+    SameOutputs, SystemNames, ItemKinds, Coverage, TwinItems, SystemStyle, DialogueTurns, RowOrder,
+)  # fmt: skip
+
+
+class Preflight:
+    """All checks of a file; their warnings are among the remarks of the context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._checks = [check(context) for check in CHECKS if check.is_wanted(context)]
+        self._adds = [check.add for check in self._checks]
+
+    def add(self, item: CheckedItem) -> None:
+        for add in self._adds:
+            add(item)
+
+    def finish(self) -> None:
+        for check in self._checks:
+            self._context.remarks.extend(check.list_warnings())

@@ -1,0 +1,181 @@
+"""What the commands that import a file have in common."""
+
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from evalsite.imports.columns import LEAVE_OUT, Field
+from evalsite.imports.core import (
+    Checked,
+    Importer,
+    Source,
+    check_source,
+    hash_file,
+    list_faults,
+    read_header,
+)
+from evalsite.imports.tables.table import Limits
+from evalsite.studies.lookup import add_study_argument, describe_faults, find_study
+
+
+class ImportCommand(BaseCommand):
+    """Import a file; its importer says what the file may contain."""
+
+    importer: Importer
+    file_help = "CSV, TSV, JSON, JSON lines or Excel, with the names of its columns in row 1"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_study_argument(parser)
+        parser.add_argument("file", metavar="FILE", type=Path, help=self.file_help)
+        parser.add_argument(
+            "--map",
+            action="append",
+            default=[],
+            metavar="COLUMN=FIELD",
+            help="what a column contains, if its name doesn't say so, such as --map "
+            '"reply=output"; COLUMN= keeps it without showing it, COLUMN=- leaves it out. Give '
+            "it once for each column. A field that doesn't exist lists all fields",
+        )
+        parser.add_argument(
+            "--no-limit",
+            action="store_true",
+            help="take files with more rows than an upload may have",
+        )
+        parser.add_argument(
+            "--faults", type=Path, metavar="FILE", help="write all faults into this file, as CSV"
+        )
+        parser.add_argument(
+            "--check", action="store_true", help="only say what the file contains; import nothing"
+        )
+        parser.add_argument(
+            "--encoding",
+            choices=["windows-1252"],
+            help="read a file that isn't UTF-8 as Windows-1252",
+        )
+        self.add_choices(parser)
+
+    def add_choices(self, parser: ArgumentParser) -> None:
+        """Add arguments for what a page asks about a file of this kind."""
+
+    def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The answers of these arguments, as they are kept in `Upload.options`."""
+        return {}
+
+    def describe(self, checked: Any) -> str:
+        """What a checked file contains, in words."""
+        raise NotImplementedError
+
+    def describe_stored(self, record: Any, checked: Any) -> str:
+        raise NotImplementedError
+
+    def describe_same(self, record: Any) -> str:
+        return f"Already uploaded as {record.file_name}, 0 new."
+
+    def handle(self, *, study: str, file: Path, **arguments: Any) -> None:
+        found = find_study(study)
+        if not file.is_file():
+            raise CommandError(f"There is no file {file}.", returncode=2)
+        limits = Limits.of_command() if arguments["no_limit"] else None
+        named = {pair: pair.rpartition("=")[2].strip() for pair in arguments["map"]}
+        fields = self.importer.list_fields(found, named)
+        mapping = read_mapping(fields, file, arguments["map"], limits)
+        sha256 = hash_file(file)
+        if same := self.importer.find_same(found, sha256):
+            self.stdout.write(self.describe_same(same))
+            return
+        options = self.read_choices(arguments)
+        if arguments["encoding"]:
+            options["encoding"] = arguments["encoding"]
+        with file.open("rb") as opened:
+            checked = check_source(
+                self.importer,
+                opened,
+                study=found,
+                mapping=mapping,
+                options=options,
+                limits=limits,
+                tell=self._count if self.stderr.isatty() else None,
+            )
+        if checked.faults and (same := self.importer.find_same(found, sha256)):
+            # it was uploaded meanwhile: what it brought are the faults
+            self.stdout.write(self.describe_same(same))
+            return
+        self._report(checked, arguments["faults"])
+        if arguments["check"]:
+            self.stdout.write(
+                f"{self.describe(checked)}, no faults. Nothing was imported: this was a check."
+            )
+            return
+        source = Source(study=found, file_name=file.name, sha256=sha256, options=options)
+        try:
+            record = self.importer.store(checked, source, by="the command line")
+        except ValidationError as error:
+            raise CommandError(describe_faults(error.messages)) from None
+        self.stdout.write(self.describe_stored(record, checked))
+
+    def _report(self, checked: Checked, faults: Path | None) -> None:
+        """Print what is worth a look; CommandError with the faults, if there are any."""
+        if faults:
+            faults.write_bytes(list_faults(checked.faults).encode())
+        # also beside faults, whose cause they may tell
+        for remark in checked.remarks:
+            self.stdout.write(f"Worth a look: {remark}")
+        for note in checked.import_notes:
+            self.stdout.write(str(note["text"]))
+        if checked.faults:
+            raise CommandError(describe_faults([str(fault) for fault in checked.faults]))
+
+    def _count(self, rows: int) -> None:
+        self.stderr.write(f"\r{rows:,} rows read", ending="")
+
+
+def read_mapping(
+    fields: list[Field], file: Path, pairs: list[str], limits: Limits | None = None
+) -> dict[str, str]:
+    """Return what --map says of a file's columns; CommandError lists everything wrong with it."""
+    if not pairs:
+        return {}
+    header = read_header(file, limits)
+    mapping: dict[str, str] = {}
+    problems: list[str] = []
+    for pair in pairs:
+        # the last =, since the name of a column may contain one
+        column, sign, field = (part.strip() for part in pair.rpartition("="))
+        if sign:
+            found = [*_find_problems(column, field, mapping, header, fields)]
+        else:
+            found = [f"write {pair}=FIELD. {_list_fields(pair, fields)}"]
+        problems += [f"--map {pair}: {problem}" for problem in found]
+        mapping[column] = field
+    if problems:
+        raise CommandError("\n".join(["Nothing was imported.", *problems]))
+    return mapping
+
+
+def _find_problems(
+    column: str, field: str, mapping: Mapping[str, str], header: list[str], fields: list[Field]
+) -> Iterator[str]:
+    known = {one.name: one for one in fields}
+    # of a file that can't be read, its own faults are listed next
+    if header and column not in header:
+        yield f"the file has no column “{column}”. It has: {', '.join(header)}."
+    if field not in known:
+        yield f"there is no field “{field}”. {_list_fields(column, fields)}"
+    if column in mapping:
+        yield f"the column “{column}” is mapped already. Map it once."
+    elif field in mapping.values() and field in known and not known[field].is_for_many:
+        yield f"another column is mapped to “{field}” already. Choose one."
+
+
+def _list_fields(column: str, fields: list[Field]) -> str:
+    named = ", ".join(field.name for field in fields if field.name not in ("", LEAVE_OUT))
+    others = [
+        f"{column}={field.name}: {field.label.lower()}."
+        for field in fields
+        if field.name in ("", LEAVE_OUT)
+    ]
+    return " ".join([f"FIELD is one of {named}.", *others])

@@ -1,0 +1,415 @@
+"""One way into a study for every file: checked, looked at, stored whole or not at all, undone.
+
+What a kind of file contains is declared by an `Importer`: its fields, how rows are read, and how
+they are stored. A row has three shapes on its way: a row of the table, a checked value, a model.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import file_digest
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from evalsite.exports.csv_writer import guard_cell, write_rows
+from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
+from evalsite.imports.models import Upload
+from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile
+from evalsite.imports.tables.reader import open_table
+from evalsite.imports.tables.table import Limits, Row, Table
+from evalsite.studies.models import Study
+
+FAULTS_SHOWN = 100
+_SAMPLE = 200  # characters of a cell, to recognise its column by
+_TELL_EVERY = 2_000  # rows
+_PEEKED = 50  # rows that tell what columns contain
+HAS_FAULTS = "The file has faults, so nothing was imported. Correct them first."
+HAS_CHANGED = "The study has changed since this file was checked. Look at the file again."
+
+Tell = Callable[[int, int], None]
+
+
+# --- what a check finds -----------------------------------------------------------------
+
+
+@dataclass
+class Decision:
+    """Something that only the researcher can say of a file, with the answers there are.
+
+    An answer is kept in `Upload.options` under `key`; `rows` lists whatever it is about.
+    """
+
+    key: str
+    title: str
+    text: str = ""
+    # value, words on its button, what it means
+    choices: list[list[Any]] = field(default_factory=list)
+    rows: list[str] = field(default_factory=list)
+    is_made: bool = False
+
+
+@dataclass
+class Checked:
+    """What a file contains for a study; each importer adds its own checked values."""
+
+    encoding: str = ""
+    delimiter: str = ""
+    header: list[str] = field(default_factory=list)
+    mapping: dict[str, str] = field(default_factory=dict)
+    # for each column its first cell, to recognise it by, and a note on what it contains
+    samples: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    rows: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    # what the researcher confirmed, as it is kept with what the file becomes
+    import_notes: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def is_importable(self) -> bool:
+        return not self.faults
+
+
+class Reader(Protocol):
+    """Takes the rows of a table one by one, then says what they contain."""
+
+    def add(self, row: Row) -> None: ...
+    def finish(self) -> None:
+        """All rows are read; what was found is in the `Checked` that the reader was made with."""
+
+    def close(self) -> None:
+        """The file was read to its end, or broke off: faults found so far are told."""
+
+
+@dataclass
+class Report:
+    """What a check found, as plain data: a page shows it without reading the file again."""
+
+    encoding: str = ""
+    delimiter: str = ""
+    rows: int = 0
+    # the columns in their order, which a mapping loses in PostgreSQL's JSON
+    header: list[str] = field(default_factory=list)
+    mapping: dict[str, str] = field(default_factory=dict)
+    samples: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    fault_count: int = 0
+    # the first of them: place, message and code
+    faults: list[list[str]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    import_notes: list[dict[str, Any]] = field(default_factory=list)
+    is_importable: bool = False
+    # whatever else the importer's part of the page shows
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def faults_left(self) -> int:
+        return self.fault_count - len(self.faults)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where checked values come from: a file, and what a researcher said of it."""
+
+    study: Study
+    file_name: str
+    sha256: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    upload_key: UUID | None = None
+
+
+# --- a kind of file ---------------------------------------------------------------------
+
+
+class Importer(ABC):
+    """One kind of file: its fields, how its rows are read, stored and undone."""
+
+    purpose: Upload.Purpose
+    # kinds of jobs, as they stand in the database
+    check_kind: str
+    import_kind: str
+    undo_kind: str
+    # what a file becomes (it has a study and a sha256), and the upload's link to it, if any
+    record: type[models.Model]
+    link: str = ""
+    checked: type[Checked] = Checked
+    # larger files are undone, or stored, by a job
+    rows_undone_at_once: int = 20_000
+    rows_stored_at_once: int | None = None
+
+    @abstractmethod
+    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
+        """Everything that a column may be mapped to, in the order in which a page offers it."""
+
+    @abstractmethod
+    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+        """A field for each column, "" for none, as its name tells."""
+
+    def guess_from_rows(
+        self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
+    ) -> dict[str, str]:
+        """A field for each column, as its name and the cells of the first rows tell."""
+        return self.guess(header, study)
+
+    def map_systems(self, columns: Collection[str]) -> dict[str, str]:
+        """What columns contain that the file itself says are named after systems."""
+        return {}
+
+    def describe_columns(self, checked: Any, rows: Sequence[Row]) -> dict[str, str]:
+        """For each column a note on what it contains, as its first rows tell."""
+        return {}
+
+    def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
+        """Each field has one column; what else is needed is added by the importer."""
+        return check_fields(mapping, self.list_fields(study, mapping), table.header_line)
+
+    @abstractmethod
+    def make_reader(self, checked: Any, study: Study, options: Mapping[str, Any]) -> Reader:
+        """A reader of rows under `checked.mapping`, which is known to be right."""
+
+    def check_columns(self, checked: Any) -> list[Remark]:
+        """Remarks on the columns of a file whose rows can't be read, as its mapping is wrong."""
+        return []
+
+    @abstractmethod
+    def summarise(self, checked: Any, study: Study) -> dict[str, Any]:
+        """What else a page shows of a file, as plain data."""
+
+    def is_current(self, report: Report, study: Study) -> bool:
+        """Whether what was found still holds; a small file is checked again if it doesn't."""
+        return True
+
+    @abstractmethod
+    def store(self, checked: Any, source: Source, *, by: Any, tell: Tell | None = None) -> Any:
+        """All checked values are the study's, or none; the record of them is returned."""
+
+    @abstractmethod
+    def undo(self, record: Any, *, by: Any) -> None:
+        """What the file brought is gone, but for the log."""
+
+    def count_rows(self, record: Any) -> int:
+        """How much there is to undo."""
+        return int(getattr(record, "rows", 0))
+
+    def find_same(self, study: Study, sha256: str) -> Any | None:
+        """What this very file became earlier, if it did."""
+        return self.record._default_manager.filter(study=study, sha256=sha256).first()
+
+
+# --- checking ---------------------------------------------------------------------------
+
+
+def check_source(
+    importer: Importer,
+    source: BinaryIO,
+    *,
+    study: Study,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    tell: Callable[[int], None] | None = None,
+) -> Any:
+    """What the file contains for this study, under this mapping or a guessed one.
+
+    `tell` hears now and then how many rows were read.
+    """
+    checked, table = importer.checked(), None
+    options = options or {}
+    try:
+        table = open_table(source, limits=limits, options=options)
+        checked.encoding, checked.delimiter = table.encoding, table.delimiter
+        checked.header = list(table.header)
+        checked.faults += check_header(table.header, table.header_line)
+        if not checked.faults:
+            _map_columns(importer, checked, table, study, mapping or {})
+        _read_rows(importer, checked, table, study, options, tell)
+    except UnreadableFile as error:
+        checked.faults.append(error.fault)
+        checked.decisions += _ask_encoding(error.fault)
+    if options.get("encoding") and checked.encoding.startswith("Windows"):
+        checked.decisions.append(_ENCODING_CHOSEN)
+        checked.import_notes.append(_ENCODING_NOTE)
+    if table is not None:
+        checked.remarks = [*table.remarks.listed(), *checked.remarks]
+    checked.faults.sort(key=lambda fault: (fault.line or 0, fault.record or 0))
+    return checked
+
+
+def _map_columns(
+    importer: Importer, checked: Checked, table: Table, study: Study, mapping: Mapping[str, str]
+) -> None:
+    first = _peek(table)
+    guess = importer.guess_from_rows(checked.header, study, [row.cells for row in first])
+    guess |= {checked.header[number]: LEAVE_OUT for number in table.unnamed}
+    guess |= importer.map_systems(
+        {column for number, column in enumerate(checked.header) if number in table.systems}
+    )
+    checked.mapping = guess | known_columns(mapping, guess)
+    used = {name for name, field in checked.mapping.items() if field not in ("", LEAVE_OUT)}
+    checked.faults += table.check_mapped(used)
+    checked.faults += importer.check_mapping(checked.mapping, study, table)
+    checked.notes = importer.describe_columns(checked, first)
+
+
+def _peek(table: Table) -> list[Row]:
+    """The first rows, which are read again as if nothing had happened."""
+    first: list[Row] = []
+    try:
+        for row in table.rows:
+            first.append(row)
+            if len(first) == _PEEKED:
+                break
+    except UnreadableFile as error:
+        table.rows = chain(first, _raise(error))
+    else:
+        table.rows = chain(first, table.rows)
+    return first
+
+
+def _raise(error: UnreadableFile) -> Iterator[Row]:
+    yield from ()
+    raise error
+
+
+_ENCODING_CHOSEN = Decision("encoding", "The file is read as Windows-1252", is_made=True)
+_ENCODING_NOTE = {
+    "code": "windows_1252",
+    "text": "The file was read as Windows-1252.",
+    "rows": [],
+}
+
+
+def _ask_encoding(fault: Fault) -> list[Decision]:
+    """A file that isn't UTF-8 may be Windows-1252, which only its reader can tell."""
+    preview = fault.preview
+    if preview is None or preview.undefined is not None:
+        return []
+    return [
+        Decision(
+            "encoding",
+            "The file isn't UTF-8",
+            "It may be Windows-1252, as Excel writes in much of Europe. If these lines look "
+            "right so, read it that way.",
+            choices=[["windows-1252", "Read as Windows-1252", ""]],
+            rows=[
+                f"line {place.line}: {place.before}{place.odd}{place.after}"
+                for place in preview.places
+            ],
+        )
+    ]
+
+
+def _read_rows(
+    importer: Importer,
+    checked: Checked,
+    table: Table,
+    study: Study,
+    options: Mapping[str, Any],
+    tell: Callable[[int], None] | None,
+) -> None:
+    reader: Reader | None = None
+    if checked.faults:
+        # the header is wrong: the rows are only counted, and looked at to the end of the file
+        checked.remarks = importer.check_columns(checked)
+    else:
+        reader = importer.make_reader(checked, study, options)
+    try:
+        for row in table.rows:
+            _count(checked, row, tell)
+            if reader is not None:
+                reader.add(row)
+    finally:
+        # also of a file that breaks off: the faults up to there are told with the break
+        if reader is not None:
+            reader.close()
+    if reader is None:
+        return
+    if not checked.rows:
+        raise UnreadableFile("no_rows", "The file has no rows under its header.")
+    reader.finish()
+
+
+def _count(checked: Checked, row: Row, tell: Callable[[int], None] | None) -> None:
+    if not checked.rows:
+        cells = zip(checked.header, row.cells, strict=False)
+        checked.samples = {
+            name: cell for name, cell in cells if checked.mapping.get(name) != LEAVE_OUT
+        }
+    checked.rows += 1
+    if tell is not None and checked.rows % _TELL_EVERY == 0:
+        tell(checked.rows)
+
+
+def describe(importer: Importer, checked: Checked, study: Study) -> Report:
+    return Report(
+        encoding=checked.encoding,
+        delimiter=checked.delimiter,
+        rows=checked.rows,
+        header=[column for column in checked.header if column in checked.mapping],
+        mapping=checked.mapping,
+        samples={name: text[:_SAMPLE] for name, text in checked.samples.items()},
+        notes=checked.notes,
+        fault_count=len(checked.faults),
+        faults=[
+            [fault.place, fault.message, fault.code] for fault in checked.faults[:FAULTS_SHOWN]
+        ],
+        remarks=[str(remark) for remark in checked.remarks],
+        decisions=[asdict(decision) for decision in checked.decisions],
+        import_notes=checked.import_notes,
+        is_importable=checked.is_importable,
+        summary=importer.summarise(checked, study),
+    )
+
+
+def read_header(path: Path, limits: Limits | None = None) -> list[str]:
+    """The names of a file's columns; none of a file that can't be read."""
+    try:
+        with path.open("rb") as source:
+            return [name.strip() for name in open_table(source, limits=limits).header]
+    except UnreadableFile:
+        return []
+
+
+def list_faults(faults: Sequence[Fault]) -> str:
+    """All faults as CSV, to work through them in a spreadsheet."""
+    rows = [
+        (fault.line, fault.record, guard_cell(fault.column), guard_cell(fault.message))
+        for fault in faults
+    ]
+    return write_rows([("line", "record", "column", "fault"), *rows])
+
+
+# --- files that nobody uploaded -----------------------------------------------------------
+
+
+def import_path(
+    importer: Importer,
+    *,
+    study: Study,
+    path: Path,
+    by: Any,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Any:
+    """The file at this path is part of the study; ValidationError tells its faults."""
+    sha256 = hash_file(path)
+    if same := importer.find_same(study, sha256):
+        return same
+    with path.open("rb") as opened:
+        checked = check_source(importer, opened, study=study, mapping=mapping, options=options)
+    if checked.faults:
+        raise ValidationError([str(fault) for fault in checked.faults])
+    source = Source(study=study, file_name=path.name, sha256=sha256, options=options or {})
+    return importer.store(checked, source, by=by)
+
+
+def hash_file(path: Path) -> str:
+    with path.open("rb") as source:
+        return file_digest(source, "sha256").hexdigest()

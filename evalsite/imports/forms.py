@@ -1,0 +1,86 @@
+"""What a researcher sends to upload a file and to say what its columns contain."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.files.base import ContentFile
+
+from evalsite.imports.columns import Field
+
+
+class UploadForm(forms.Form):
+    """A file, or pasted rows."""
+
+    file = forms.FileField(label="File", required=False)
+    pasted = forms.CharField(
+        label="Or paste rows, with the names of the columns in the first line",
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+    )
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        if file and file.size > settings.UPLOAD_MAX_BYTES:
+            raise ValidationError(
+                f"The file has {file.size / 1024 / 1024:.1f} MB; at most "
+                f"{settings.UPLOAD_MAX_BYTES / 1024 / 1024:.0f} MB are taken. Split it and upload "
+                "the parts one after the other.",
+                code="too_large",
+            )
+        return file
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        if not self.errors and bool(values["file"]) == bool(values["pasted"].strip()):
+            raise ValidationError("Choose a file, or paste rows: one of the two.")
+        if values.get("pasted", "").strip() and not values.get("file"):
+            # browsers send every line break of a box as CR LF, whatever it was
+            text = values["pasted"].replace("\r\n", "\n")
+            values["file"] = ContentFile(text.encode(), name="pasted rows.csv")
+        return values
+
+
+class MappingForm(forms.Form):
+    """What each column contains, one choice a column; numbered, as names of columns may be odd."""
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        header: Sequence[str],
+        mapping: dict[str, str],
+        fields: Sequence[Field],
+    ) -> None:
+        super().__init__(data, auto_id="id_%s")
+        self.header = header
+        choices = _group_choices(fields)
+        for number, column in enumerate(header):
+            self.fields[f"column-{number}"] = forms.ChoiceField(
+                label=column, choices=choices, required=False, initial=mapping.get(column, "")
+            )
+
+    @property
+    def columns(self) -> list[Any]:
+        """The fields of the columns, in the order of the file."""
+        return [self[f"column-{number}"] for number in range(len(self.header))]
+
+    @property
+    def mapping(self) -> dict[str, str]:
+        return {
+            column: self.cleaned_data[f"column-{number}"]
+            for number, column in enumerate(self.header)
+        }
+
+
+def _group_choices(fields: Sequence[Field]) -> list[tuple[str, Any]]:
+    """Choices of a select; fields of one group that follow one another stand under its name."""
+    choices: list[tuple[str, Any]] = []
+    for group, some in groupby(fields, key=lambda field: field.group):
+        listed = [(field.name, field.label) for field in some]
+        choices += [(group, listed)] if group else listed
+    return choices

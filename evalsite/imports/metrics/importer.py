@@ -1,0 +1,472 @@
+"""Scores of automatic metrics: read from a file, found outputs for, stored and taken back."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import isfinite
+from typing import Any, BinaryIO, NamedTuple
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, connection
+
+from evalsite.audit.models import AuditEntry
+from evalsite.imports.batches.names import Names
+from evalsite.imports.bulk import insert_rows, quote_table
+from evalsite.imports.columns import Field, check_cells
+from evalsite.imports.core import (
+    HAS_CHANGED,
+    HAS_FAULTS,
+    Checked,
+    Importer,
+    Source,
+    Tell,
+    check_source,
+)
+from evalsite.imports.models import MetricFile, MetricScore, Upload
+from evalsite.imports.ratings.columns import shorten
+from evalsite.imports.ratings.items import CHUNK, FoundItem, ItemFinder, find_output
+from evalsite.imports.steps import register
+from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile
+from evalsite.imports.tables.table import Row, Table
+from evalsite.imports.uploads import clean_file_name
+from evalsite.lib.deadlocks import in_transaction
+from evalsite.lib.rating_columns import FIELDS, fold
+from evalsite.studies.models import Item, Study
+from evalsite.studies.summaries import count_of
+
+# any number of columns, each named after its metric
+OF_METRIC = "score_of_this_metric"
+LONGEST_METRIC = 100
+_NAMES = {
+    "item": ("item", *FIELDS["item"], "output_id"),
+    "system": ("system", *FIELDS["system"]),
+    "metric": ("metric", "metric_name", "measure"),
+    "value": ("value", *FIELDS["value"], "result"),
+}
+# what batches and exports say of an output beside its id: no metric is meant by these
+_OTHERS = frozenset(
+    ("study", "batch", "group", "cluster", "kind", "repeat_of", "held", "output_id", "output",
+     "output_is_empty", "extra", "text", "reference", "references", "gold_why")
+)  # fmt: skip
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WITH_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
+_NOTHING = {"nan", "na", "n/a", "null", "none", "-", "–", "inf", "-inf", "+inf", "infinity"}
+
+
+class Score(NamedTuple):
+    """What a metric gave to an output."""
+
+    output_id: int
+    metric: str
+    value: float
+
+
+@dataclass
+class CheckedScores(Checked):
+    """What a file contains for a study: its scores, if it may be imported."""
+
+    scores: list[Score] = field(default_factory=list)
+
+    @property
+    def is_importable(self) -> bool:
+        return not self.faults and bool(self.scores)
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(dict.fromkeys(score.metric for score in self.scores))
+
+    @property
+    def outputs(self) -> int:
+        return len({score.output_id for score in self.scores})
+
+
+class MetricImporter(Importer):
+    """Scores of a study's outputs, as files of metrics."""
+
+    purpose = Upload.Purpose.METRICS
+    check_kind, import_kind, undo_kind = "check metrics", "import metrics", "undo metrics"
+    record = MetricFile
+    checked = CheckedScores
+
+    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
+        return [
+            Field("", "Leave out", is_for_many=True),
+            Field("item", "Item, or output such as item-7#2"),
+            Field("system", "System"),
+            Field(OF_METRIC, "Scores of the metric in its name", "One column a metric", "", True),
+            Field("metric", "Metric", "One score a row"),
+            Field("value", "Score", "One score a row"),
+        ]
+
+    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+        """Without a column that names metrics, each column that says nothing else is one."""
+        places = {fold(name): name for name in reversed(header)}
+        mapping = dict.fromkeys(header, "")
+        for at, names in _NAMES.items():
+            if known := [places[name] for name in names if name in places]:
+                mapping[known[0]] = at
+        if "metric" in mapping.values():
+            return mapping
+        others = _OTHERS | {fold(column.name) for column in study.config.inputs}
+        for name in header:
+            if not mapping[name] and fold(name) not in others:
+                mapping[name] = OF_METRIC
+        return mapping
+
+    def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
+        there, line = set(mapping.values()), table.header_line
+        faults = super().check_mapping(mapping, study, table)
+        needed = {"item": "the item’s id, as in its batch"}
+        if "metric" in there:
+            needed["value"] = "the score that the metric gave"
+        elif "value" in there:
+            needed["metric"] = "which metric the scores are of"
+        elif OF_METRIC not in there:
+            needed[OF_METRIC] = "scores, in a column named after its metric"
+        if OF_METRIC in there and there & {"metric", "value"}:
+            message = (
+                "Some columns are named after their metrics, and others are mapped to one score a "
+                "row. Choose one form."
+            )
+            faults.append(Fault("forms_mixed", message, line=line))
+        for name, meaning in needed.items():
+            if name not in there:
+                message = f"Column “{name}” ({meaning}) is missing. Map a column to it, or add one."
+                faults.append(Fault("column_missing", message, name, line))
+        return faults
+
+    def make_reader(
+        self, checked: CheckedScores, study: Study, options: Mapping[str, Any]
+    ) -> "ScoreReader":
+        return ScoreReader(checked, study, is_limited=not options.get("no_limit"))
+
+    def summarise(self, checked: CheckedScores, study: Study) -> dict[str, Any]:
+        counts = Counter(score.metric for score in checked.scores)
+        return {
+            "scores": len(checked.scores),
+            "outputs": checked.outputs,
+            "metrics": [[name, counts[name]] for name in checked.metrics],
+        }
+
+    def store(
+        self, checked: CheckedScores, source: Source, *, by: Any, tell: Tell | None = None
+    ) -> MetricFile:
+        return store_scores(checked=checked, source=source, by=by)
+
+    def undo(self, record: MetricFile, *, by: Any) -> None:
+        undo_scores(file=record, by=by)
+
+
+# --- reading ------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Cells:
+    """One score as its row gives it."""
+
+    line: int
+    record: int
+    item: str
+    number: str
+    system: str
+    metric: str
+    value: float
+    column: str
+
+
+class ScoreReader:
+    """Finds the output of each score, and says what doesn't fit."""
+
+    def __init__(self, checked: CheckedScores, study: Study, *, is_limited: bool) -> None:
+        self._checked = checked
+        self._study = study
+        self._limit = settings.UPLOAD_MAX_ROWS if is_limited else None
+        header, mapping = checked.header, checked.mapping
+        self._at = {name: at for at, column in enumerate(header) if (name := mapping[column])}
+        self._metrics = [at for at, column in enumerate(header) if mapping[column] == OF_METRIC]
+        self._waiting: list[_Cells] = []
+        self._places: dict[tuple[int, str], tuple[int, int, str]] = {}
+        self._empty: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
+        known = MetricScore.objects.filter(file__study=study).order_by()
+        self._names = Names(known.values_list("metric", flat=True).distinct())
+        self._metric_names: dict[str, str] = {}
+        self._finder = ItemFinder(study)
+
+    def add(self, row: Row) -> None:
+        if faults := check_cells(row, self._checked.header):
+            self._checked.faults += faults
+            return
+        name = row.cells[self._at["item"]].strip()
+        if not name:
+            self._blame("cell_empty", row, "The item is empty. Give its id.", "item")
+            return
+        # an output may be named by its id in the exports, such as item-7#2
+        item, _, number = name.partition("#")
+        system = row.cells[self._at["system"]].strip() if "system" in self._at else ""
+        for metric, value, column in self._read_scores(row):
+            place = row.line, row.record
+            self._waiting.append(_Cells(*place, item, number, system, metric, value, column))
+        most = max(self._checked.rows, len(self._places) + len(self._waiting))
+        if self._limit is not None and most > self._limit:
+            raise UnreadableFile(
+                "too_many_rows",
+                f"The file has more than {self._limit:,} scores or rows. Split it and upload "
+                "the parts one after the other, or have it imported whole on the server: "
+                "manage.py import_metrics --no-limit.",
+            )
+        if len(self._waiting) >= CHUNK:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+
+    def finish(self) -> None:
+        checked = self._checked
+        checked.faults += self._find_known()
+        if not checked.scores and not checked.faults:
+            message = "No score is left to import: every cell is empty, or of other items."
+            checked.faults.append(Fault("nothing_left", message))
+        if checked.faults:
+            checked.scores = []
+        checked.remarks = list(self._list_remarks())
+
+    def _read_scores(self, row: Row) -> Iterator[tuple[str, float, str]]:
+        header = self._checked.header
+        cells = [(header[at], at) for at in self._metrics]
+        if not cells:
+            cells = [(row.cells[self._at["metric"]].strip(), self._at["value"])]
+        for name, at in cells:
+            code = "score_invalid"
+            try:
+                value = read_score(row.cells[at])
+                if value is None:
+                    self._empty[name] += 1
+                    continue
+                code = "metric_invalid"
+                yield self._read_metric(name, row.line), value, header[at]
+            except ValidationError as error:
+                self._blame(code, row, " ".join(error.messages), header[at])
+
+    def _read_metric(self, name: str, line: int) -> str:
+        """Return the name of a metric as it is shown; a name that is confusable once."""
+        if name not in self._metric_names:
+            metric = check_metric(name)
+            problem, spelling = self._names.meet(metric, line)
+            self._metric_names[name] = spelling if problem else metric
+            if problem:
+                raise ValidationError(f"The metric {problem}")
+        return self._metric_names[name]
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        self._finder.load(cells.item for cells in waiting)
+        for cells in waiting:
+            item = self._finder.find(cells)
+            if item is None:
+                self._blame("item_unknown", cells, self._finder.explain(cells), "item")
+            elif item.kind != Item.Kind.MAIN:
+                self._left_out[item.kind] += 1
+            else:
+                self._add_score(cells, item)
+
+    def _add_score(self, cells: _Cells, item: FoundItem) -> None:
+        try:
+            output_id = _find_output(item, cells.number, cells.system)
+        except ValidationError as error:
+            code = "system_unknown" if error.code == "system" else "item_unknown"
+            self._blame(code, cells, " ".join(error.messages), str(error.code))
+            return
+        key = output_id, cells.metric
+        if first := self._places.get(key):
+            message = (
+                f"This output has a score of {cells.metric} in record {first[1]} already. Remove "
+                "one of the two."
+            )
+            self._blame("score_twice", cells, message, cells.column)
+            return
+        self._places[key] = cells.line, cells.record, cells.column
+        self._checked.scores.append(Score(output_id, cells.metric, cells.value))
+
+    def _find_known(self) -> Iterator[Fault]:
+        """Scores that the study has already, reported once for each metric and file."""
+        metrics = {metric for _, metric in self._places}
+        scores = MetricScore.objects.filter(file__study=self._study, metric__in=metrics).order_by()
+        twice: dict[tuple[str, str], list[tuple[int, int, str]]] = defaultdict(list)
+        rows = scores.values_list("output_id", "metric", "file__file_name").iterator()
+        for output_id, metric, file_name in rows:
+            if place := self._places.get((output_id, metric)):
+                twice[metric, file_name].append(place)
+        for (metric, file_name), places in sorted(twice.items()):
+            line, record, column = min(places, key=lambda place: place[1])
+            message = (
+                f"{count_of(len(places), 'score')} of {metric} in this file came already with "
+                f"{file_name}. Take that file back first, or leave these rows out."
+            )
+            yield Fault("score_known", message, column, line, record)
+
+    def _list_remarks(self) -> Iterator[Remark]:
+        others = [name for name, use in self._checked.mapping.items() if not use]
+        if not self._metrics:
+            others = [name for name in others if fold(name) not in _OTHERS]
+        if others:
+            message = f"Taken as no metrics, and left out: {', '.join(others)[:300]}"
+            yield Remark("columns_left_out", message)
+        for metric, count in self._empty.items():
+            of = f" of {metric}" if metric else ""
+            yield Remark("cell_empty", f"Empty cells{of}: {count:,}. They give no score")
+        for kind, count in self._left_out.items():
+            message = f"Left out, as results are made of other items: {count_of(count, 'score')}"
+            yield Remark("rows_left_out", f"{message} of {kind} items")
+
+    def _blame(self, code: str, place: Row | _Cells, message: str, at: str) -> None:
+        column = self._checked.header[self._at[at]] if at in self._at else at
+        self._checked.faults.append(Fault(code, message, column, place.line, place.record))
+
+
+def read_score(text: str) -> float | None:
+    """Return a score; None of an empty cell. ValidationError says what is wrong with it."""
+    cell = text.strip(" ")
+    if not cell:
+        return None
+    shown = f"“{shorten(cell, 40)}”"
+    if _NUMBER.fullmatch(cell):
+        value = float(cell)
+        if isfinite(value):
+            return value + 0.0  # a zero has no sign
+        problem = "is too large a number."
+    elif cell.casefold() in _NOTHING:
+        problem = "is no number. Leave the cell empty where the metric gave no score."
+    elif _WITH_COMMA.fullmatch(cell):
+        problem = f"has a comma. Write a point: {cell.replace(',', '.')[:40]}."
+    elif cell.endswith("%"):
+        problem = "is a percentage. Write the number alone."
+    else:
+        problem = "is no number. Use the digits 0 to 9 and a point, such as 0.31, 27 or 1e-3."
+    raise ValidationError(f"{shown} {problem}")
+
+
+def check_metric(name: str) -> str:
+    """Return the name of a metric; ValidationError says why it can't be one."""
+    if not name:
+        raise ValidationError("The metric is empty. Name what gave this score.")
+    if len(name) > LONGEST_METRIC:
+        at_most = f"may have {LONGEST_METRIC} characters; this one has {len(name):,}."
+        raise ValidationError(f"The name of a metric {at_most}")
+    if not name.isprintable():
+        raise ValidationError("The name of the metric has an invisible character. Remove it.")
+    return name
+
+
+def _find_output(item: FoundItem, number: str, system: str) -> int:
+    """Return the key of the output that is meant, by its number or its system."""
+    if not number:
+        return item.outputs[find_output(item, system)][0]
+    is_number = number.isascii() and number.isdigit() and len(number) < 5
+    if not is_number or not 1 <= int(number) <= len(item.outputs):
+        raise ValidationError(
+            f"The item has no output {shorten(number, 40)}. Number its outputs from 1 to "
+            f"{len(item.outputs)}, or name the system.",
+            code="item",
+        )
+    pk, of_output = item.outputs[int(number) - 1]
+    if system and system != of_output:
+        raise ValidationError(
+            f"Output {number} is of {of_output}, not of “{shorten(system, 40)}”. Correct one.",
+            code="system",
+        )
+    return pk
+
+
+# --- storing ------------------------------------------------------------------------
+
+
+def store_scores(*, checked: CheckedScores, source: Source, by: Any) -> MetricFile:
+    """The scores are the study's, once: sent again, the file that is there is returned."""
+    study = source.study
+    if same := METRICS.find_same(study, source.sha256):
+        return same
+    if not checked.is_importable:
+        raise ValidationError(HAS_FAULTS)
+    try:
+        return in_transaction(partial(_store, checked, source, by=by))
+    except IntegrityError:
+        # the second of two clicks was later, or an output of this file is gone
+        if same := METRICS.find_same(study, source.sha256):
+            return same
+        raise ValidationError(HAS_CHANGED) from None
+
+
+def _store(checked: CheckedScores, source: Source, *, by: Any) -> MetricFile:
+    _insist_on_life(source.study)
+    if same := METRICS.find_same(source.study, source.sha256):
+        return same
+    file = MetricFile.objects.create(
+        study=source.study,
+        file_name=clean_file_name(source.file_name),
+        sha256=source.sha256,
+        uploaded_by=by if getattr(by, "is_authenticated", False) else None,
+    )
+    _insert(file, checked.scores)
+    _record("metrics uploaded", file, by, metrics=checked.metrics, scores=len(checked.scores))
+    return file
+
+
+def _insert(file: MetricFile, scores: Sequence[Score]) -> None:
+    """The scores are this file's. Rows, not objects: a hundred thousand take a second."""
+    key = str(file.pk) if connection.vendor == "postgresql" else file.pk.hex
+    table = f"{quote_table(MetricScore)} (file_id, output_id, metric, value)"
+    insert_rows(table, 4, ((key, *score) for score in scores))
+
+
+def undo_scores(*, file: MetricFile, by: Any) -> None:
+    """The file was never uploaded, but for the log."""
+    in_transaction(partial(_delete, file, by=by))
+
+
+def _delete(file: MetricFile, *, by: Any) -> None:
+    _insist_on_life(file.study)
+    scores = MetricScore.objects.filter(file=file).order_by()
+    _record("metrics taken back", file, by, scores=scores.count())
+    # nothing refers to them
+    scores._raw_delete(scores.db)
+    file.delete()
+
+
+def _record(action: str, file: MetricFile, by: Any, **detail: Any) -> None:
+    AuditEntry.objects.record(
+        action,
+        by=by,
+        study_id=file.study_id,
+        file=str(file.pk),
+        file_name=file.file_name,
+        sha256=file.sha256,
+        **detail,
+    )
+
+
+def _insist_on_life(study: Study) -> None:
+    """The study is locked; ValidationError of an archived one."""
+    current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if current.state == Study.State.ARCHIVED:
+        raise ValidationError("This study is archived, so nothing is added to it or taken from it.")
+
+
+METRICS = register(MetricImporter())
+
+
+def check_scores(
+    source: BinaryIO,
+    *,
+    study: Study,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> CheckedScores:
+    """What a file of scores contains for this study."""
+    checked: CheckedScores = check_source(
+        METRICS, source, study=study, mapping=mapping, options=options
+    )
+    return checked

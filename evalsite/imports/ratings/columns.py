@@ -1,0 +1,272 @@
+"""What columns of ratings contain in a study, and each row of the file as the ratings in it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from evalsite.fields import LONGEST_NOTE
+from evalsite.imports.columns import Field, check_cells
+from evalsite.imports.tables.faults import Fault
+from evalsite.imports.tables.table import Row
+from evalsite.lib.rating_columns import FIELDS, MEANINGS, Asked, Part, melt, split_field
+from evalsite.lib.rating_guess import find_unasked
+from evalsite.participants.models import Origin
+from evalsite.protocol import Criterion, Protocol
+from evalsite.studies.models import Study
+
+LONGEST_ID = 200
+LONGEST_TIME = 64
+# A file written by hand has no use for these: offered where they were guessed.
+_OF_EXPORTS = ("outcome", "time_given", "kind", "status", "origin", "person", "excluded",
+               "value_typed")  # fmt: skip
+# what only some protocols have a use for
+_OF_VALUES = ("value", "label", "value_typed", "place")
+_OF_COMPARISONS = ("preferred", "outcome", "shown_first")
+# so many fields for a criterion and a system each are offered unasked
+_MOST_CROSSED = 60
+_SHARED = ("participant", "item", "submitted_at", "time_given", "note", "kind", "status", "origin",
+           "excluded", "person")  # fmt: skip
+_OF_RATING = ("criterion", "system", "value", "preferred", "place", "order_shown", "shown_first",
+              "label", "value_typed", "outcome")  # fmt: skip
+_CODES = {
+    "participant": "participant_invalid",
+    "item": "cell_empty",
+    "criterion": "criterion_unknown",
+    "place": "place_invalid",
+    "submitted_at": "text_too_long",
+    "note": "text_too_long",
+}
+
+
+# --- fields -------------------------------------------------------------------------
+
+
+def ask(study: Study) -> Asked:
+    """What the study asks, as far as the columns of a file tell it."""
+    config: Protocol = study.config
+    is_single = config.outputs[1] == 1
+    return Asked(
+        labels={criterion.key: criterion.label for criterion in config.criteria},
+        compared=frozenset(one.key for one in config.criteria if one.scale.compares),
+        per_output=frozenset(
+            one.key for one in config.criteria if one.per_output and not is_single
+        ),
+        systems=tuple(study.systems.order_by("name").values_list("name", flat=True)),
+    )
+
+
+def list_fields(asked: Asked, mapping: Mapping[str, str], most_outputs: int) -> list[Field]:
+    """Everything that a column may be mapped to, in the order in which a page offers it."""
+    useless = {*_OF_EXPORTS}
+    useless |= set() if asked.has_values else {*_OF_VALUES}
+    useless |= set() if asked.has_comparisons else {*_OF_COMPARISONS}
+    there = set(mapping.values())
+    fields = [Field("", "Leave out", is_for_many=True)]
+    fields += [
+        Field(name, f"{name}: {MEANINGS[name]}")
+        for name in FIELDS
+        if name in there or name not in useless
+    ]
+    return fields + [
+        Field(name, name, group="Several ratings in a row")
+        for name in dict.fromkeys([*_list_wide(asked, most_outputs), *sorted(there)])
+        if (target := split_field(name)) and (target.is_wide or target.number)
+    ]
+
+
+def _list_wide(asked: Asked, most_outputs: int) -> Iterator[str]:
+    for key in asked.labels:
+        yield f"{'preferred' if key in asked.compared else 'value'}:{key}"
+    scored = [key for key in asked.labels if key in asked.per_output]
+    for number in range(1, min(most_outputs, 20) + 1 if scored else 1):
+        yield from (f"system{number}", f"place{number}")
+        yield from (f"value{number}:{key}" for key in scored)
+    if len(scored) * len(asked.systems) <= _MOST_CROSSED:
+        yield from (f"value:{key}:{system}" for key in scored for system in asked.systems)
+
+
+def describe_unasked(mapping: Mapping[str, str], asked: Asked) -> str:
+    """Columns of ratings by criteria that the study doesn't ask, as a sentence; "" if none."""
+    columns = find_unasked(mapping, asked)
+    if not columns:
+        return ""
+    return (
+        f"{', '.join(columns[:12])}{' and more' if len(columns) > 12 else ''} "
+        f"{'look' if len(columns) > 1 else 'looks'} like ratings by criteria that this study "
+        "doesn't ask. They are left out"
+    )
+
+
+# --- rows ---------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class RatingRow:
+    """The cells of one rating, as they are in the file; "" where there is no such column."""
+
+    line: int
+    record: int
+    participant: str
+    item: str
+    criterion: Criterion
+    system: str
+    value: str
+    preferred: str
+    place: int | None
+    order_shown: str
+    shown_first: str
+    label: str
+    typed: str
+    is_tie: bool
+    time: str
+    note: str
+    # where the cells are
+    part: Part
+
+
+class RowReader:
+    """Takes rows apart by the mapping of their columns, and counts what is not imported."""
+
+    def __init__(self, header: Sequence[str], mapping: Mapping[str, str], config: Protocol) -> None:
+        self.header = header
+        self.parts = melt(header, mapping)
+        # rows that are not imported, by why
+        self.left_out: Counter[str] = Counter()
+        self.unrated = self.simulated = self.excluded = self.not_persons = 0
+        # what the header says, behind the cells of each row: first of all, nothing
+        self._constants = [""]
+        self._get_shared = self._make_getter(self.parts[0], _SHARED)
+        self._getters = [(part, self._make_getter(part, _OF_RATING)) for part in self.parts]
+        labels = {criterion.label.casefold(): criterion for criterion in config.criteria}
+        self._criteria = labels | {one.key.casefold(): one for one in config.criteria}
+        if len(config.criteria) == 1 and not any(map(_has_criterion, self.parts)):
+            self._criteria[""] = config.criteria[0]
+        self._asked = ", ".join(criterion.key for criterion in config.criteria)
+
+    def _make_getter(self, part: Part, fields: Sequence[str]) -> Callable[[list[str]], Any]:
+        """A quick way to the cells of these fields: there may be a million rows."""
+        places = []
+        for field in fields:
+            place = part.columns.get(field, len(self.header))
+            if text := part.fixed.get(field):
+                place = len(self.header) + len(self._constants)
+                self._constants.append(text)
+            places.append(place)
+        return itemgetter(*places)
+
+    def name_column(self, field: str, part: Part | None = None) -> str:
+        """The column of the file that has this field; the field itself where there is none."""
+        number = (part or self.parts[0]).columns.get(field)
+        return field if number is None else self.header[number]
+
+    def name_answer(self, row: Row) -> tuple[str, str]:
+        """Whose answer to what the row belongs to."""
+        if len(row.cells) != len(self.header):
+            return "", ""
+        participant, item, *_ = self._get_shared(row.cells + self._constants)
+        return participant, item
+
+    def read(self, row: Row) -> tuple[list[RatingRow], list[Fault]]:
+        """The ratings of a row, or what is wrong with it; neither of a row that stays out."""
+        if faults := check_cells(row, self.header):
+            return [], faults
+        cells = row.cells + self._constants
+        shared = self._get_shared(cells)
+        participant, item, submitted, given, note, kind, status, *exported = shared
+        if self._is_left_out(kind, status):
+            return [], []
+        ratings = [(part, get(cells)) for part, get in self._getters if part.is_rated(cells)]
+        if not ratings:
+            self.unrated += 1
+        time = given or submitted
+        found = [
+            ("participant", _check_participant(participant)),
+            ("item", "" if item else "The item is empty. Give its id."),
+            ("submitted_at", _check_length(time, LONGEST_TIME, "time")),
+            ("note", _check_length(note, LONGEST_NOTE, "note")),
+        ]
+        faults = [self._blame(row, field, text) for field, text in found if text]
+        for part, (criterion, _, _, _, place, *_) in ratings:
+            if text := _check_place(place.strip()):
+                faults.append(self._blame(row, "place", text, part))
+            if criterion.strip().casefold() not in self._criteria:
+                text = self._explain_criterion(criterion.strip())
+                faults.append(self._blame(row, "criterion", text, part))
+        if faults or not ratings:
+            return [], faults
+        origin, excluded, person = exported
+        self.simulated += origin == Origin.SIMULATED
+        self.excluded += excluded == "yes"
+        self.not_persons += person == "no"
+        return [
+            RatingRow(
+                line=row.line,
+                record=row.record,
+                participant=participant,
+                item=item,
+                criterion=self._criteria[criterion.strip().casefold()],
+                system=system,
+                value=value,
+                preferred=preferred,
+                place=int(place) if place.strip() else None,
+                order_shown=order.strip(),
+                shown_first=first,
+                label=label,
+                typed=typed,
+                is_tie=outcome == "tie",
+                time=time,
+                note=note,
+                part=part,
+            )
+            for part, (
+                criterion, system, value, preferred, place, order, first, label, typed, outcome,
+            ) in ratings
+        ], []  # fmt: skip
+
+    def _is_left_out(self, kind: str, status: str) -> bool:
+        """Whether the row is of a practice item, a pilot or the like, and in no results."""
+        if kind.strip() not in ("", "main"):
+            self.left_out[f"kind {kind.strip()[:40]}"] += 1
+        elif status.strip() not in ("", "counted"):
+            self.left_out[f"status {status.strip()[:40]}"] += 1
+        else:
+            return False
+        return True
+
+    def _explain_criterion(self, text: str) -> str:
+        what = f"“{shorten(text)}” isn't a criterion of this study" if text else "It is empty"
+        return f"{what}. The criteria are: {self._asked}."
+
+    def _blame(self, row: Row, field: str, message: str, part: Part | None = None) -> Fault:
+        return Fault(_CODES[field], message, self.name_column(field, part), row.line, row.record)
+
+
+def _has_criterion(part: Part) -> bool:
+    return "criterion" in part.columns or "criterion" in part.fixed
+
+
+def _check_participant(text: str) -> str:
+    if not text.strip():
+        return "The participant is empty. Say in every row who rated; any name will do."
+    if text != text.strip() or not text.isprintable():
+        return "The participant has a space around it or an invisible character. Remove it."
+    return _check_length(text, LONGEST_ID, "name of a participant")
+
+
+def _check_place(text: str) -> str:
+    if not text or (text.isascii() and text.isdigit() and 0 < len(text) < 5 and int(text) > 0):
+        return ""
+    return f"“{text[:40]}” isn't a place. Write where the output was shown: 1 for the first."
+
+
+def _check_length(text: str, most: int, noun: str) -> str:
+    if len(text) <= most:
+        return ""
+    return f"The {noun} may have {most:,} characters; this one has {len(text):,}. Shorten it."
+
+
+def shorten(text: Any, most: int = 60) -> str:
+    whole = str(text)
+    return whole if len(whole) <= most else f"{whole[:most]}…"

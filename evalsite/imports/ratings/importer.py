@@ -1,0 +1,212 @@
+"""Ratings collected elsewhere: what a check finds in a file of them, and how they are stored."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+from evalsite.annotation.models import RatingsFile
+from evalsite.annotation.taking import count_free
+from evalsite.imports.batches.choices import LEAVE_OUT_FAULTY
+from evalsite.imports.columns import LEAVE_OUT, Field
+from evalsite.imports.core import Decision, Importer, Report, Source, Tell, check_source
+from evalsite.imports.models import Upload
+from evalsite.imports.ratings.answers import AnswerBuilder, CheckedRatings
+from evalsite.imports.ratings.columns import RowReader, ask, describe_unasked, list_fields
+from evalsite.imports.ratings.store import import_ratings, undo_ratings
+from evalsite.imports.steps import register
+from evalsite.imports.tables.faults import Fault, Remark
+from evalsite.imports.tables.table import Limits, Row, Table
+from evalsite.lib.rating_columns import Problem, check_mapping
+from evalsite.lib.rating_guess import guess_mapping
+from evalsite.studies.models import Study
+from evalsite.studies.summaries import count_of
+
+_LISTED = 100
+_MOST_LEFT_OUT = 10_000
+
+
+class RatingImporter(Importer):
+    """Ratings of a study's items, as answers of imported participants."""
+
+    purpose = Upload.Purpose.RATINGS
+    check_kind, import_kind, undo_kind = "check ratings", "import ratings", "undo ratings"
+    record = RatingsFile
+    link = "ratings_file"
+    checked = CheckedRatings
+    # longer files are stored and undone outside web requests
+    rows_undone_at_once = rows_stored_at_once = 5_000
+
+    def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:
+        return list_fields(ask(study), mapping, study.config.outputs[1])
+
+    def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
+        return guess_mapping(header, ask(study))
+
+    def check_mapping(
+        self,
+        mapping: Mapping[str, str],
+        study: Study,
+        table: Table,
+    ) -> list[Fault]:
+        return [
+            Fault(problem.code, problem.message, problem.column, table.header_line)
+            # what incomplete answers may lack is known to the reader of rows
+            for problem in _check_columns(mapping, study, keeps_incomplete=True)
+        ]
+
+    def make_reader(
+        self, checked: CheckedRatings, study: Study, options: Mapping[str, Any]
+    ) -> "RatingReader":
+        return RatingReader(checked, study, options)
+
+    def summarise(self, checked: CheckedRatings, study: Study) -> dict[str, Any]:
+        per_item = checked.per_item
+        free = count_free(study, per_item.keys())
+        surplus = {item: n - free[item] for item, n in per_item.items() if n > free[item]}
+        counts = list(per_item.values())
+        return {
+            "ratings": checked.ratings,
+            "answers": len(checked.answers),
+            "participants": len(checked.participants),
+            "items": len(per_item),
+            "per_item": [[n, counts.count(n)] for n in sorted(set(counts))],
+            "k": study.k,
+            "surplus": sum(surplus.values()),
+            # with so many answers per item all of them would count
+            "wanted_k": study.k + max(surplus.values(), default=0),
+        }
+
+    def is_current(self, report: Report, study: Study) -> bool:
+        """Places fill up and files are undone meanwhile, so a small file is read each time."""
+        return False
+
+    def store(
+        self, checked: CheckedRatings, source: Source, *, by: Any, tell: Tell | None = None
+    ) -> RatingsFile:
+        progress = tell or (lambda done, total: None)
+        return import_ratings(checked=checked, source=source, by=by, progress=progress)
+
+    def undo(self, record: RatingsFile, *, by: Any) -> None:
+        undo_ratings(file=record, by=by)
+
+
+def _check_columns(
+    mapping: Mapping[str, str], study: Study, *, keeps_incomplete: bool
+) -> list[Problem]:
+    used = {column: "" if name == LEAVE_OUT else name for column, name in mapping.items()}
+    return check_mapping(used, ask(study), keeps_incomplete=keeps_incomplete)
+
+
+class RatingReader:
+    """Puts the rows of a file together to answers."""
+
+    def __init__(self, checked: CheckedRatings, study: Study, options: Mapping[str, Any]) -> None:
+        self._checked = checked
+        self._options = options
+        self._study = study
+        self._rows = RowReader(checked.header, checked.mapping, study.config)
+        keeps_incomplete = bool(options.get("keeps_incomplete"))
+        unrated = _check_columns(checked.mapping, study, keeps_incomplete=keeps_incomplete)
+        checked.faults += [Fault(one.code, one.message, one.column) for one in unrated]
+        self._builder = AnswerBuilder(
+            study,
+            self._rows,
+            # the missing column is reported once, not with every answer
+            keeps_incomplete=keeps_incomplete or bool(unrated),
+            leaves_out=bool(options.get(LEAVE_OUT_FAULTY)),
+        )
+
+    def add(self, row: Row) -> None:
+        self._builder.add(row)
+
+    def close(self) -> None:
+        self._builder.flush()
+        self._checked.faults += self._builder.faults
+
+    def finish(self) -> None:
+        checked, builder = self._checked, self._builder
+        known = len(builder.faults)
+        answers = builder.finish()
+        checked.faults += builder.faults[known:]
+        checked.answers = [] if checked.faults else answers
+        checked.remarks = [*builder.remarks.listed(), *self._list_remarks()]
+        self._decide()
+        if not checked.faults and not checked.answers:
+            checked.faults.append(
+                Fault("nothing_left", "No row is left to import: all of them were left out.")
+            )
+
+    def _decide(self) -> None:
+        """Offer to leave out faulty rows, or say which ones are."""
+        faults = sorted(self._builder.row_faults, key=lambda fault: fault.record or 0)
+        rows = len({fault.record for fault in faults})
+        is_made = self._builder.leaves_out
+        if not faults or (rows > _MOST_LEFT_OUT and not is_made):
+            return
+        more = len(faults) - _LISTED
+        self._checked.decisions.append(
+            Decision(
+                LEAVE_OUT_FAULTY,
+                f"{count_of(rows, 'row')} {'has' if rows == 1 else 'have'} faults",
+                "An answer that then lacks a rating is a fault of its own, unless incomplete "
+                "answers are fine.",
+                choices=[[True, f"Leave out {count_of(rows, 'row')}", ""]],
+                rows=[*map(str, faults[:_LISTED]), *([f"and {more:,} more"] if more > 0 else [])],
+                is_made=is_made,
+            )
+        )
+        if is_made:
+            text = f"{count_of(rows, 'faulty row')} {'was' if rows == 1 else 'were'} left out."
+            left_out = [[fault.line, fault.record, fault.code] for fault in faults]
+            note = {"code": "rows_left_out", "text": text, "rows": left_out}
+            self._checked.import_notes.append(note)
+
+    def _list_remarks(self) -> list[Remark]:
+        rows, remarks = self._rows, []
+
+        def remark(code: str, count: int, text: str) -> None:
+            if count:
+                remarks.append(Remark(code, f"{count_of(count, 'row')} {text}"))
+
+        if unasked := describe_unasked(self._checked.mapping, ask(self._study)):
+            remarks.append(Remark("criteria_left_out", unasked))
+        for why, count in rows.left_out.items():
+            remark("rows_left_out", count, f"of {why} will be left out")
+        remark("rows_unrated", rows.unrated, "have no rating and will be left out")
+        remark(
+            "simulated",
+            rows.simulated,
+            "of the file are simulated: nobody gave these answers, and once imported they no "
+            "longer say so",
+        )
+        remark(
+            "excluded",
+            rows.excluded,
+            "were excluded where they come from. They are imported like the others: exclude them "
+            "here again",
+        )
+        if self._options.get("has_persons") is not False:
+            remark(
+                "not_persons",
+                rows.not_persons,
+                "of the file say that the participant isn't a single person. Say so here too, or "
+                "figures about raters mean nothing",
+            )
+        return remarks
+
+
+RATINGS = register(RatingImporter())
+
+
+def check_ratings(
+    source: BinaryIO,
+    *,
+    study: Study,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> CheckedRatings:
+    """What a file of ratings contains for this study."""
+    checked: CheckedRatings = check_source(
+        RATINGS, source, study=study, mapping=mapping, options=options, limits=limits
+    )
+    return checked

@@ -1,0 +1,225 @@
+"""An uploaded file on its way: checked, imported and undone, by a job where that takes long."""
+
+from dataclasses import asdict, fields
+from functools import partial
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from evalsite.imports.core import (
+    HAS_CHANGED,
+    HAS_FAULTS,
+    Importer,
+    Report,
+    Source,
+    Tell,
+    check_source,
+    describe,
+    list_faults,
+    read_header,
+)
+from evalsite.imports.models import Upload
+from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import job_kind, report_progress, start_job
+from evalsite.lib.clock import now
+
+# by purpose; filled when the apps are ready
+IMPORTERS: dict[str, Importer] = {}
+
+
+def register(importer: Importer) -> Importer:
+    """Uploads of its purpose are handled by this importer, and its jobs have a worker."""
+    IMPORTERS[importer.purpose] = importer
+    job_kind(importer.check_kind)(_run_check)
+    job_kind(importer.import_kind)(_run_import)
+    job_kind(importer.undo_kind)(partial(_run_undo, importer))
+    return importer
+
+
+def importer_of(upload: Upload) -> Importer:
+    return IMPORTERS[upload.purpose]
+
+
+# --- checking ---------------------------------------------------------------------------
+
+
+def read_report(upload: Upload) -> Report | None:
+    """What the last check found; None before the first, or after one of another version."""
+    names = {one.name for one in fields(Report)}
+    return Report(**upload.report) if upload.report.keys() == names else None
+
+
+def find_report(upload: Upload) -> Report | None:
+    """What the file contains: as it was checked, or looked at here and now if it is small."""
+    report, importer = read_report(upload), importer_of(upload)
+    if report is not None and importer.is_current(report, upload.study):
+        return report
+    if is_large(upload):
+        return report
+    return describe(importer, read_upload(upload), upload.study)
+
+
+def begin_check(upload: Upload, *, by: Any) -> None:
+    """The file is checked, or a job that checks it waits."""
+    if is_large(upload):
+        upload.report, upload.checked_at = {}, None
+        upload.save(update_fields=["report", "checked_at"])
+        kind = importer_of(upload).check_kind
+        start_job(kind, study_id=upload.study_id, by=by, subject=str(upload.pk))
+    else:
+        check_upload(upload)
+
+
+def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
+    """The file was checked, and what was found is kept with it."""
+    if not upload.mapping:
+        _remember_mapping(upload)
+    checked = read_upload(upload, tell=tell)
+    # replaced, not written over: a backup may be reading the earlier list
+    part = upload.faults_path.with_suffix(".part")
+    part.write_bytes(list_faults(checked.faults).encode())
+    part.replace(upload.faults_path)
+    upload.report = asdict(describe(importer_of(upload), checked, upload.study))
+    upload.checked_at = now()
+    # not save(): a file that was given up meanwhile stays away
+    kept = Upload.objects.filter(pk=upload.pk)
+    if not kept.update(report=upload.report, checked_at=upload.checked_at):
+        forget_bytes(upload)
+    return checked
+
+
+def _remember_mapping(upload: Upload) -> None:
+    """What somebody said of the columns of an earlier file is said of the same ones of this."""
+    others = Upload.objects.filter(study=upload.study_id, purpose=upload.purpose)
+    earlier = list(others.exclude(pk=upload.pk).exclude(mapping={}).order_by("-created_at"))
+    if not earlier:
+        return
+    header = set(read_header(upload.path))
+    if alike := next((one for one in earlier if one.mapping.keys() == header), None):
+        upload.mapping = alike.mapping
+        upload.options = {**upload.options, "mapped_as": alike.file_name}
+        kept = Upload.objects.filter(pk=upload.pk)
+        kept.update(mapping=upload.mapping, options=upload.options)
+
+
+def read_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
+    """What the file contains; `tell` hears how many rows of about how many were read."""
+    with upload.path.open("rb") as source:
+
+        def count(rows: int) -> None:
+            if tell is not None:
+                read = max(1, source.tell())
+                tell(rows, max(rows, round(rows * upload.size / read)))
+
+        return check_source(
+            importer_of(upload),
+            source,
+            study=upload.study,
+            mapping=upload.mapping,
+            options=upload.options,
+            tell=count,
+        )
+
+
+def _run_check(job: Job) -> dict[str, Any]:
+    upload = _find_upload(job)
+    if not is_imported(upload):
+        check_upload(upload, tell=partial(report_progress, job))
+    return {}
+
+
+# --- importing --------------------------------------------------------------------------
+
+
+def is_imported(upload: Upload) -> bool:
+    return bool(upload.batch_id or upload.ratings_file_id or upload.options.get("is_imported"))
+
+
+def begin_import(upload: Upload, *, by: Any) -> Any | None:
+    """The file is part of the study, once; None while a job that imports it waits or runs."""
+    importer = importer_of(upload)
+    report, most = read_report(upload), importer.rows_stored_at_once
+    is_long = most is not None and report is not None and report.rows > most
+    if not is_long and not is_large(upload):
+        return import_upload(upload, by=by)
+    start_job(importer.import_kind, study_id=upload.study_id, by=by, subject=str(upload.pk))
+    return None
+
+
+def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
+    """The file is part of its study, checked once more on the way; its bytes are gone."""
+    importer, confirmed = importer_of(upload), read_report(upload)
+    record = importer.find_same(upload.study, upload.sha256)
+    if record is None:
+        checked = check_upload(upload, tell=tell)
+        if not checked.is_importable:
+            # the first of two clicks may have been quicker: its own scores are the faults
+            record = importer.find_same(upload.study, upload.sha256)
+            if record is None:
+                raise ValidationError(HAS_FAULTS)
+            _finish(upload)
+            return record
+        if confirmed is not None and confirmed.import_notes != checked.import_notes:
+            # other rows would be left out than those that were listed
+            raise ValidationError(HAS_CHANGED)
+        source = Source(
+            study=upload.study,
+            file_name=upload.file_name,
+            sha256=upload.sha256,
+            options=upload.options,
+            upload_key=upload.pk,
+        )
+        record = importer.store(checked, source, by=by, tell=tell)
+    _finish(upload)
+    return record
+
+
+def _finish(upload: Upload) -> None:
+    """The bytes are gone; the row stays, with what was said of its columns."""
+    if not importer_of(upload).link:
+        upload.options = {**upload.options, "is_imported": True}
+        Upload.objects.filter(pk=upload.pk).update(options=upload.options)
+    forget_bytes(upload)
+
+
+def _run_import(job: Job) -> dict[str, Any]:
+    upload = _find_upload(job)
+    link = importer_of(upload).link
+    # again after a kill: what stands already is found by the file's hash
+    record = getattr(upload, link) if link else None
+    if record is None:
+        record = import_upload(upload, by=job.started_by, tell=partial(report_progress, job))
+    else:
+        _finish(upload)
+    return {"record": str(record.pk)}
+
+
+def _find_upload(job: Job) -> Upload:
+    uploads = Upload.objects.select_related("study", "batch", "ratings_file")
+    upload = uploads.filter(study__pk=str(job.study_id), pk=job.subject).first()
+    if upload is None:
+        raise ValidationError("This file was given up meanwhile. Upload it again.")
+    if not is_imported(upload):
+        insist_on_bytes(upload)
+    return upload
+
+
+# --- undoing ----------------------------------------------------------------------------
+
+
+def begin_undo(importer: Importer, record: Any, *, by: Any) -> bool:
+    """Whether it is gone already; otherwise a job that removes it waits or runs."""
+    if importer.count_rows(record) <= importer.rows_undone_at_once:
+        importer.undo(record, by=by)
+        return True
+    start_job(importer.undo_kind, study_id=record.study_id, by=by, subject=str(record.pk))
+    return False
+
+
+def _run_undo(importer: Importer, job: Job) -> dict[str, Any]:
+    records = importer.record._default_manager.filter(study__pk=str(job.study_id))
+    record = records.filter(pk=job.subject).first()
+    if record is not None:  # else it is gone already
+        importer.undo(record, by=job.started_by)
+    return {}

@@ -1,0 +1,106 @@
+"""Deleting a study that was never launched, with all that was made while it was tried."""
+
+from functools import partial
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from evalsite.annotation.launch import insist_on_owner
+from evalsite.annotation.models import Annotation
+from evalsite.audit.models import AuditEntry
+from evalsite.imports.models import Upload
+from evalsite.imports.uploads import forget_bytes
+from evalsite.jobs.models import Job
+from evalsite.participants.models import Consent
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.pages import StudyView
+from evalsite.studies.summaries import count_of
+
+
+def why_kept(study: Study) -> str:
+    """What stands against deleting this study, and what to do instead; empty where nothing does."""
+    if study.is_launched:
+        return (
+            "The study has been launched, so it can't be deleted. Close it, then archive it under "
+            "Sharing."
+        )
+    if batches := study.batches.count():
+        each = "it" if batches == 1 else "each of them"
+        return (
+            f"The study has {count_of(batches, 'batch', 'batches')} of items. Undo {each} under "
+            "Items, then delete the study."
+        )
+    open_jobs = Job.objects.filter(
+        study_id=study.pk, state__in=[Job.State.WAITING, Job.State.RUNNING]
+    )
+    if open_jobs.exists():
+        return "A job is at work on this study. Wait until it is done, then delete the study."
+    return ""
+
+
+@transaction.atomic
+def delete_draft(*, study: Study, by: Any) -> None:
+    """The study was never there, but for the log; pilots and files that waited went with it."""
+    insist_on_owner(study, by)
+    current = Study.objects.select_for_update().get(pk=study.pk)
+    if reason := why_kept(current):
+        raise ValidationError(reason)
+    uploads = list(Upload.objects.filter(study=current))
+    # without batches these are answers of pilots to practice items; they protect what they name
+    Annotation.objects.filter(study=current).delete()
+    Consent.objects.filter(study=current).delete()
+    Study.objects.filter(pk=current.pk).update(version=None)
+    Job.objects.filter(study_id=current.pk).delete()
+    AuditEntry.objects.record(
+        "study deleted",
+        by=by,
+        study_id=current.pk,
+        title=current.title,
+        protocol=current.protocol,
+    )
+    Study.objects.get(pk=current.pk).delete()
+    for upload in uploads:
+        transaction.on_commit(partial(forget_bytes, upload))
+
+
+# --- pages ----------------------------------------------------------------------------
+
+
+@require_safe
+def confirm_delete(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """What would go, or why nothing can."""
+    pilots = study.participants.filter(is_pilot=True).count()
+    return TemplateResponse(
+        request, "studies/delete.html", {"reason": why_kept(study), "pilots": pilots}
+    )
+
+
+@require_POST
+def delete(request: HttpRequest, study: Study) -> HttpResponseBase:
+    title = study.title
+    try:
+        delete_draft(study=study, by=request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("admin:study-delete-confirm", study.pk)
+    messages.success(request, f"Deleted: {title}.")
+    return redirect("admin:index")
+
+
+deletion_views = [
+    StudyView(
+        path="delete/",
+        name="study-delete-confirm",
+        view=confirm_delete,
+        role=Membership.Role.OWNER,
+        within="Settings",
+    ),
+    StudyView(path="delete/now/", name="study-delete", view=delete, role=Membership.Role.OWNER),
+]

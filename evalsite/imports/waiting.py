@@ -1,0 +1,128 @@
+"""Files that wait for a decision, and the jobs that are at work on them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from evalsite.imports.core import Importer
+from evalsite.imports.models import Upload
+from evalsite.imports.steps import IMPORTERS, importer_of
+from evalsite.imports.uploads import find_kept_until, has_faults
+from evalsite.jobs.models import Job
+from evalsite.studies.models import Study
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A file that was uploaded and neither imported nor given up."""
+
+    upload: Upload
+    job: Job | None
+    title: str
+    # the very same file was imported earlier
+    is_known: bool
+
+    @property
+    def kept_until(self) -> datetime:
+        return find_kept_until(self.upload)
+
+    @property
+    def has_faults(self) -> bool:
+        return has_faults(self.upload)
+
+    @property
+    def is_spent(self) -> bool:
+        """Nothing can come of it as it is: it has faults, or is in the study already."""
+        return self.job is None and (self.is_known or self.has_faults)
+
+
+@dataclass(frozen=True)
+class Undoing:
+    """A job that takes something back, where it is at work or has stopped."""
+
+    job: Job
+    record: Any
+    title: str
+
+
+def newest_job(study: Study, kind: str, subject: object) -> Job | None:
+    """The job of this kind that was started last for this subject."""
+    jobs = Job.objects.filter(study_id=study.pk, kind=kind, subject=str(subject))
+    return jobs.order_by("-created_at").first()
+
+
+def find_job(upload: Upload) -> Job | None:
+    """The job at work on this file, or the one that stopped and was not followed by a check."""
+    jobs = Job.objects.filter(
+        study_id=upload.study_id, kind__in=_kinds(importer_of(upload)), subject=str(upload.pk)
+    )
+    return _unless_over(jobs.order_by("created_at").last(), upload)
+
+
+def name_job(job: Job, upload: Upload) -> str:
+    """What the job does, in words."""
+    is_check = job.kind == importer_of(upload).check_kind
+    return f"{'Checking' if is_check else 'Importing'} {upload.file_name}"
+
+
+def find_uploads(study: Study) -> list[Upload]:
+    """The files that were neither imported nor given up, newest first."""
+    uploads = Upload.objects.filter(study=study, batch__isnull=True, ratings_file__isnull=True)
+    return [upload for upload in uploads if upload.path.exists()]
+
+
+def list_waiting(study: Study, purpose: str, uploads: list[Upload]) -> list[Waiting]:
+    """Those of the files that have this purpose, in a number of queries that does not grow."""
+    uploads = [upload for upload in uploads if upload.purpose == purpose]
+    if not uploads:
+        return []
+    importer = IMPORTERS[purpose]
+    jobs = Job.objects.filter(study_id=study.pk, kind__in=_kinds(importer)).order_by("created_at")
+    newest = {job.subject: job for job in jobs}
+    records = importer.record._default_manager.filter(study=study)
+    known = set(records.values_list("sha256", flat=True))
+    found = []
+    for upload in uploads:
+        job = _unless_over(newest.get(str(upload.pk)), upload)
+        title = name_job(job, upload) if job else ""
+        found.append(Waiting(upload, job, title, is_known=upload.sha256 in known))
+    return found
+
+
+def part_spent(waiting: list[Waiting]) -> dict[str, list[Waiting]]:
+    """What a page lists above its form, for it wants a decision, and what below."""
+    return {
+        "waiting": [one for one in waiting if not one.is_spent],
+        "spent": [one for one in waiting if one.is_spent],
+    }
+
+
+def list_undoings(study: Study, importer: Importer) -> list[Undoing]:
+    """The jobs that take something back, where they are at work or have stopped."""
+    jobs = Job.objects.filter(study_id=study.pk, kind=importer.undo_kind).order_by("created_at")
+    newest = {job.subject: job for job in jobs if job.state != Job.State.DONE}
+    records = importer.record._default_manager.filter(study=study)
+    found: dict[Any, Any] = records.in_bulk(list(newest)) if newest else {}
+    return [
+        Undoing(newest[str(one.pk)], one, f"Removing {one.file_name}") for one in found.values()
+    ]
+
+
+def is_under_way(study: Study, purpose: str, uploads: list[Upload]) -> bool:
+    """Whether a file of this purpose waits, or one is being imported or undone, or that stopped."""
+    if any(upload.purpose == purpose for upload in uploads):
+        return True
+    return purpose in IMPORTERS and bool(list_undoings(study, IMPORTERS[purpose]))
+
+
+def _kinds(importer: Importer) -> list[str]:
+    return [importer.check_kind, importer.import_kind]
+
+
+def _unless_over(job: Job | None, upload: Upload) -> Job | None:
+    if job is None or job.state == Job.State.DONE:
+        return None
+    is_answered = bool(
+        job.finished_at and upload.checked_at and upload.checked_at > job.finished_at
+    )
+    return None if is_answered else job

@@ -1,0 +1,246 @@
+"""What columns of ratings hold, guessed from their names and, in a bare file, their first cells."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from evalsite.lib.rating_columns import (
+    BARE,
+    FIELDS,
+    Asked,
+    Target,
+    fold,
+    list_missing,
+    split_field,
+)
+
+# Criteria that evaluations ask about: a column with such a name, or the start of it and a number,
+# holds ratings, whether or not a study asks for them.
+QUALITIES = frozenset(
+    ("accuracy", "adequacy", "appropriateness", "clarity", "coherence", "cohesion", "completeness",
+     "conciseness", "consistency", "correctness", "creativity", "diversity", "empathy",
+     "engagingness", "factuality", "faithfulness", "fluency", "grammaticality", "harmlessness",
+     "helpfulness", "humanness", "human_likeness", "informativeness", "interestingness",
+     "likeability", "meaning", "naturalness", "overall", "overall_quality", "plausibility",
+     "quality", "readability", "relevance", "relevancy", "safety", "sensibleness", "simplicity",
+     "specificity", "style", "truthfulness", "understandability", "usefulness")
+)  # fmt: skip
+# what files put before or after the name of a criterion
+_AFFIXES = ("rating", "ratings", "score", "scores", "value", "answer", "likert", "judgement")
+_NUMBERED = re.compile(r"(.*?)[\s_.-]*([1-9][0-9]?)")
+_START = 3  # letters of a criterion's name that tell it
+
+
+def guess_mapping(
+    header: Sequence[str], asked: Asked = BARE, numeric: Collection[str] | None = None
+) -> dict[str, str]:
+    """Return a field for each column whose name tells what it holds.
+
+    `numeric`: the columns that hold numbers in the first rows, as far as that is known. A bare file
+    has no other sign of its criteria.
+    """
+    names = [name.strip() for name in header]
+    best = _rank_fields(names, asked)
+    chosen: dict[int, str] = {}
+    for field, (_, at) in sorted(best.items(), key=lambda pair: pair[1]):
+        chosen.setdefault(at, field)
+    mapping = {name: chosen.get(at, "") for at, name in enumerate(names)}
+    if _is_long(mapping, asked):
+        return mapping
+    guess = _Guess(names, mapping, asked, numeric)
+    wide = guess.find_crossed() or guess.find_numbered() or guess.find_criteria()
+    if not wide:
+        return mapping
+    kept = _list_kept(wide)
+    return {name: wide.get(name) or (mapping[name] if mapping[name] in kept else "")
+            for name in names}  # fmt: skip
+
+
+def _rank_fields(names: Sequence[str], asked: Asked) -> dict[str, tuple[int, int]]:
+    """Return for each field its best column, behind how far that name is from the field's."""
+    best: dict[str, tuple[int, int]] = {}
+    for at, name in enumerate(names):
+        folded = fold(name)
+        for field, aliases in FIELDS.items():
+            known = (field, *aliases)
+            if folded in known:
+                place = (known.index(folded), at)
+                best[field] = min(best.get(field, place), place)
+    useless: set[str] = set()
+    if not asked.has_comparisons:
+        useless |= {"preferred", "outcome", "shown_first"}
+    if not asked.has_values:
+        if "value" in best:
+            best.setdefault("preferred", best["value"])
+        # an export says 1 and 0 beside the system preferred
+        useless |= {"value", "label", "value_typed", "place"}
+    return {field: place for field, place in best.items() if field not in useless}
+
+
+def _is_long(mapping: Mapping[str, str], asked: Asked) -> bool:
+    there = set(mapping.values())
+    if not there & {"value", "preferred"}:
+        return False
+    if not asked.labels:
+        return True
+    return not list_missing(there, asked)
+
+
+def _list_kept(wide: Mapping[str, str]) -> set[str]:
+    """Return the fields that a column of the long form may have beside these wide columns."""
+    targets = [target for field in wide.values() if (target := split_field(field))]
+    dropped = {"value", "preferred", "label", "value_typed"}
+    if all(target.criterion for target in targets if target.is_rating):
+        dropped.add("criterion")
+    if any(target.number or target.system for target in targets):
+        dropped |= {"system", "place"}
+    return FIELDS.keys() - dropped
+
+
+class _Guess:
+    """Finds wide columns, of a study's criteria or of those that a bare file seems to have."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        mapping: Mapping[str, str],
+        asked: Asked,
+        numeric: Collection[str] | None,
+    ) -> None:
+        self.names = names
+        self.mapping = mapping
+        self.asked = asked
+        self.numeric = numeric
+        self.has_system = "system" in mapping.values()
+
+    def find_crossed(self) -> dict[str, str]:
+        """Return the columns of one criterion and one system each, such as fluency_gpt4."""
+        found: dict[str, str] = {}
+        for name in self.names:
+            for criterion, system in self._split_crossed(name):
+                found.setdefault(name, f"value:{criterion}:{system}")
+        return found if len(set(found.values())) == len(found) > 1 else {}
+
+    def _split_crossed(self, name: str) -> Iterator[tuple[str, str]]:
+        folded = fold(name)
+        if not self.asked.labels and not self.has_system and self._may_be_rating(name):
+            yield from (
+                (quality, name[len(quality) + 1 :])
+                for quality in sorted(QUALITIES, key=len, reverse=True)
+                if folded.startswith(f"{quality}_")
+            )
+        for system in self.asked.systems:
+            own = fold(system)
+            if folded == own and len(self.asked.labels) == 1:
+                yield next(iter(self.asked.labels)), system
+            for part in (folded.removesuffix(f"_{own}"), folded.removeprefix(f"{own}_")):
+                if part != folded and (criterion := self._match(part, is_start=True)):
+                    yield criterion, system
+
+    def find_numbered(self) -> dict[str, str]:
+        """Return the columns of a row's first, second, ... output and of their systems."""
+        parts = split_numbers(self.names)
+        systems = {n: name for name, (base, n) in parts.items() if _is_field(base, "system")}
+        places = {n: name for name, (base, n) in parts.items() if _is_field(base, "place")}
+        ratings: dict[tuple[str, str], str] = {}
+        for name, (base, number) in parts.items():
+            if number in systems and name not in systems.values() and self._may_be_rating(name):
+                criterion = self._match(base, is_start=True) if base else ""
+                if criterion or _is_field(base, "value"):
+                    ratings.setdefault((criterion, number), name)
+        if not ratings or (len(self.asked.labels) > 1 and any(not key for key, _ in ratings)):
+            return {}
+        rated = {number for _, number in ratings}
+        found = {name: str(Target("value", number, criterion))
+                 for (criterion, number), name in ratings.items()}  # fmt: skip
+        found |= {name: f"system{number}" for number, name in systems.items() if number in rated}
+        return found | {name: f"place{n}" for n, name in places.items() if n in rated}
+
+    def find_criteria(self) -> dict[str, str]:
+        """Return the columns named after one criterion each."""
+        if self.asked.per_output and not self.has_system:
+            return {}
+        found: dict[str, str] = {}
+        for name in self.names:
+            criterion = self._match(fold(name), is_start=False)
+            if not criterion or (self.mapping[name] not in ("", "value", "preferred")):
+                continue
+            compares = criterion in self.asked.compared
+            if not self.asked.labels:
+                compares = self.numeric is not None and name not in self.numeric
+            field = f"{'preferred' if compares else 'value'}:{criterion}"
+            if field not in found.values():
+                found[name] = field
+        return found
+
+    def _may_be_rating(self, name: str) -> bool:
+        if self.asked.labels:
+            return True
+        return self.numeric is not None and name in self.numeric and not name.startswith("_")
+
+    def _match(self, folded: str, *, is_start: bool) -> str:
+        """Return the criterion that a name tells, or "".
+
+        Of a bare file every column of numbers beside numbered systems may be one.
+        """
+        name = _strip_affixes(folded)
+        if not self.asked.labels:
+            is_any = is_start and not _is_field(folded, "value")
+            return name if is_any or name in QUALITIES else ""
+        return match_criterion(name, self.asked.labels, is_start=is_start)
+
+
+def split_numbers(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return for each name that ends in a number what is before it, and the number."""
+    found = {name: _NUMBERED.fullmatch(name.strip()) for name in names}
+    return {name: (fold(match[1]), match[2]) for name, match in found.items() if match}
+
+
+def match_criterion(name: str, labels: Mapping[str, str], *, is_start: bool) -> str:
+    """Return the key of the only criterion that a name tells: by key or label, or their start."""
+    spellings = {key: _list_spellings(key, label) for key, label in labels.items()}
+    exact = [key for key, known in spellings.items() if name in known]
+    if not exact and is_start:
+        exact = [key for key, known in spellings.items() if _is_short_for(name, known)]
+    return exact[0] if len(exact) == 1 else ""
+
+
+def _list_spellings(key: str, label: str) -> set[str]:
+    """The key, the label, and the parts of a label such as Fluency/Grammaticality."""
+    return {fold(text) for text in (key, label, *label.split("/")) if fold(text)}
+
+
+def _is_short_for(name: str, known: Iterable[str]) -> bool:
+    for spelling in known:
+        words = spelling.split("_")
+        if len(name) >= _START and spelling.startswith(name):
+            return True
+        if len(words) > 1 and name == "".join(word[0] for word in words):
+            return True
+    return False
+
+
+def _strip_affixes(folded: str) -> str:
+    for affix in _AFFIXES:
+        rest = folded.removesuffix(f"_{affix}").removeprefix(f"{affix}_")
+        if rest != folded:
+            return rest
+    return folded
+
+
+def _is_field(folded: str, field: str) -> bool:
+    return folded == field or folded in FIELDS[field]
+
+
+def find_unasked(mapping: Mapping[str, str], asked: Asked) -> list[str]:
+    """Return the columns left out that look like ratings by criteria the study doesn't ask."""
+    wide = {target.number for field in mapping.values() if (target := split_field(field))}
+    parts = split_numbers(mapping)
+    found = []
+    for name in (name for name, field in mapping.items() if not field):
+        base, number = parts.get(name, ("", ""))
+        is_numbered = number in wide and any(
+            len(base) >= _START and quality.startswith(base) for quality in QUALITIES
+        )
+        if is_numbered or _strip_affixes(fold(name)) in QUALITIES:
+            found.append(name)
+    return found
