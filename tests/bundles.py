@@ -15,9 +15,9 @@ from evalsite.annotation.leaving import withdraw
 from evalsite.annotation.models import Annotation, Highlight
 from evalsite.annotation.services import keep_revision
 from evalsite.annotation.simulation import simulate_crowd
-from evalsite.exports.bundle.layout import CHECKSUMS, Contents, write_checksums
-from evalsite.exports.bundle.packing import write_bundle
-from evalsite.exports.bundle.verifying import Report, verify_bundle
+from evalsite.exports.bundle.format import CHECKSUMS, Contents, write_checksums
+from evalsite.exports.bundle.verify import Report, verify_bundle
+from evalsite.exports.bundle.write import write_bundle
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, ParticipantIdentity, ParticipantLink

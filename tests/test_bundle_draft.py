@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.exports.bundle.layout import dump
-from evalsite.exports.bundle.restoring import restore_bundle
+from evalsite.exports.bundle.format import dump
+from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Study
 from evalsite.studies.versions import build_content

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from evalsite.exports.bundle import opening
-from evalsite.exports.bundle.layout import CHECKSUMS
+from evalsite.exports.bundle import read as opening
+from evalsite.exports.bundle.format import CHECKSUMS
 from tests.bundles import bundle_of, change, check, pack, read_files, sum_up, zip_files
 from tests.factories import launch, make_study
 

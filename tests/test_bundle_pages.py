@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle import job as packing
-from evalsite.exports.bundle.layout import Contents
+from evalsite.exports.bundle.format import Contents
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now

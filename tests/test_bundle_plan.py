@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import call_command
 
-from evalsite.exports.bundle.restoring import Restored, restore_bundle
+from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.lib.clock import standing_at
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.plan import describe_plan, find_threshold, own_thresholds

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from evalsite.exports.bundle.restoring import restore_bundle
+from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.studies.models import Study
 from tests.batches import import_rows, make_rows
 from tests.bundles import bundle_of, close, pack, read_files

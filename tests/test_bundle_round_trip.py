@@ -22,8 +22,8 @@ from evalsite.annotation.models import (
     Slot,
 )
 from evalsite.annotation.slots import make_slots
-from evalsite.exports.bundle import layout
-from evalsite.exports.bundle.restoring import Restored, restore_bundle
+from evalsite.exports.bundle import format as layout
+from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now

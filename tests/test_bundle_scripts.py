@@ -3,7 +3,6 @@
 import pytest
 from django.core.management import call_command
 
-from evalsite.exports.bundle import verifying
 from tests.bundles import bundle_of, change, check, pack
 from tests.factories import make_study
 

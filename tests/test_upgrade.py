@@ -21,8 +21,8 @@ from django.urls import reverse
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation
-from evalsite.exports.bundle.restoring import restore_bundle
-from evalsite.exports.bundle.verifying import verify_bundle
+from evalsite.exports.bundle.restore import restore_bundle
+from evalsite.exports.bundle.verify import verify_bundle
 from evalsite.operations.backup import make_backup
 from evalsite.operations.database_dump import using_database
 from evalsite.operations.restore import check_backup, restore_backup

@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.exports.bundle.restoring import Restored, restore_bundle
+from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.studies.lookup import describe_faults
 
 

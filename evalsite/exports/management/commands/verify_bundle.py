@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.exports.bundle.verifying import verify_bundle
+from evalsite.exports.bundle.verify import verify_bundle
 
 _MOST_SHOWN = 100
 

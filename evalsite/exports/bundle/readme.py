@@ -6,7 +6,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from evalsite.exports.bundle.layout import (
+from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     CHECKSUMS,
     CODEBOOK,
