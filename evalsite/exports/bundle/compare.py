@@ -60,6 +60,8 @@ _ROWS = re.compile(r"(data|design|records)/.+|versions/[0-9]+\.json")
 _DRAFT = "versions/draft/content.json"
 # what study.json says of the software that wrote it, not of the study
 _OF_SOFTWARE = {"software", "format_version", "columns", "methods", "instrument"}
+# checks that need what a bundle of the design doesn't have: reports, imported ratings
+_OF_DATA = {"held_against_its_reports", "batch_open_at_the_wrong_time"}
 # what is counted from answers, which a bundle of the design doesn't have
 _OF_ANSWERS = {"answers_before", "has_imported"}
 
@@ -94,8 +96,7 @@ def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
         findings.faults.append(Fault("row_refused", f"The database refuses this bundle: {error}."))
         return
     for breach in find_breaches(study):
-        # without data there are no reports that would hold an item
-        if about["has_data"] or breach.check.key != "held_against_its_reports":
+        if about["has_data"] or breach.check.key not in _OF_DATA:
             findings.faults.append(Fault(breach.check.key, f"{breach}."))
     if not findings.faults:
         is_same = not list(list_protocol_remarks(about, config))
@@ -158,8 +159,8 @@ class Comparison:
             if self._has_rows(name):
                 faults += self._compare_file(name, folder)
         faults += self._check_package()
-        self._compare_descriptions(folder)
         self._add_checks(again["counts"])
+        self._compare_descriptions(folder)
 
     def _has_rows(self, name: str) -> bool:
         """Return whether a file must be as it is exported now."""

@@ -34,6 +34,9 @@ PLAN_SINCE = SCORES_SINCE = 2
 # study.json names the column schema and the version of methods
 SCHEMA_SINCE = 3
 
+# what other apps add to study.json about the software, such as the version of methods
+SOFTWARE_FIELDS: dict[str, str] = {}
+
 README, CHECKSUMS, STUDY = "README.md", "checksums.txt", "study.json"
 ANALYSIS_PLAN = "analysis-plan.json"
 DATAPACKAGE, CODEBOOK, CODEBOOK_PAGE = "datapackage.json", "codebook.csv", "codebook.html"

@@ -270,7 +270,7 @@ def check_checksums(bundle: Bundle) -> Iterator[Fault]:
             yield error.fault
             continue
         if found[name] != listed[name]:
-            yield Fault("checksum", f"{name} was changed: {CHECKSUMS} has another SHA-256.")
+            yield Fault("checksum", f"It was changed: {CHECKSUMS} has another SHA-256.", name)
     for name in sorted(listed.keys() - set(bundle.names)):
         yield Fault("file_missing", f"{name} is listed in {CHECKSUMS}, but missing.")
     # every character of it counts, not only what was read of it above

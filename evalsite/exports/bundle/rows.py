@@ -321,10 +321,11 @@ class RowStore:
     ) -> Iterator[Highlight]:
         for position, *marked in row["highlights"]:
             given = dict(zip(HIGHLIGHT_FIELDS, marked, strict=True))
+            output = _get(outputs, (annotation.item_id, read_whole(position)), "output")
             yield Highlight(
                 study_id=self.study.pk,
                 annotation_id=annotation.pk,
-                output_id=_get_output(outputs, annotation, read_whole(position)),
+                output_id=output,
                 **read_fields(Highlight, HIGHLIGHT_FIELDS, given),
             )
 
@@ -467,7 +468,8 @@ def explain(error: DatabaseError, model: type[models.Model]) -> str:
     text = str(error)
     for constraint in model._meta.constraints:
         names = getattr(constraint, "fields", ())
-        columns = [f"{model._meta.db_table}.{model._meta.get_field(name).column}" for name in names]
+        fields = [model._meta.get_field(name) for name in names]
+        columns = [f"{model._meta.db_table}.{getattr(one, 'column', '')}" for one in fields]
         if constraint.name in text or (columns and text.endswith(f": {', '.join(columns)}")):
             return f"this breaks the rule “{constraint.name.replace('_', ' ')}”."
     return f"the database refuses this: {text.splitlines()[0]}."

@@ -123,7 +123,7 @@ def _build_environment(folder: Path) -> dict[str, str]:
         "EVALSITE_DATABASE": f"sqlite:///{folder / 'scratch.sqlite3'}",
         "EVALSITE_DATA_DIR": str(folder),
         "EVALSITE_UPLOAD_MAX_CELL": str(settings.UPLOAD_MAX_CELL),
-        "DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE,
+        "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
 
@@ -131,7 +131,7 @@ def _build_environment(folder: Path) -> dict[str, str]:
 def _as_real_file(file: IO[bytes], folder: Path) -> IO[bytes]:
     """Return a file that a child process can read, at its beginning."""
     try:
-        copy = os.fdopen(os.dup(file.fileno()), "rb")
+        copy: IO[bytes] = os.fdopen(os.dup(file.fileno()), "rb")
     except (io.UnsupportedOperation, AttributeError):
         copy = (folder / "bundle.zip").open("w+b")
         file.seek(0)

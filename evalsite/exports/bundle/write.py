@@ -19,7 +19,6 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 import evalsite
-from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.annotation.fsck import is_in_progress
 from evalsite.exports.bundle.datapackage import describe_package
 from evalsite.exports.bundle.format import (
@@ -44,6 +43,7 @@ from evalsite.exports.bundle.format import (
     PLAN,
     PLAN_COLUMNS,
     README,
+    SOFTWARE_FIELDS,
     STUDY,
     WITHOUT_DATA,
     Column,
@@ -288,7 +288,7 @@ def _describe(
         "format_version": FORMAT_VERSION,
         "software": evalsite.__version__,
         "columns": hash_columns(study.config),
-        "methods": METHODS_VERSION,
+        **SOFTWARE_FIELDS,
         "has_data": contents.has_data,
         "has_free_text": contents.has_free_text,
         "study": plain,

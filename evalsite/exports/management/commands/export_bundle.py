@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.audit.models import AuditEntry
-from evalsite.exports.bundle.job import name_bundle
 from evalsite.exports.bundle.format import Contents
+from evalsite.exports.bundle.job import name_bundle
 from evalsite.exports.bundle.write import write_bundle
 from evalsite.studies.lookup import add_study_argument, find_study
 
