@@ -1,4 +1,4 @@
-"""A study as one .zip that anyone can read and repeat, from the command line."""
+"""Write a study as one .zip that anyone can read and repeat, from the command line."""
 
 from argparse import ArgumentParser
 from pathlib import Path
