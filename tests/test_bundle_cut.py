@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.exports.bundle.gathering import Gathering
+from evalsite.exports.bundle.serialize import Serializer
 from tests.bundles import check, pack
 from tests.factories import launch, make_study
 from tests.test_export_cut import answer_two, change_all, meanwhile
@@ -18,15 +18,15 @@ def test_what_people_do_while_a_study_is_packed_is_in_none_of_its_files(monkeypa
     me, item_set = answer_two(study)
     answer_two(study)
     before = pack(study)
-    read_people = Gathering.read_people
+    read_people = Serializer.read_people
 
-    def read_and_wait(gathering: Gathering) -> Iterator[dict[str, Any]]:
+    def read_and_wait(gathering: Serializer) -> Iterator[dict[str, Any]]:
         yield from read_people(gathering)
         # participants are read; annotations and the exported files are not
         meanwhile(lambda: change_all(me, item_set))
 
     with monkeypatch.context() as slow:
-        slow.setattr(Gathering, "read_people", read_and_wait)
+        slow.setattr(Serializer, "read_people", read_and_wait)
         bundle = pack(study)
 
     assert bundle == before

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.exports.bundle.layout import dump
-from evalsite.exports.bundle.restoring import restore_bundle
+from evalsite.exports.bundle.format import dump
+from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Study
 from evalsite.studies.versions import build_content
@@ -73,26 +73,26 @@ def test_draft_comes_back_without_a_version_and_gives_the_same_bytes():
 @pytest.mark.parametrize(
     ("edit", "fault"),
     [
-        (lambda content: content["texts"].update(consent="None."), "STUDY_JSON: consent."),
-        (lambda content: content["settings"].update(k=9), "STUDY_JSON: k."),
-        (lambda content: content["instrument"].update(criteria=[]), "STUDY_JSON: instrument."),
-        (lambda content: content.pop("texts") and content, "is not what a study shows"),
-        (lambda content: content.update(texts=1, settings=2), "is not what a study shows"),
-        (lambda content: [content], "is not what a study shows"),
-        (lambda content: content["texts"].update(other=1), "is not what a study shows"),
+        (lambda content: content["texts"].update(consent="None."), "texts.consent is"),
+        (lambda content: content["settings"].update(k=9), "settings.k is"),
+        (lambda content: content["instrument"].update(criteria=[]), "instrument.criteria is"),
+        (lambda content: content.pop("texts") and content, "its content is"),
+        (lambda content: content.update(texts=1, settings=2), "settings is"),
+        (lambda content: [content], "its content is"),
+        (lambda content: content["texts"].update(other=1), "texts is"),
     ],
 )
 def test_draft_that_says_something_else_than_the_study_is_told(edit, fault):
     bundle = change(pack(make_study(items=2)), CONTENT, edit)
 
-    (told,) = check(bundle).faults
+    told = check(bundle).faults[0]
 
-    assert told.startswith(CONTENT)
-    assert fault.replace("STUDY_JSON", "study.json") in told
+    assert told.file == CONTENT
+    assert fault in told.message
 
 
 def test_draft_that_is_missing_is_told():
     files = read_files(pack(make_study(items=2)))
     del files[CONTENT]
 
-    assert check(zip_files(sum_up(files))).faults == [f"{CONTENT} is missing."]
+    assert check(zip_files(sum_up(files))).codes == ["file_missing"]

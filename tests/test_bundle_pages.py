@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle import job as packing
-from evalsite.exports.bundle.layout import Contents
+from evalsite.exports.bundle.format import Contents
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
@@ -167,7 +167,7 @@ def test_bundle_waits_while_places_are_being_changed(study):
     job = run_job(packing.start_packing(study, Contents(), by=None))
 
     assert job.state == "failed"
-    assert "Make the bundle once that is done" in job.message
+    assert "Make the bundle once it is done" in job.message
 
 
 # --- commands -----------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_import_command_says_why_it_refuses(study, tmp_path):
     file = tmp_path / "study.zip"
     file.write_bytes(b"no archive")
 
-    with pytest.raises(CommandError, match="This is no"):
+    with pytest.raises(CommandError, match="part of it is missing"):
         call_command("import_bundle", str(file), "--owner", "jane")
     with pytest.raises(CommandError, match="no active member of staff named nobody"):
         call_command("import_bundle", str(file), "--owner", "nobody")

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import call_command
 
-from evalsite.exports.bundle.restoring import Restored, restore_bundle
+from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.lib.clock import standing_at
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.plan import describe_plan, find_threshold, own_thresholds
@@ -23,6 +23,7 @@ from tests.bundles import (
     change,
     check,
     close,
+    examine,
     make_full_study,
     pack,
     read_files,
@@ -188,8 +189,9 @@ def test_original_that_cannot_be_linked_is_told(why):
 
     restored = restore(bundle, is_copy=True, owner=owner)
 
-    (remark,) = restored.remarks
-    assert "does not stand here or is not open to its owner" in remark
+    # the README tells of another original too
+    remark = restored.remarks[-1]
+    assert "isn't here or isn't open to its owner" in remark
     assert AnalysisPlan.objects.get(study=restored.study).repeats is None
 
 
@@ -202,31 +204,31 @@ def test_original_that_cannot_be_linked_is_told(why):
         ({"baseline": None}, "baseline can't be None"),
         ({"baseline": "x" * 201}, "baseline can't be"),
         ({"exclusion_rule": "x" * 2001}, "exclusion_rule is too long"),
-        ({"exclusion_rule": "a\x07"}, "or holds what is no text"),
-        ({"thresholds": []}, "of another kind"),
+        ({"exclusion_rule": "a\x07"}, "or has control characters"),
+        ({"thresholds": []}, "wrong type"),
         ({"thresholds": {"gold": "much"}}, "there is no threshold gold: 'much'"),
         ({"thresholds": {"gold": True}}, "there is no threshold gold: True"),
         ({"thresholds": {"gold": 1e300}}, "there is no threshold gold: 1e+300"),
         ({"thresholds": {"x" * 61: 1}}, "there is no threshold x"),
         ({"rule_changed_at": "2026-03-01"}, "rule_changed_at can't be"),
-        ({"rule_changed_at": None}, "answers_before does not go with the moments"),
-        ({"changed_at": None}, "nobody wrote it by changed_at, but it says something"),
-        ({"repeats": "first"}, "of another kind"),
-        ({"repeats": 1}, "of another kind"),
-        ({"repeats": "{12345678123456781234567812345678}"}, "repeats is not written as an id is"),
+        ({"rule_changed_at": None}, "answers_before doesn't go with the times"),
+        ({"changed_at": None}, "says that nobody wrote it, but it isn't empty"),
+        ({"repeats": "first"}, "wrong type"),
+        ({"repeats": 1}, "wrong type"),
+        ({"repeats": "{12345678123456781234567812345678}"}, "repeats isn't written as an id"),
         ({"has_imported": 1}, "has_imported can't be 1"),
-        ({"has_imported": True}, "is wrong about ratings that were collected elsewhere"),
-        ({"answers_before": {}}, "answers_before does not go with the moments"),
-        ({"answers_before": 0}, "of another kind"),
+        ({"has_imported": True}, "has_imported is true, but false by the rows"),
+        ({"answers_before": {}}, "answers_before doesn't go with the times"),
+        ({"answers_before": 0}, "wrong type"),
     ],
 )
 def test_plan_that_cannot_be_is_a_fault(said, fault):
     bundle = change(bundle_of("fluency"), PLAN, lambda plan: plan | said)
 
-    (told,) = check(bundle).faults
+    (told,) = examine(bundle).faults
 
-    assert told.startswith(PLAN)
-    assert fault in told
+    assert told.file == PLAN
+    assert fault in told.message
 
 
 def test_answers_that_were_in_are_counted_again():
@@ -235,20 +237,19 @@ def test_answers_that_were_in_are_counted_again():
 
     count = plan_in(bundle_of("fluency"))["answers_before"]["exclusion_rule"]
 
-    assert check(change(bundle_of("fluency"), PLAN, antedate)).faults == [
-        f"{PLAN} says that 0 answers were in when exclusion_rule was last changed, but {count} "
-        "were."
-    ]
+    (fault,) = examine(change(bundle_of("fluency"), PLAN, antedate)).faults
+
+    assert fault.message == f"answers_before.exclusion_rule is 0, but {count} by the rows."
 
 
 def test_plan_that_is_missing_or_no_object_is_told():
     files = read_files(pack(make_study(items=2)))
     without = {name: data for name, data in files.items() if name != PLAN}
 
-    assert check(zip_files(sum_up(without))).faults == [f"{PLAN} is missing."]
+    assert check(zip_files(sum_up(without))).codes == ["file_missing"]
     for other in (b"[]", b"null", b"{}"):
         (told,) = check(zip_files(sum_up(files | {PLAN: other}))).faults
-        assert told == f"{PLAN} lacks something, or has it of another kind."
+        assert (told.code, told.file) == ("plan_invalid", PLAN)
 
 
 def test_threshold_that_a_bundle_sets_out_of_range_is_not_used():
@@ -297,7 +298,7 @@ def test_scores_that_a_bundle_of_format_1_announces_must_be_there():
     files = read_files(age(bundle_of("fluency"), has_scores=True))
     del files["records/metrics.jsonl"]
 
-    assert check(zip_files(sum_up(files))).faults == ["records/metrics.jsonl is missing."]
+    assert check(zip_files(sum_up(files))).codes == ["file_missing"]
 
 
 @pytest.mark.parametrize("number", [0, 4, True, "2", None])
@@ -307,7 +308,7 @@ def test_format_that_is_not_known_is_refused(number):
 
     (told,) = check(bundle).faults
 
-    assert told.endswith("This Evalsite reads formats 1 to 3: update it.")
+    assert told.code == "format_unknown"
 
 
 # --- elsewhere ---------------------------------------------------------------------------------
@@ -323,7 +324,7 @@ def test_commands_carry_the_plan_from_one_study_to_the_next(tmp_path, capsys):
     call_command("verify_bundle", str(file))
     call_command("import_bundle", str(file), "--owner", "next-lab", "--without-data")
 
-    told = "The analysis plan; answers that were in when a part was last changed: baseline 0."
+    told = "The analysis plan; answers that were in when a part last changed: baseline 0."
     assert told in capsys.readouterr().out
     (again,) = Study.objects.exclude(pk=study.pk)
     assert AnalysisPlan.objects.get(study=again).baseline == "neural"

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from evalsite.exports.bundle.restoring import restore_bundle
+from evalsite.exports.bundle.restore import restore_bundle
 from evalsite.studies.models import Study
 from tests.batches import import_rows, make_rows
 from tests.bundles import bundle_of, close, pack, read_files
@@ -88,3 +88,28 @@ def test_readme_names_the_column_with_all_that_was_uploaded_beside_the_texts(has
 
 def test_readme_of_a_bundle_that_ran_still_says_how_to_leave_out_the_data():
     assert "With `--without-data` it makes a draft without data" in readme_of(bundle_of("fluency"))
+
+
+def test_what_was_confirmed_at_an_import_is_in_the_bundle_and_comes_back():
+    study = launch(make_study(items=2))
+    notes = [{"code": "rows_left_out", "text": "3 faulty rows were left out.", "rows": [[19, 18]]}]
+    study.batches.update(import_notes=notes)
+    bundle = pack(study)
+
+    copy = restore(bundle)
+
+    assert [batch.import_notes for batch in copy.batches.all()] == [notes]
+    assert "3 faulty rows were left out." in readme_of(bundle)
+
+
+def test_bundle_says_nothing_of_imports_where_nothing_was_confirmed():
+    bundle = pack(launch(make_study(items=2)))
+
+    assert b"import_notes" not in read_files(bundle)["study.json"]
+    assert "## Imports" not in readme_of(bundle)
+
+
+def test_readme_says_at_its_top_which_script_gives_the_numbers_of_the_results_page():
+    top = readme_of(bundle_of("magnitude")).partition("## ")[0]
+
+    assert "numbers of the results page?** `analysis.R`" in top

@@ -22,8 +22,8 @@ from evalsite.annotation.models import (
     Slot,
 )
 from evalsite.annotation.slots import make_slots
-from evalsite.exports.bundle import layout
-from evalsite.exports.bundle.restoring import Restored, restore_bundle
+from evalsite.exports.bundle import format as layout
+from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
@@ -233,7 +233,7 @@ def test_study_that_stands_here_already_is_refused():
     bundle = bundle_of("fluency")
     restore(bundle)
 
-    with pytest.raises(ValidationError, match="stands here already") as caught:
+    with pytest.raises(ValidationError, match="is here already") as caught:
         restore(bundle)
 
     assert "copy" in caught.value.messages[0]
@@ -263,7 +263,7 @@ def test_copy_differs_in_ids_alone():
 def test_bundle_of_an_unknown_protocol_is_refused_with_its_name():
     bundle = change(bundle_of("fluency"), "study.json", use_unknown_protocol)
 
-    with pytest.raises(ValidationError, match="“haiku”, which is not installed"):
+    with pytest.raises(ValidationError, match="“haiku”, which isn't installed"):
         restore(bundle)
 
     assert not Study.objects.exists()
@@ -310,7 +310,6 @@ def test_bundle_of_another_format_is_refused_with_what_made_it():
 
 @pytest.mark.django_db
 def test_rows_that_break_a_promise_leave_nothing_behind():
-    # sound by itself: that two reports are behind a held item is asked of the rows alone
     def hold(rows: list[dict[str, Any]]) -> None:
         rows[0]["held_at"] = "2026-11-21T12:00:00.000000+00:00"
 
@@ -319,7 +318,7 @@ def test_rows_that_break_a_promise_leave_nothing_behind():
     with pytest.raises(ValidationError, match="Held items"):
         restore(bundle)
 
-    assert check(bundle).faults == []
+    assert check(bundle).codes == ["held_against_its_reports"]
     assert not Study.objects.exists()
 
 

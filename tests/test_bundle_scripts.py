@@ -3,8 +3,8 @@
 import pytest
 from django.core.management import call_command
 
-from evalsite.exports.bundle import verifying
-from tests.bundles import bundle_of, change, check, pack
+from evalsite.exports.bundle import compare
+from tests.bundles import bundle_of, change, check, examine, pack
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db
@@ -28,9 +28,9 @@ def test_script_that_was_changed_is_noted_and_no_fault(name, tmp_path, capsys):
     call_command("verify_bundle", str(file))
 
     assert (report.faults, len(report.remarks)) == ([], 1)
-    assert report.remarks[0].startswith(f"{name} is not the script of Evalsite ")
+    assert report.remarks[0].startswith(f"{name} isn't the script of Evalsite ")
     told = capsys.readouterr().out
-    assert f"Note: {name} is not the script" in told
+    assert f"Note: {name} isn't the script" in told
     assert "nothing else is wrong" in told
 
 
@@ -38,8 +38,8 @@ def test_scripts_of_another_version_are_not_judged(monkeypatch):
     bundle = change(bundle_of("magnitude"), "analysis.R", lambda text: text + "# more\n")
 
     with monkeypatch.context() as later:
-        later.setattr(verifying.evalsite, "__version__", "99.0")
-        report = check(bundle)
+        later.setattr(compare.evalsite, "__version__", "99.0")
+        report = examine(bundle)
 
     assert (report.faults, report.remarks) == ([], [])
     assert "analysis" not in report.checks[-1]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.report import make_reports
-from evalsite.exports.bundle.describing import _tell_scripts
+from evalsite.exports.bundle.readme import _tell_scripts
 from evalsite.results.tables import (
     tabulate_averages,
     tabulate_pairs,

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.launch import close_study
-from evalsite.exports.bundle.layout import Contents
+from evalsite.exports.bundle.format import Contents
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.participants.models import Answer, Participant, ParticipantIdentity

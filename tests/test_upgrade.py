@@ -21,8 +21,8 @@ from django.urls import reverse
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation
-from evalsite.exports.bundle.restoring import restore_bundle
-from evalsite.exports.bundle.verifying import verify_bundle
+from evalsite.exports.bundle.restore import restore_bundle
+from evalsite.exports.bundle.verify import verify_bundle
 from evalsite.operations.backup import make_backup
 from evalsite.operations.database_dump import using_database
 from evalsite.operations.restore import check_backup, restore_backup
@@ -35,7 +35,7 @@ from tests.factories import make_user
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 KEPT = FIXTURES / "version_0_1"
-BUNDLE = FIXTURES / "bundle" / "format-2.zip"
+BUNDLES = [FIXTURES / "bundle" / f"format-{number}.zip" for number in (1, 2)]
 ABOUT = json.loads((KEPT / "about.json").read_text(encoding="utf-8"))
 STUDIES = sorted(ABOUT["studies"])
 EXPORTS = sorted(path.name for path in KEPT.glob("*.csv"))
@@ -186,16 +186,19 @@ def test_backup_of_version_0_1_is_restored_and_brought_to_this_version(
 # --- the bundle -------------------------------------------------------------------------
 
 
-def test_kept_bundle_is_verified():
-    with BUNDLE.open("rb") as file:
+@pytest.mark.parametrize("path", BUNDLES, ids=lambda path: path.stem)
+def test_kept_bundle_is_verified(path):
+    with path.open("rb") as file:
         report = verify_bundle(file)
 
     assert report.faults == []
+    assert f"format-{report.about['format_version']}" == path.stem
 
 
 @pytest.mark.django_db
-def test_kept_bundle_makes_its_study_again():
-    with BUNDLE.open("rb") as file:
+@pytest.mark.parametrize("path", BUNDLES, ids=lambda path: path.stem)
+def test_kept_bundle_makes_its_study_again(path):
+    with path.open("rb") as file:
         restored = restore_bundle(file=file, owner=make_user(), by="a test")
 
     assert str(restored.study.pk) == ABOUT["studies"]["closed"]

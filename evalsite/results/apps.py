@@ -5,5 +5,9 @@ class ResultsConfig(AppConfig):
     name = "evalsite.results"
 
     def ready(self) -> None:
+        from evalsite.analysis.figure import METHODS_VERSION  # noqa: PLC0415
+        from evalsite.exports.bundle.format import SOFTWARE_FIELDS  # noqa: PLC0415
+
+        SOFTWARE_FIELDS["methods"] = METHODS_VERSION
         # they register their jobs
         from evalsite.results import analysing, counting, planning, repeating  # noqa: F401, PLC0415

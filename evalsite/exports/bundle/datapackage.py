@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsite.exports.bundle.layout import NUMBER, ONE_OF, TIME, WHOLE, YES_NO, Column
+from evalsite.exports.bundle.format import NUMBER, ONE_OF, TIME, WHOLE, YES_NO, Column
 
 _TYPES = {WHOLE: "integer", NUMBER: "number", YES_NO: "boolean", TIME: "datetime"}
 # a word, or a word that is explained in brackets

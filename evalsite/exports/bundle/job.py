@@ -9,8 +9,8 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.text import slugify
 
-from evalsite.exports.bundle.layout import Contents
-from evalsite.exports.bundle.packing import write_bundle
+from evalsite.exports.bundle.format import Contents
+from evalsite.exports.bundle.write import write_bundle
 from evalsite.exports.services import has_simulated
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job

@@ -10,6 +10,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.audit.models import AuditEntry
+from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import (
     KEPT_DAYS,
     KIND,
@@ -18,7 +19,6 @@ from evalsite.exports.bundle.job import (
     name_download,
     start_packing,
 )
-from evalsite.exports.bundle.layout import Contents
 from evalsite.exports.services import has_simulated
 from evalsite.jobs.models import Job
 from evalsite.jobs.watching import keep_watching

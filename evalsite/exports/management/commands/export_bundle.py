@@ -1,4 +1,4 @@
-"""A study as one .zip that anyone can read and repeat, from the command line."""
+"""Write a study as one .zip that anyone can read and repeat, from the command line."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -8,9 +8,9 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.audit.models import AuditEntry
+from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import name_bundle
-from evalsite.exports.bundle.layout import Contents
-from evalsite.exports.bundle.packing import write_bundle
+from evalsite.exports.bundle.write import write_bundle
 from evalsite.studies.lookup import add_study_argument, find_study
 
 

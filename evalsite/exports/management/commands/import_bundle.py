@@ -1,4 +1,4 @@
-"""The study of a bundle is made again, from the command line."""
+"""Create the study of a bundle again, from the command line."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -8,14 +8,14 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.exports.bundle.restoring import Restored, restore_bundle
+from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.studies.lookup import describe_faults
 
 
 class Command(BaseCommand):
     help = (
-        "Make a study from a bundle: closed and with its data, or a draft if it was never launched "
-        "or the bundle has no data."
+        "Create a study from a bundle: closed and with its data, or a draft if it was never "
+        "launched or the bundle has no data."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--as-copy",
             action="store_true",
-            help="give it a new id, so that it can stand beside the first study",
+            help="give it a new id, so that it can be here beside the first study",
         )
 
     def handle(
@@ -53,9 +53,9 @@ class Command(BaseCommand):
             raise CommandError(f"{file} can't be read: {error.strerror}.") from None
         except ValidationError as error:
             raise CommandError(describe_faults(error.messages)) from None
-        self._tell(restored, without_data)
+        self._report(restored, without_data)
 
-    def _tell(self, restored: Restored, without_data: bool) -> None:
+    def _report(self, restored: Restored, without_data: bool) -> None:
         study = restored.study
         for check in restored.report.checks:
             self.stdout.write(check)
@@ -68,14 +68,16 @@ class Command(BaseCommand):
 
 
 def find_owner(name: str | None) -> Any:
-    """The user of this name; without one the only superuser, where there is just one."""
+    """Return the user of this name; without a name the only superuser."""
     users = get_user_model().objects.filter(is_active=True, is_staff=True)
     if name is not None:
         if found := users.filter(username=name).first():
             return found
         raise CommandError(f"There is no active member of staff named {name}.")
     if not users.exists():
-        raise CommandError("Nobody can own a study yet: manage.py createsuperuser makes somebody.")
+        raise CommandError(
+            "Nobody can own a study yet. Create an account with: manage.py createsuperuser"
+        )
     superusers = list(users.filter(is_superuser=True)[:2])
     if len(superusers) != 1:
         raise CommandError("Say whose study it will be: --owner NAME.")

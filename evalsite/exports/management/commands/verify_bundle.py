@@ -1,4 +1,4 @@
-"""Is a bundle whole, and does all of it say the same? No database is needed."""
+"""Check a bundle in a scratch database of its own."""
 
 import sys
 from argparse import ArgumentParser
@@ -7,17 +7,18 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.exports.bundle.verifying import verify_bundle
+from evalsite.exports.bundle.verify import verify_bundle
 
 _MOST_SHOWN = 100
 
 
 class Command(BaseCommand):
     help = (
-        "Check a bundle: every checksum, every count, every value against its scale, and the plan "
-        "against the seed. Ends with 1 if anything is wrong."
+        "Check a bundle: every checksum, every row against the rules of the database and of fsck, "
+        "the plan against the seed, and all files against a new export. Exits with 1 if anything "
+        "is wrong."
     )
-    # no database, so nothing about one is checked
+    # the site's database isn't used, so nothing about it is checked
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -41,5 +42,5 @@ class Command(BaseCommand):
             self.stdout.write(f"… and {len(report.faults) - _MOST_SHOWN:,} more faults.")
         if not report.is_sound:
             sys.exit(1)
-        told = "nothing else is wrong" if report.remarks else "nothing is wrong"
-        self.stdout.write(f"{file}: {told}.")
+        result = "nothing else is wrong" if report.remarks else "nothing is wrong"
+        self.stdout.write(f"{file}: {result}.")

@@ -1,4 +1,4 @@
-"""Packing a study: every file of one moment, then one archive, with the same bytes each time."""
+"""Write a study as a bundle: all files of one moment in one archive, the same bytes each time."""
 
 import csv
 import io
@@ -20,19 +20,8 @@ from django.core.exceptions import ValidationError
 
 import evalsite
 from evalsite.annotation.fsck import is_in_progress
-from evalsite.exports.bundle.analysis_plan import read_plan
 from evalsite.exports.bundle.datapackage import describe_package
-from evalsite.exports.bundle.describing import (
-    list_all_chapters,
-    write_codebook_csv,
-    write_codebook_page,
-    write_instructions,
-    write_readme,
-    write_scales,
-    write_texts,
-)
-from evalsite.exports.bundle.gathering import Gathering, Plain
-from evalsite.exports.bundle.layout import (
+from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     ANNOTATION_ROWS,
     CHECKSUMS,
@@ -54,17 +43,27 @@ from evalsite.exports.bundle.layout import (
     PLAN,
     PLAN_COLUMNS,
     README,
+    SOFTWARE_FIELDS,
     STUDY,
     WITHOUT_DATA,
     Column,
     Contents,
     dump,
+    hash_columns,
     name_data,
     name_version,
     write_checksums,
 )
-from evalsite.exports.bundle.opening import Bundle
-from evalsite.exports.bundle.replaying import Place, Replay
+from evalsite.exports.bundle.readme import (
+    list_all_chapters,
+    write_codebook_csv,
+    write_codebook_page,
+    write_instructions,
+    write_readme,
+    write_scales,
+    write_texts,
+)
+from evalsite.exports.bundle.serialize import Plain, Serializer, read_plan
 from evalsite.exports.column import write_time
 from evalsite.exports.columns import list_files
 from evalsite.exports.csv_writer import LINE_END
@@ -74,7 +73,7 @@ from evalsite.exports.snapshot import consistent_cut
 from evalsite.studies.models import Study
 from evalsite.studies.versions import build_content, shown_content
 
-# archives know no earlier day, and none of theirs tells when this one was made
+# the earliest day an archive can have, so that the bytes don't depend on the day
 _DATE = (1980, 1, 1, 0, 0, 0)
 _READABLE = 0o644 << 16
 _UNIX = 3
@@ -85,7 +84,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Packed:
-    """What an archive that was written holds."""
+    """What an archive holds."""
 
     sha256: str
     size: int
@@ -99,40 +98,52 @@ def write_bundle(
     target: IO[bytes],
     progress: Progress = lambda done, total: None,
 ) -> Packed:
-    """The whole archive stands in `target`, which can be read and written, all of one moment."""
+    """Write the archive into `target`, which must be open for reading too."""
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
     # beside the database: /tmp is memory on many machines
     with TemporaryDirectory(dir=settings.DATA_DIR, prefix="bundle-") as path:
         folder = Folder(Path(path))
-        with consistent_cut():
-            # its own look at the study, of the same moment as all rows
-            study = Study.objects.select_related("version").get(pk=study_id)
-            _insist_on_rest(study)
-            counts, plain = _write_rows(study, contents, folder)
-            plan = read_plan(study)
-        progress(1, 3)
-        folder.write_json(ANALYSIS_PLAN, plan)
-        _describe(study, plain, counts, contents, folder, plan)
-        progress(2, 3)
+        ratings = write_files(study_id, contents, folder, progress)
         _zip(folder, target)
     target.seek(0)
     digest = file_digest(target, "sha256").hexdigest()  # type: ignore[arg-type]
     size = target.tell()
     target.seek(0)
-    return Packed(digest, size, len(folder.files), counts["ratings"])
+    return Packed(digest, size, len(folder.files), ratings)
 
 
-def _insist_on_rest(study: Study) -> None:
-    """ValidationError while a job makes or removes places: the plan would be half of each."""
+def write_files(
+    study_id: UUID,
+    contents: Contents,
+    folder: "Folder",
+    progress: Progress = lambda done, total: None,
+) -> int:
+    """Write every file of the bundle into a folder; return how many ratings there are."""
+    with consistent_cut():
+        # read here, so that it is of the same moment as all rows
+        study = Study.objects.select_related("version").get(pk=study_id)
+        _check_places_at_rest(study)
+        counts, plain = _write_rows(study, contents, folder)
+        plan = read_plan(study)
+    progress(1, 3)
+    folder.write_json(ANALYSIS_PLAN, plan)
+    _describe(study, plain, counts, contents, folder, plan)
+    progress(2, 3)
+    return int(counts["ratings"])
+
+
+def _check_places_at_rest(study: Study) -> None:
+    """Refuse while a job creates or deletes places: the plan would be half of each."""
     if is_in_progress(study):
         raise ValidationError(
-            "The places of this study are being made or changed just now, or that has stopped in "
-            "the middle. Make the bundle once that is done."
+            "The places of this study are being created or changed right now, or that job has "
+            "stopped halfway. Make the bundle once it is done.",
+            code="places_in_progress",
         )
 
 
 class Folder:
-    """Files that wait to be packed, each with its size and its SHA-256."""
+    """Files to be packed, each with its size and its SHA-256."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -152,12 +163,12 @@ class Folder:
             file.write(text.encode())
 
     def write_json(self, name: str, data: Any) -> None:
-        """For people too: one value a line."""
+        """Write JSON that people can read too: one value a line."""
         text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False)
         self.write(name, text + "\n")
 
     def write_rows(self, name: str, rows: Iterable[Plain]) -> None:
-        """One JSON object a line."""
+        """Write one JSON object a line."""
         with self.create(name) as file:
             for row in rows:
                 file.write(dump(row).encode() + b"\n")
@@ -175,41 +186,41 @@ class Folder:
 
 
 def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain, Plain]:
-    """All that is read from the database; returns counts, and the study as plain data."""
-    gathering = Gathering(study, contents)
-    plain = gathering.read_study()
-    folder.write_rows(ITEM_ROWS, gathering.read_items())
-    folder.write_table(PLAN, PLAN_COLUMNS, gathering.read_places())
+    """Write all rows from the database; return counts, and the study as plain data."""
+    rows = Serializer(study, contents)
+    plain = rows.read_study()
+    folder.write_rows(ITEM_ROWS, rows.read_items())
+    folder.write_table(PLAN, PLAN_COLUMNS, rows.read_places())
     if contents.has_data:
-        folder.write_rows(PEOPLE_ROWS, gathering.read_people())
-        folder.write_rows(ANNOTATION_ROWS, gathering.read_annotations())
-        folder.write_rows(METRIC_ROWS, gathering.read_metrics())
-        exclusions = list(gathering.read_exclusions())
+        folder.write_rows(PEOPLE_ROWS, rows.read_people())
+        folder.write_rows(ANNOTATION_ROWS, rows.read_annotations())
+        folder.write_rows(METRIC_ROWS, rows.read_metrics())
+        exclusions = list(rows.read_exclusions())
         folder.write_rows(EXCLUSION_ROWS, exclusions)
-        folder.write_table(EXCLUSIONS, EXCLUSION_COLUMNS, _tell_exclusions(exclusions))
+        folder.write_table(EXCLUSIONS, EXCLUSION_COLUMNS, _format_exclusions(exclusions))
     for name in list_files(study.config):
         if contents.has_data or name in WITHOUT_DATA:
             with folder.create(name_data(name)) as file:
                 _write_data(study, name, contents, file)
     for version in study.versions.all():
-        # not a sign more: so the file has the SHA-256 that the version has
+        # not a character more, so that the file has the SHA-256 of the version
         folder.write(name_version(version.number), dump(version.content))
         _write_shown(version.number, version.content, folder)
     if not plain["versions"]:
         shown = build_content(study)
         folder.write(name_version(DRAFT, DRAFT_CONTENT), dump(shown))
         _write_shown(DRAFT, shown, folder)
-    return gathering.tell_counts(), plain
+    return rows.list_counts(), plain
 
 
 def _write_shown(name: int | str, content: Plain, folder: Folder) -> None:
-    """What participants are shown stands there for reading."""
+    """Write what participants are shown as files to read."""
     folder.write(name_version(name, "instructions.md"), write_instructions(content))
     folder.write(name_version(name, "scales.md"), write_scales(content))
     folder.write(name_version(name, "start.md"), write_texts(content))
 
 
-def _tell_exclusions(exclusions: Iterable[Plain]) -> Iterator[list[Any]]:
+def _format_exclusions(exclusions: Iterable[Plain]) -> Iterator[list[Any]]:
     for one in exclusions:
         cells = [one[column.name] for column in EXCLUSION_COLUMNS]
         times = {"decided_at", "revoked_at"}
@@ -222,7 +233,7 @@ def _tell_exclusions(exclusions: Iterable[Plain]) -> Iterator[list[Any]]:
 
 
 def _write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
-    """One of the exported files, without what participants wrote unless it is asked for."""
+    """Write an exported file; free text only if it is asked for."""
     columns = [column.name for column in list_files(study.config)[name]]
     choice = Choice(file=name)
     if contents.has_free_text or not FREE_TEXT.intersection(columns):
@@ -235,7 +246,7 @@ def _write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) ->
 
 
 def _blank(source: IO[bytes], target: IO[bytes]) -> None:
-    """The same table, and nothing in its columns of free text."""
+    """Copy a table, with nothing in its columns of free text."""
     csv.field_size_limit(settings.UPLOAD_MAX_CELL)
     with _as_text(source) as lines, _as_text(target) as text:
         reader = csv.reader(lines, strict=True)
@@ -251,7 +262,7 @@ def _blank(source: IO[bytes], target: IO[bytes]) -> None:
 
 @contextmanager
 def _as_text(file: IO[bytes]) -> Iterator[io.TextIOWrapper]:
-    """The file as text, open still when the block is left."""
+    """Wrap a file as text, and leave it open."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     try:
         yield text
@@ -265,22 +276,23 @@ def _as_text(file: IO[bytes]) -> Iterator[io.TextIOWrapper]:
 def _describe(
     study: Study, plain: Plain, counts: Plain, contents: Contents, folder: Folder, plan: Plain
 ) -> None:
-    """What is made from the rows alone stands beside them, checksums last."""
+    """Write the files that describe the others, checksums last."""
     chapters = list_all_chapters(study.config)
     folder.write(CODEBOOK, write_codebook_csv(chapters))
     folder.write(CODEBOOK_PAGE, write_codebook_page(chapters, study.title))
     scripts = read_scripts() if contents.has_data else {}
     for name, text in scripts.items():
         folder.write(name, text)
-    counts["strays"] = _count_strays(plain, folder)
     about = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "software": evalsite.__version__,
+        "columns": hash_columns(study.config),
+        **SOFTWARE_FIELDS,
         "has_data": contents.has_data,
         "has_free_text": contents.has_free_text,
         "study": plain,
-        # what participants are asked now; a draft has no version that would say it
+        # what participants are asked now; a draft has no version that says it
         "instrument": shown_content(study)["instrument"],
         "counts": counts,
     }
@@ -297,21 +309,8 @@ def _describe(
     folder.write(CHECKSUMS, write_checksums(sums))
 
 
-def _count_strays(plain: Plain, folder: Folder) -> int:
-    """How many places stand otherwise than the seed gives them, as after a change of k."""
-    replay = Replay(plain)
-    with (folder.path / ITEM_ROWS).open(encoding="utf-8") as lines:
-        for line in lines:
-            replay.add_item(json.loads(line))
-    with (folder.path / PLAN).open(encoding="utf-8", newline="") as table:
-        for row in csv.DictReader(table):
-            place = Place(int(row["position"]), int(row["arrangement"]))
-            replay.add_place(row["item"], int(row["number"]), place)
-    return replay.count_strays()
-
-
 def _zip(folder: Folder, target: IO[bytes]) -> None:
-    """All files in the order of their names, under one date."""
+    """Pack all files in the order of their names, under one date."""
     with ZipFile(target, "w", ZIP_DEFLATED) as archive:
         for name in sorted(folder.files):
             info = ZipInfo(name, _DATE)
@@ -321,26 +320,3 @@ def _zip(folder: Folder, target: IO[bytes]) -> None:
             info.file_size = folder.files[name][0]
             with (folder.path / name).open("rb") as source, archive.open(info, "w") as sink:
                 shutil.copyfileobj(source, sink, _BLOCK)
-
-
-# --- once it stands elsewhere ----------------------------------------------------------------
-
-
-def list_differing(study: Study, contents: Contents, bundle: Bundle) -> list[str]:
-    """The tables of a bundle that would have other bytes if they were exported from this study."""
-    listed = {}
-    for line in bundle.read_text(CHECKSUMS).split("\n"):
-        digest, _, name = line.partition("  ")
-        listed[name] = digest
-    differing = []
-    with consistent_cut():
-        for name in list_files(study.config):
-            if name_data(name) not in listed:
-                continue
-            with TemporaryFile(dir=settings.DATA_DIR) as file:
-                _write_data(study, name, contents, file)
-                file.seek(0)
-                digest = file_digest(file, "sha256").hexdigest()
-            if digest != listed[name_data(name)]:
-                differing.append(name_data(name))
-    return differing

@@ -1,4 +1,4 @@
-"""What of a bundle is for reading: README, instructions and scales as shown, codebook."""
+"""Write the texts of a bundle: README, instructions and scales as shown, codebook."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -6,12 +6,13 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from evalsite.exports.bundle.layout import (
+from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     CHECKSUMS,
     CODEBOOK,
     CODEBOOK_PAGE,
     DATAPACKAGE,
+    IMPORT_NOTES,
     OWN_FILES,
     STUDY,
     Contents,
@@ -115,9 +116,11 @@ def write_readme(
         f"A study of the protocol “{study['protocol']}”, made with Evalsite: its instructions and "
         f"scales {'as shown' if study['versions'] else 'as they would be shown now'}, its items, "
         "its design" + (", and its data." if contents.has_data else "."),
+        *(_tell_numbers(scripts) if contents.has_data and scripts else ()),
         *_tell_origin(counts),
         "## Files",
         "\n".join(_list_files(study, contents, tables, scripts)),
+        *_list_import_notes(study),
         "## Analysis plan",
         _tell_plan(plan),
         *(_tell_reading() if contents.has_data else ()),
@@ -128,23 +131,47 @@ def write_readme(
         "## Checking and repeating it",
         *_tell_repeating(study, contents),
         "## Licence",
-        "Nobody has chosen a licence yet. Whoever publishes this bundle writes here what others "
-        "may do with it, and looks up what holds for the texts of the items and of the protocol.",
+        "No licence has been chosen yet. If you publish this bundle, write here what others may do "
+        "with it. Check the licences of the items' and the protocol's texts first.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _tell_numbers(scripts: list[str]) -> Iterator[str]:
+    """Say which script gives the numbers of the results page."""
+    if "analysis.R" in scripts:
+        yield (
+            "**Which script gives the numbers of the results page?** `analysis.R`, where the page "
+            "compares systems by a mixed model: its means, differences and ratios are those of "
+            "the page. `analysis.py` counts each rating once, so its numbers may differ a little."
+        )
+
+
+def _list_import_notes(study: Mapping[str, Any]) -> Iterator[str]:
+    """List what researchers confirmed when they imported files."""
+    notes = [
+        f"- `{file['file_name']}`: {note['text']}"
+        for file in (*study["batches"], *study["ratings_files"])
+        for note in file.get(IMPORT_NOTES, ())
+        if isinstance(note, Mapping) and isinstance(note.get("text"), str)
+    ]
+    if notes:
+        yield "## Imports"
+        yield "What researchers confirmed when they imported files:"
+        yield "\n".join(notes)
 
 
 def _tell_origin(counts: Mapping[str, Any]) -> Iterator[str]:
     total, origins = sum(counts["annotations"].values()), counts["origins"]
     if count := origins.get("simulated"):
         yield (
-            f"**{count:,} of {total:,} annotations are simulated.** No person gave them; they are "
-            "no data about anything. Their rows say so in the column `origin`."
+            f"**{count:,} of {total:,} annotations are simulated.** No person gave them: they "
+            "are not evidence of anything. The column `origin` marks their rows."
         )
     if count := origins.get("imported"):
         yield (
             f"{count:,} of {total:,} annotations are imported: they were collected elsewhere. "
-            "Their rows say so in the column `origin`."
+            "The column `origin` marks their rows."
         )
 
 
@@ -158,7 +185,7 @@ def _list_files(
     if contents.has_data and scripts:
         yield f"- {', '.join(f'`{name}`' for name in scripts)}: the study's main tables; see below"
     yield (
-        f"- `{ANALYSIS_PLAN}`: what the researchers laid down about the analysis, and how many "
+        f"- `{ANALYSIS_PLAN}`: what the researchers decided about the analysis, and how many "
         "answers were in when each part was last changed"
     )
     yield "- `design/plan.csv`: every place of every item, in the order in which they are dealt"
@@ -172,10 +199,10 @@ def _list_files(
         )
     if not study["versions"]:
         yield (
-            "- `versions/draft/`: instructions, scales, start and consent as participants would be "
-            "shown them now, for nothing is frozen before the launch; all of it in `content.json`"
+            "- `versions/draft/`: instructions, scales, start and consent as participants would "
+            "see them now; nothing is frozen before the launch. `content.json` holds all of it"
         )
-    yield "- `records/`: the rows from which the same study is made again, one JSON object a line"
+    yield "- `records/`: the rows that make the same study again, one JSON object a line"
     yield f"- `{DATAPACKAGE}`: the tables as a Frictionless data package"
     yield f"- `{CHECKSUMS}`: the SHA-256 of every other file"
 
@@ -214,7 +241,7 @@ def _tell_moment(plan: Mapping[str, Any], name: str) -> str:
 def _tell_reading() -> Iterator[str]:
     yield "## Reading the data"
     yield (
-        "UTF-8, comma, every line ended by CR LF, quotes only where needed. Read every cell as "
+        "UTF-8, commas, lines that end in CR LF, quotes only where needed. Read every cell as "
         "text, then give columns their types; otherwise ids such as `01` and `NA` change:"
     )
     yield f"```python\n{PANDAS}\n```"
@@ -256,7 +283,7 @@ def _tell_scripts(scripts: list[str], baseline: str) -> Iterator[str]:
 
 _EXTRA = (
     "What other columns of your uploaded files held is in `items.csv`, column `extra` (and in "
-    "`records/`): look at it before you share it."
+    "`records/`). Check it before you share it."
 )
 
 
@@ -264,7 +291,7 @@ def _tell_people(contents: Contents) -> str:
     if not contents.has_data:
         return "Nothing in this bundle is about participants."
     told = (
-        "Participants stand under random pseudonyms. Platform ids, links, completion codes and "
+        "Participants appear under random pseudonyms. Platform ids, links, completion codes and "
         "receipts are not in this bundle, nor who decided about exclusions."
     )
     if not contents.has_entry_answers:
@@ -278,8 +305,9 @@ def _tell_people(contents: Contents) -> str:
 
 
 _CHECKING = """\
-With Evalsite installed, this checks every checksum, counts everything again and draws the places
-from the seed again (in the folder of Evalsite, as all commands here):
+With Evalsite installed, this checks every checksum, loads the study into an empty database, checks
+its rules, draws the places from the seed again, and compares a new export with this one (run it,
+like all commands here, in the folder of Evalsite):
 
 ```
 .venv/bin/python manage.py verify_bundle FILE.zip

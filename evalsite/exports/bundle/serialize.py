@@ -1,27 +1,30 @@
-"""A study's rows as plain data without ids of this database: what makes the same study again.
+"""Read a study's rows as plain data from which the same study can be made anywhere.
 
-Everything is named by what is the same in every installation: items by their key, outputs by item
+Rows refer to each other by what is the same in every database: items by key, outputs by item
 and position, people by pseudonym, annotations by key. Pilots are left out, as in every export.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision, Slot
-from evalsite.annotation.slots import planned_slots
-from evalsite.exports.bundle.layout import (
+from evalsite.annotation.slots import count_strays, planned_slots
+from evalsite.exports.bundle.format import (
+    ANALYSIS_PLAN_FIELDS,
     ANNOTATION_FIELDS,
     ANSWER_FIELDS,
     BATCH_FIELDS,
     CONSENT_FIELDS,
     EXCLUSION_FIELDS,
+    IMPORT_NOTES,
     ITEM_FIELDS,
+    METRIC_FIELDS,
     METRIC_FILE_FIELDS,
     ON_INSTRUCTIONS,
     PARTICIPANT_FIELDS,
@@ -33,13 +36,16 @@ from evalsite.exports.bundle.layout import (
     to_plain,
     write_order,
 )
-from evalsite.exports.bundle.metric_rows import read_scores
+from evalsite.exports.bundle.read import in_pages
+from evalsite.imports.models import MetricScore
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.quality.models import Exclusion
+from evalsite.quality.plans import count_answers_at, has_imported, plan_of
 from evalsite.studies.models import Item, Output, Study, System
 
-PAGE = 1_000
+PAGE = 500
+_PEOPLE = 50
 COUNTED = (
     "outputs", "places", "participants", "sets", "ratings", "highlights", "revisions", "exclusions",
     "metrics",
@@ -47,8 +53,8 @@ COUNTED = (
 Plain = dict[str, Any]
 
 
-class Gathering:
-    """Reads the rows of a study, once. Inside a consistent cut, all of one moment."""
+class Serializer:
+    """Reads the rows of a study once, and counts them; call it inside a consistent cut."""
 
     def __init__(self, study: Study, contents: Contents) -> None:
         self.study = study
@@ -59,7 +65,6 @@ class Gathering:
         self.origins: Counter[str] = Counter()
         self._systems = dict(System.objects.filter(study=study).values_list("id", "name"))
         self._versions = dict(study.versions.values_list("id", "number"))
-        self._items: dict[int, str] = {}
 
     def read_study(self) -> Plain:
         """The study itself, its versions, systems, batches and files of ratings."""
@@ -69,10 +74,10 @@ class Gathering:
             "id": str(study.pk),
             "version": study.version and study.version.number,
             "versions": [_pick(one, VERSION_FIELDS) for one in study.versions.all()],
-            # in the order in which they came to be: a plan that is drawn again rests on no other
+            # in the order in which they were made: the plan is drawn again from it
             "systems": [self._systems[pk] for pk in sorted(self._systems)],
-            "batches": _pick_all(study.batches.order_by("uploaded_at", "id"), BATCH_FIELDS),
-            "ratings_files": _pick_all(
+            "batches": _pick_files(study.batches.order_by("uploaded_at", "id"), BATCH_FIELDS),
+            "ratings_files": _pick_files(
                 study.ratings_files.order_by("uploaded_at", "id"), RATINGS_FILE_FIELDS
             )
             if data
@@ -90,13 +95,12 @@ class Gathering:
         if not self.contents.has_data:
             items = items.exclude(kind=Item.Kind.REPEAT)
         rows = items.select_related("repeat_of").iterator(chunk_size=PAGE)
-        while page := list(islice(rows, PAGE)):
+        for page in in_pages(rows, PAGE):
             outputs = _by(
                 "item_id",
                 Output.objects.filter(item__in=[item.pk for item in page]).order_by("position"),
             )
             for item in page:
-                self._items[item.pk] = item.key
                 self.kinds[item.kind] += 1
                 self.counts["outputs"] += len(outputs[item.pk])
                 yield _pick(item, ITEM_FIELDS) | {
@@ -109,18 +113,21 @@ class Gathering:
                 }
 
     def read_places(self) -> Iterator[list[Any]]:
-        """Every place in the order of the queue, or what a launch will make: rows of plan.csv."""
-        outputs = Output.objects.filter(item__study=self.study).order_by()
-        sizes = Counter(outputs.values_list("item_id", flat=True).iterator())
-        for item_id, no, pos, arrangement in self._list_places():
-            self.counts["places"] += 1
-            key = self._items[item_id]
-            order = arrange(sizes[item_id], arrangement, self.study.seed, key)
-            yield [key, no + 1, pos, arrangement, write_order(order)]
+        """Read the rows of plan.csv: every place in dealing order, or those a launch would make."""
+        for page in in_pages(self._list_places(), PAGE):
+            ids = {place[0] for place in page}
+            keys = dict(Item.objects.filter(pk__in=ids).values_list("pk", "key"))
+            outputs = Output.objects.filter(item__in=ids).order_by()
+            sizes = Counter(outputs.values_list("item_id", flat=True))
+            for item_id, no, pos, arrangement in page:
+                self.counts["places"] += 1
+                key = keys[item_id]
+                order = arrange(sizes[item_id], arrangement, self.study.seed, key)
+                yield [key, no + 1, pos, arrangement, write_order(order)]
 
     def _list_places(self) -> Iterator[tuple[int, int, int, int]]:
-        """The item, number, position and arrangement of each."""
-        # also a draft has open batches, once ratings collected elsewhere were imported onto them
+        """Return the item, number, position and arrangement of each place."""
+        # a draft has open batches too, once ratings collected elsewhere were imported
         if self.study.batches.filter(opened_at__isnull=False).exists():
             slots = Slot.objects.filter(study=self.study, item__batch__opened_at__isnull=False)
             slots = slots.order_by("pos", "item_id", "no")
@@ -138,12 +145,12 @@ class Gathering:
     def read_people(self) -> Iterator[Plain]:
         """Everybody who came and was no pilot, in that order."""
         people = Participant.objects.filter(study=self.study, is_pilot=False).order_by("id")
-        rows = people.iterator(chunk_size=PAGE)
-        while page := list(islice(rows, PAGE)):
+        for page in in_pages(people.iterator(chunk_size=_PEOPLE), _PEOPLE):
             ids = [one.pk for one in page]
             consents = _by("participant_id", _of(Consent, ids))
             answers = _by("participant_id", _of(Answer, ids))
             sets = _by("participant_id", _of(ItemSet, ids))
+            keys = _name_items(item_set for own in sets.values() for item_set in own)
             for one in page:
                 self.counts["participants"] += 1
                 self.counts["sets"] += len(sets[one.pk])
@@ -154,7 +161,7 @@ class Gathering:
                         for answer in answers[one.pk]
                         if self._is_open(answer)
                     ],
-                    "sets": [self._read_set(item_set) for item_set in sets[one.pk]],
+                    "sets": [_read_set(item_set, keys) for item_set in sets[one.pk]],
                 }
 
     def _is_open(self, answer: Answer) -> bool:
@@ -180,19 +187,13 @@ class Gathering:
         version = self._versions.get(consent.version_id or 0)
         return _pick(consent, CONSENT_FIELDS) | {"version": version}
 
-    def _read_set(self, item_set: ItemSet) -> Plain:
-        return _pick(item_set, SET_FIELDS) | {
-            "items": [self._items[pk] for pk in item_set.item_ids],
-            "lost": [self._items[pk] for pk in item_set.lost_ids],
-        }
-
     def read_annotations(self) -> Iterator[Plain]:
         """Everything that was submitted, in that order, with its ratings and earlier states."""
         agreed = Annotation.objects.agreed().filter(study=self.study)
         found = agreed.exclude(_OF_PILOTS).order_by("id")
         # plain rows: making objects of them takes longer than all the rest
         rows = found.values_list(*_OF_ANNOTATION, named=True).iterator(chunk_size=PAGE)
-        while page := list(islice(rows, PAGE)):
+        for page in in_pages(rows, PAGE):
             yield from _Annotations(self, page).read()
 
     def read_exclusions(self) -> Iterator[Plain]:
@@ -209,29 +210,30 @@ class Gathering:
 
     def read_metrics(self) -> Iterator[Plain]:
         """Every score of an automatic metric, in the order in which they were stored."""
-        for row in read_scores(self.study):
+        scores = MetricScore.objects.filter(file__study=self.study).order_by("id")
+        columns = ("file_id", "output__item__key", "output__position", *METRIC_FIELDS)
+        for file, item, position, *values in scores.values_list(*columns).iterator(PAGE):
             self.counts["metrics"] += 1
-            yield row
+            row = {"file": str(file), "item": item, "output": position}
+            yield row | dict(zip(METRIC_FIELDS, values, strict=True))
 
-    def tell_counts(self) -> Plain:
-        """How many of each there are, of all that was read."""
+    def list_counts(self) -> Plain:
+        """Return how many rows of each kind were read, and places other than the seed gives."""
         return {
             **{name: self.counts[name] for name in COUNTED},
             "items": dict(self.kinds),
             "annotations": dict(self.statuses),
             "origins": dict(self.origins),
+            "strays": count_strays(self.study),
         }
-
-    def name_item(self, pk: int) -> str:
-        return self._items[pk]
 
     def number_version(self, pk: int | None) -> int | None:
         return None if pk is None else self._versions[pk]
 
 
 _OF_ANNOTATION = (
-    "id", "item_id", "participant__pseudonym", "slot__no", "item_set__number", "version_id",
-    "ratings_file_id", *ANNOTATION_FIELDS,
+    "id", "item_id", "item__key", "participant__pseudonym", "slot__no", "item_set__number",
+    "version_id", "ratings_file_id", *ANNOTATION_FIELDS,
 )  # fmt: skip
 _OF_RATING = ("annotation_id", "criterion", "output_id", "value", "value_typed", "file_row")
 _OF_HIGHLIGHT = ("annotation_id", "output_id", "start", "end", "quote")
@@ -241,8 +243,8 @@ _OF_PILOTS = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
 class _Annotations:
     """A page of annotations with all that belongs to them, each fetched by one query."""
 
-    def __init__(self, gathering: Gathering, page: list[Any]) -> None:
-        self.gathering = gathering
+    def __init__(self, serializer: Serializer, page: list[Any]) -> None:
+        self.serializer = serializer
         self.page = page
         ids = [one.id for one in page]
         ratings = Rating.objects.filter(annotation__in=ids).order_by("id")
@@ -255,24 +257,24 @@ class _Annotations:
         self.positions.update(outputs.values_list("id", "position"))
 
     def read(self) -> Iterator[Plain]:
-        counts = self.gathering.counts
+        counts = self.serializer.counts
         for one in self.page:
             row = self._read(one)
-            self.gathering.statuses[one.status] += 1
-            self.gathering.origins[one.origin] += 1
+            self.serializer.statuses[one.status] += 1
+            self.serializer.origins[one.origin] += 1
             for name in ("ratings", "highlights", "revisions"):
                 counts[name] += len(row[name])
             yield row
 
     def _read(self, one: Any) -> Plain:
-        gathering, no = self.gathering, one.slot__no
-        has_note = gathering.contents.has_free_text
+        serializer, no = self.serializer, one.slot__no
+        has_note = serializer.contents.has_free_text
         return _pick(one, ANNOTATION_FIELDS) | {
-            "item": gathering.name_item(one.item_id),
+            "item": one.item__key,
             "participant": one.participant__pseudonym,
             "number": None if no is None else no + 1,
             "set": one.item_set__number,
-            "version": gathering.number_version(one.version_id),
+            "version": serializer.number_version(one.version_id),
             "ratings_file": one.ratings_file_id and str(one.ratings_file_id),
             "note": one.note if has_note else "",
             "ratings": [
@@ -289,7 +291,7 @@ class _Annotations:
     def _read_revision(self, earlier: Revision) -> Plain:
         """An earlier state, with outputs by their position."""
         state = dict(earlier.state)
-        if not self.gathering.contents.has_free_text:
+        if not self.serializer.contents.has_free_text:
             state["note"] = ""
         state["ratings"] = [
             [criterion, self.positions[pk], *rest] for criterion, pk, *rest in state["ratings"]
@@ -303,12 +305,49 @@ class _Annotations:
         }
 
 
+def read_plan(study: Study) -> Plain:
+    """Return the analysis plan as plain data; without `changed_at` where nobody wrote one."""
+    plan = plan_of(study)
+    plain = {name: to_plain(getattr(plan, name)) for name in ANALYSIS_PLAN_FIELDS}
+    return plain | {
+        "changed_at": None if plan.pk is None else plain["changed_at"],
+        "repeats": to_plain(plan.repeats_id),
+        "answers_before": count_answers_at(plan),
+        "has_imported": has_imported(study),
+    }
+
+
+def _name_items(sets: Iterable[ItemSet]) -> dict[int, str]:
+    """Return the key of each item in these sets."""
+    ids = {pk for item_set in sets for pk in (*item_set.item_ids, *item_set.lost_ids)}
+    keys: dict[int, str] = {}
+    for page in in_pages(ids, PAGE):
+        keys.update(Item.objects.filter(pk__in=page).values_list("pk", "key"))
+    return keys
+
+
+def _read_set(item_set: ItemSet, keys: dict[int, str]) -> Plain:
+    return _pick(item_set, SET_FIELDS) | {
+        "items": [keys[pk] for pk in item_set.item_ids],
+        "lost": [keys[pk] for pk in item_set.lost_ids],
+    }
+
+
 def _pick(row: Any, names: Iterable[str]) -> Plain:
     return {name: to_plain(getattr(row, name)) for name in names}
 
 
 def _pick_all(rows: QuerySet[Any], names: tuple[str, ...]) -> list[Plain]:
     return [_pick(row, names) for row in rows]
+
+
+def _pick_files(rows: QuerySet[Any], names: tuple[str, ...]) -> list[Plain]:
+    """As _pick_all; notes of an import are there only if there are any."""
+    picked = _pick_all(rows, names)
+    return [
+        {name: value for name, value in row.items() if name != IMPORT_NOTES or value}
+        for row in picked
+    ]
 
 
 def _of(model: Any, people: list[int]) -> QuerySet[Any]:

@@ -1,10 +1,11 @@
-"""What stands where in a bundle: names, formats, and which fields of which rows it carries."""
+"""The format of bundles: file names, format versions, and the fields that each row carries."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +21,8 @@ from evalsite.exports.column import (
     YES_NO,
     Column,
 )
+from evalsite.exports.columns import list_files
+from evalsite.protocol import Protocol
 
 __all__ = ["ID", "NUMBER", "ONE_OF", "TEXT", "TIME", "WHOLE", "YES_NO", "Column"]
 
@@ -28,6 +31,11 @@ FORMAT = "evalsite-bundle"
 FORMAT_VERSION = 3
 # what has been in every bundle since which format; those of format 1 may have scores, or not
 PLAN_SINCE = SCORES_SINCE = 2
+# study.json names the column schema and the version of methods
+SCHEMA_SINCE = 3
+
+# what other apps add to study.json about the software, such as the version of methods
+SOFTWARE_FIELDS: dict[str, str] = {}
 
 README, CHECKSUMS, STUDY = "README.md", "checksums.txt", "study.json"
 ANALYSIS_PLAN = "analysis-plan.json"
@@ -44,17 +52,24 @@ FREE_TEXT = frozenset(["note"])
 ON_INSTRUCTIONS = "qualification-"
 
 
-# what a study shows that has no version yet
+# what a study without a version shows
 DRAFT, DRAFT_CONTENT = "draft", "content.json"
 
 
 def name_version(number: int | str, file: str = "") -> str:
-    """versions/2.json, or a readable file beside it such as versions/2/scales.md."""
+    """Return versions/2.json, or a readable file beside it such as versions/2/scales.md."""
     return f"versions/{number}/{file}" if file else f"versions/{number}.json"
 
 
 def name_data(file: str) -> str:
     return f"data/{file}.csv"
+
+
+def hash_columns(config: Protocol) -> str:
+    """Return what names the column schema: a hash of all tables with their columns, in order."""
+    tables = {name: [column.name for column in own] for name, own in list_files(config).items()}
+    tables |= {name: [column.name for column in own] for name, own in OWN_FILES.items()}
+    return sha256(dump(tables).encode()).hexdigest()
 
 
 # --- fields that are carried, by model --------------------------------------------------
@@ -69,8 +84,12 @@ STUDY_FIELDS = (
     "closed_at",
 )  # fmt: skip
 VERSION_FIELDS = ("number", "sha256", "created_at")
-BATCH_FIELDS = ("id", "file_name", "sha256", "rows", "uploaded_at", "opened_at")
-RATINGS_FILE_FIELDS = ("id", "file_name", "sha256", "rows", "has_persons", "uploaded_at")
+# what a researcher confirmed at an import; written only where there is something
+IMPORT_NOTES = "import_notes"
+BATCH_FIELDS = ("id", "file_name", "sha256", "rows", "uploaded_at", "opened_at", IMPORT_NOTES)
+RATINGS_FILE_FIELDS = (
+    "id", "file_name", "sha256", "rows", "has_persons", "uploaded_at", IMPORT_NOTES,
+)  # fmt: skip
 METRIC_FILE_FIELDS = ("id", "file_name", "sha256", "uploaded_at")
 METRIC_FIELDS = ("metric", "value")
 ITEM_FIELDS = (
@@ -96,7 +115,7 @@ ANALYSIS_PLAN_FIELDS = (
     "rule_changed_at", "changed_at",
 )  # fmt: skip
 
-# What a bundle never holds: who can be found by it, what opens a door, and what is made anew.
+# What a bundle never holds: what identifies people, what lets somebody in, and what is made again.
 LEFT_OUT = {
     "Study": {"id", "version", "completion_code", "completion_url", "revision"},
     "StudyVersion": {"id", "study", "content", "created_by"},
@@ -197,7 +216,7 @@ OWN_FILES: dict[str, tuple[Column, ...]] = {PLAN: PLAN_COLUMNS, EXCLUSIONS: EXCL
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What somebody wants in a bundle."""
+    """What goes into a bundle."""
 
     has_data: bool = True
     has_free_text: bool = False
@@ -206,7 +225,7 @@ class Contents:
 
 
 def to_plain(value: Any) -> Any:
-    """A field's value as JSON holds it."""
+    """Return the value of a field as JSON holds it."""
     if isinstance(value, datetime):
         return value.isoformat(timespec="microseconds")
     if isinstance(value, UUID | Decimal):
@@ -215,15 +234,15 @@ def to_plain(value: Any) -> Any:
 
 
 def write_order(positions: Sequence[int]) -> str:
-    """Positions of outputs as a table tells them: numbers from 1, parted by spaces."""
+    """Write positions of outputs as a table has them: numbers from 1, separated by spaces."""
     return " ".join(str(position + 1) for position in positions)
 
 
 def write_checksums(sums: Mapping[str, str]) -> str:
-    """The format of sha256sum, by name."""
+    """Write checksums as sha256sum does, sorted by name."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums))
 
 
 def dump(data: Any) -> str:
-    """One line of JSON, the same for equal data, with every sign as it is."""
+    """Write one line of JSON, the same for equal data, without escapes for non-ASCII characters."""
     return json.dumps(data, sort_keys=True, ensure_ascii=False)

@@ -1,13 +1,9 @@
-"""Plain data of a bundle read as the fields of a model, strictly: what can't be stored is refused.
-
-No database is asked. What a field allows is asked of the model.
-"""
+"""Read plain data of a bundle as the fields of a model, strictly; no database is asked."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache
-from itertools import islice
 from math import isfinite
 from typing import Any
 from uuid import UUID
@@ -19,13 +15,13 @@ Reader = Callable[[Any], Any]
 
 
 class Misshapen(Exception):
-    """A value that its field does not take."""
+    """A value that can't be in its place; the text says which."""
 
 
 def read_fields(
     model: type[models.Model], names: Iterable[str], row: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """These fields of a row, as the model takes them; Misshapen names the first that can't be."""
+    """Return these fields of a row as the model takes them; Misshapen names the first wrong one."""
     found = {}
     for name in names:
         try:
@@ -44,7 +40,7 @@ def _shorten(value: object) -> str:
 
 @cache
 def _reader(model: type[models.Model], name: str) -> Reader:
-    """What makes a plain value one of this field, or raises."""
+    """Return the function that turns a plain value into one of this field, or raises."""
     field = model._meta.get_field(name)
     assert isinstance(field, models.Field)
     kind = next((make for types, make in _KINDS if isinstance(field, types)), None)
@@ -63,9 +59,9 @@ def _reader(model: type[models.Model], name: str) -> Reader:
 
 
 def _make_check(field: models.Field) -> Callable[[Any], None]:
-    """What raises where a value of the right kind is not allowed in this field."""
+    """Return a function that raises where this field doesn't allow a value of the right type."""
     choices = {value for value, _ in field.flatchoices}
-    # what a JSON field holds is looked at by whoever reads it
+    # what a JSON field holds is checked where it is used
     validators = [] if isinstance(field, models.JSONField) else field.validators
 
     def check(made: Any) -> None:
@@ -80,7 +76,7 @@ def _make_check(field: models.Field) -> Callable[[Any], None]:
 
 
 def read_text(value: Any) -> str:
-    """A text that both databases store."""
+    """Return a text that both databases can store."""
     if not isinstance(value, str) or "\x00" in value:
         raise Misshapen
     value.encode()  # a lone surrogate can't be
@@ -88,7 +84,8 @@ def read_text(value: Any) -> str:
 
 
 def read_whole(value: Any) -> int:
-    if type(value) is not int:
+    # what a column of 64 bits takes
+    if type(value) is not int or abs(value) >= 2**63:
         raise Misshapen
     return value
 
@@ -121,7 +118,7 @@ def _read_json(value: Any) -> Any:
 
 
 def _walk(value: Any) -> Iterator[str]:
-    """Every text in it, names included."""
+    """Return every text in it, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -142,10 +139,3 @@ _KINDS: tuple[tuple[type | tuple[type, ...], Reader], ...] = (
     (models.UUIDField, lambda value: UUID(read_text(value))),
     (models.JSONField, _read_json),
 )
-
-
-def in_pages(rows: Iterable[Any], size: int = 1_000) -> Iterator[list[Any]]:
-    """The rows, so many at a time."""
-    some = iter(rows)
-    while page := list(islice(some, size)):
-        yield page

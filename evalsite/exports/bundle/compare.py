@@ -1,0 +1,352 @@
+"""Load a bundle into an empty database, run fsck, export it again, and compare.
+
+The bytes must be the same where the column schema is. Where the bundle has another one, its cells
+are compared in the columns that both have.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO, Any
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, transaction
+
+import evalsite
+from evalsite.annotation.fsck import find_breaches
+from evalsite.exports.bundle.fields import read_fields
+from evalsite.exports.bundle.format import (
+    ANALYSIS_PLAN,
+    CODEBOOK,
+    DATAPACKAGE,
+    PLAN_SINCE,
+    README,
+    SCHEMA_SINCE,
+    STUDY,
+    Contents,
+    hash_columns,
+)
+from evalsite.exports.bundle.read import (
+    BadBundle,
+    Bundle,
+    Fault,
+    check_criteria,
+    read_about,
+    read_checksums,
+)
+from evalsite.exports.bundle.restore import (
+    Loader,
+    find_protocol,
+    list_protocol_remarks,
+    read_analysis_plan,
+    record_top_up,
+    store_plan,
+)
+from evalsite.exports.bundle.write import Folder, write_files
+from evalsite.exports.scripts import read_scripts
+from evalsite.protocol import installed_protocols
+from evalsite.studies.models import Membership, Study
+
+Plain = dict[str, Any]
+_LONGEST = 80
+# files that hold rows of the database; all others describe them
+_ROWS = re.compile(r"(data|design|records)/.+|versions/[0-9]+\.json")
+_DRAFT = "versions/draft/content.json"
+# what study.json says of the software that wrote it, not of the study
+_OF_SOFTWARE = {"software", "format_version", "columns", "methods", "instrument"}
+# checks that need what a bundle of the design doesn't have: reports, imported ratings
+_OF_DATA = {"held_against_its_reports", "batch_open_at_the_wrong_time"}
+# what is counted from answers, which a bundle of the design doesn't have
+_OF_ANSWERS = {"answers_before", "has_imported"}
+
+
+@dataclass
+class Findings:
+    """What was checked, what is worth a look, and what is wrong."""
+
+    checks: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+
+def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
+    """Load a bundle into this database, which must be empty, and compare; write into `folder`."""
+    about = read_about(bundle)
+    name = about["study"]["protocol"]
+    if name not in installed_protocols():
+        check_criteria(about["instrument"])
+        findings.remarks.append(
+            f"The protocol “{name}” isn't installed here, so only checksums were checked."
+        )
+        return
+    try:
+        config = find_protocol(about["study"])
+        with transaction.atomic():
+            study = _load(bundle, about)
+    except ValidationError as error:
+        findings.faults.append(Fault("options_invalid", " ".join(error.messages)))
+        return
+    except DatabaseError as error:
+        findings.faults.append(Fault("row_refused", f"The database refuses this bundle: {error}."))
+        return
+    for breach in find_breaches(study):
+        if about["has_data"] or breach.check.key not in _OF_DATA:
+            findings.faults.append(Fault(breach.check.key, f"{breach}."))
+    if not findings.faults:
+        is_same = not list(list_protocol_remarks(about, config))
+        Comparison(bundle, about, study, is_same_protocol=is_same, findings=findings).run(folder)
+
+
+def _load(bundle: Bundle, about: Plain) -> Study:
+    """Store the study as it was when the bundle was made, even without data."""
+    plan = read_analysis_plan(bundle, about)
+    study_id = UUID(about["study"]["id"])
+    study = Loader(bundle, about, study_id, has_data=True, is_copy=False).load()
+    owner = get_user_model().objects.create(username="scratch", is_staff=True, is_superuser=True)
+    if plan is not None and plan["repeats"] not in (None, str(study_id)):
+        # stands in for the study that this one repeats
+        original = Study.objects.create(pk=UUID(plan["repeats"]), protocol=study.protocol)
+        Membership.objects.create(study=original, user=owner, role=Membership.Role.VIEWER)
+    store_plan(study, plan, owner=owner, has_data=True)
+    state = read_fields(Study, ("state", "closed_at"), about["study"])
+    Study.objects.filter(pk=study.pk).update(**state)
+    record_top_up(study, by="the check")
+    return Study.objects.select_related("version").get(pk=study.pk)
+
+
+class Comparison:
+    """Compares the files of a bundle with those that its loaded study exports now."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        about: Plain,
+        study: Study,
+        *,
+        is_same_protocol: bool,
+        findings: Findings,
+    ) -> None:
+        self.bundle = bundle
+        self.about = about
+        self.study = study
+        self.findings = findings
+        self.is_same_protocol = is_same_protocol
+        self.has_schema = about["format_version"] >= SCHEMA_SINCE
+        self.is_same_schema = self.has_schema and about.get("columns") == hash_columns(study.config)
+        self.sums = read_checksums(bundle)
+
+    def run(self, path: Path) -> None:
+        """Write all files again into this folder, and compare each with that of the bundle."""
+        contents = Contents(
+            has_data=self.about["has_data"],
+            has_free_text=self.about["has_free_text"],
+            has_entry_answers=self.about.get("has_entry_answers", True),
+        )
+        folder = Folder(path)
+        write_files(self.study.pk, contents, folder)
+        again = json.loads((path / STUDY).read_bytes())
+        faults = self.findings.faults
+        faults += self._compare_study(again)
+        if self.about["format_version"] >= PLAN_SINCE:
+            faults += self._compare_plan(json.loads((path / ANALYSIS_PLAN).read_bytes()))
+        for name in sorted({*self.bundle.names, *folder.files}):
+            if self._has_rows(name):
+                faults += self._compare_file(name, folder)
+        faults += self._check_package()
+        self._add_checks(again["counts"])
+        self._compare_descriptions(folder)
+
+    def _has_rows(self, name: str) -> bool:
+        """Return whether a file must be as it is exported now."""
+        if name == _DRAFT:
+            return self.has_schema and self.is_same_protocol
+        return _ROWS.fullmatch(name) is not None
+
+    # descriptions of the study
+
+    def _compare_study(self, again: Plain) -> Iterator[Fault]:
+        said, found = dict(self.about), again
+        if self.has_schema and (self.is_same_protocol or said["study"]["versions"]):
+            yield from compare_values(STUDY, "instrument", said["instrument"], found["instrument"])
+        for name in sorted((said.keys() & found.keys()) - _OF_SOFTWARE - {"study"}):
+            yield from compare_values(STUDY, name, said[name], found[name])
+        for batch in (*found["study"]["batches"], *found["study"]["ratings_files"]):
+            batch.setdefault("import_notes", [])
+        for name in sorted(said["study"].keys() & found["study"].keys()):
+            yield from compare_values(STUDY, name, said["study"][name], found["study"][name])
+
+    def _compare_plan(self, again: Plain) -> Iterator[Fault]:
+        said = self.bundle.read_json(ANALYSIS_PLAN)
+        skipped = set() if self.about["has_data"] else _OF_ANSWERS
+        for name in sorted(again.keys() - skipped):
+            yield from compare_values(ANALYSIS_PLAN, name, said[name], again[name])
+
+    # files with rows
+
+    def _compare_file(self, name: str, folder: Folder) -> Iterator[Fault]:
+        if name not in folder.files:
+            yield Fault("file_unknown", "This bundle can't have such a file.", name)
+            return
+        if name not in self.bundle.names:
+            # an older format may lack it
+            if self.is_same_schema:
+                yield Fault("file_missing", f"{name} is missing.")
+            return
+        _, digest = folder.files[name]
+        if digest == self.sums[name]:
+            return
+        different = next(self._find_difference(name, folder), None)
+        if different is not None:
+            yield different
+        elif self.is_same_schema:
+            yield Fault("bytes_differ", "It isn't written as Evalsite writes it.", name)
+        else:
+            self.findings.remarks.append(f"{name} has other columns than it would have now.")
+
+    def _find_difference(self, name: str, folder: Folder) -> Iterator[Fault]:
+        """Find rows with other values in the columns that both files have."""
+        if name.endswith(".json"):
+            again = json.loads((folder.path / name).read_bytes())
+            yield from compare_values(name, "", self.bundle.read_json(name), again)
+            return
+        pairs = zip_longest(_read_rows(self.bundle, name), _read_rows(_Written(folder), name))
+        for line, (old, new) in enumerate(pairs, start=1 if name.endswith(".jsonl") else 2):
+            if old is None or new is None:
+                message = f"It has {'too many' if new is None else 'too few'} rows."
+                yield Fault("rows_missing", message, name, line)
+                return
+            if self.is_same_schema and old.keys() != new.keys():
+                yield Fault("columns", "It has other columns than belong here.", name)
+            for column in old.keys() & new.keys():
+                yield from compare_values(name, column, old[column], new[column], line)
+
+    # files that describe others
+
+    def _check_package(self) -> Iterator[Fault]:
+        """Compare the data package and the codebook with the tables that are there."""
+        package = self.bundle.read_json(DATAPACKAGE)
+        tables = [name for name in self.bundle.names if name.endswith(".csv") and "/" in name]
+        try:
+            named = {one["path"]: one["hash"] for one in package["resources"]}
+        except (KeyError, TypeError):
+            raise BadBundle("package_invalid", "This isn't a data package.", DATAPACKAGE) from None
+        if named != {name: f"sha256:{self.sums[name]}" for name in tables}:
+            yield Fault("package_invalid", "It lists other tables than there are.", DATAPACKAGE)
+        columns: dict[str, list[str]] = {}
+        rows = self.bundle.read_table(CODEBOOK)
+        next(rows, None)
+        for file, column, *_ in rows:
+            columns.setdefault(file, []).append(column)
+        for name in tables:
+            if next(self.bundle.read_table(name)) != columns.get(name.rpartition("/")[2]):
+                yield Fault("columns", f"It has other columns than {CODEBOOK} says.", name)
+
+    def _compare_descriptions(self, folder: Folder) -> None:
+        """Remark on texts and scripts that aren't those of the software that made the bundle."""
+        software = self.about["software"]
+        if software != evalsite.__version__ or not self.has_schema or self.findings.faults:
+            return
+        scripts = [name for name in read_scripts() if name in self.bundle.names]
+        others = {name for name in (README, CODEBOOK) if name in self.sums}
+        differing = [
+            name
+            for name in (*scripts, *sorted(others))
+            if self.sums[name] != folder.files.get(name, (0, ""))[1]
+        ]
+        for name in differing:
+            kind = "the script" if name in scripts else "the text"
+            read = " Read it before you run it." if name in scripts else ""
+            self.findings.remarks.append(
+                f"{name} isn't {kind} of Evalsite {software}, which {STUDY} names.{read}"
+            )
+        if scripts and not set(scripts) & set(differing):
+            self.findings.checks.append(f"{' and '.join(scripts)}: as in Evalsite {software}.")
+
+    # what is said of it
+
+    def _add_checks(self, counts: Plain) -> None:
+        checks = self.findings.checks
+        items, answers = sum(counts["items"].values()), sum(counts["annotations"].values())
+        strays = counts["strays"]
+        statuses = ", ".join(f"{n:,} {name}" for name, n in sorted(counts["annotations"].items()))
+        numbers = len(self.about["study"]["versions"])
+        plural = "" if numbers == 1 else "s"
+        checks += [
+            f"{numbers} frozen version{plural}."
+            if numbers
+            else "No version is frozen yet; what would be shown agrees with the study.",
+            f"{items:,} items with {counts['outputs']:,} outputs.",
+            f"{counts['places']:,} places, drawn again from the seed: "
+            f"{f'{strays:,} differ, as recorded' if strays else 'all as drawn'}.",
+            f"{answers:,} annotations{f' ({statuses})' if statuses else ''}, "
+            "no item with more than k that count.",
+            f"{counts['ratings']:,} ratings, {counts['highlights']:,} highlights, "
+            f"{counts['revisions']:,} earlier states, {counts['exclusions']:,} exclusions, "
+            f"{counts['metrics']:,} scores of metrics.",
+            self._describe_plan(),
+            "Loaded into an empty database, the study breaks no rule and exports "
+            + (
+                "the same files, byte for byte."
+                if self.is_same_schema
+                else "the same values, in the columns that this version has too."
+            ),
+        ]
+
+    def _describe_plan(self) -> str:
+        if self.about["format_version"] < PLAN_SINCE:
+            return f"No analysis plan: bundles have one since format {PLAN_SINCE}."
+        plan = self.bundle.read_json(ANALYSIS_PLAN)
+        if plan["changed_at"] is None:
+            return "No analysis plan was written."
+        counts = ", ".join(f"{name} {n:,}" for name, n in plan["answers_before"].items())
+        return f"The analysis plan; answers that were in when a part last changed: {counts or '-'}."
+
+
+class _Written(Bundle):
+    """Files that were written into a folder, read as those of a bundle."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.names = list(folder.files)
+        self._path = folder.path
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        with (self._path / name).open("rb") as file:
+            yield file
+
+
+def _read_rows(bundle: Bundle, name: str) -> Iterator[Plain]:
+    """Read CSV or JSON lines as one dictionary a row."""
+    if name.endswith(".jsonl"):
+        yield from (row.values for row in bundle.read_rows(name))
+        return
+    rows = bundle.read_table(name)
+    header = next(rows)
+    yield from (dict(zip(header, row, strict=True)) for row in rows)
+
+
+def compare_values(
+    file: str, name: str, said: Any, found: Any, line: int | None = None
+) -> Iterator[Fault]:
+    """Name what differs, as deep inside objects as it can be told."""
+    if said == found and type(said) is type(found):
+        return
+    if isinstance(said, dict) and isinstance(found, dict) and said.keys() == found.keys():
+        for key in said:
+            path = f"{name}.{key}" if name else str(key)
+            yield from compare_values(file, path, said[key], found[key], line)
+        return
+    shown, again = (_shorten(value) for value in (said, found))
+    subject = name or "its content"
+    yield Fault("values_differ", f"{subject} is {shown}, but {again} by the rows.", file, line)
+
+
+def _shorten(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,344 @@
+"""Create the study of a bundle again: all of it in one transaction, or nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any
+from uuid import UUID, uuid4
+
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, models, transaction
+
+from evalsite.annotation.fsck import find_breaches
+from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, RatingsFile, Slot
+from evalsite.audit.models import AuditEntry
+from evalsite.exports.bundle.fields import Misshapen, read_fields, read_whole
+from evalsite.exports.bundle.format import (
+    ANALYSIS_PLAN,
+    ANALYSIS_PLAN_FIELDS,
+    BATCH_FIELDS,
+    METRIC_FILE_FIELDS,
+    PLAN_SINCE,
+    RATINGS_FILE_FIELDS,
+    STUDY,
+    STUDY_FIELDS,
+    VERSION_FIELDS,
+    name_version,
+)
+from evalsite.exports.bundle.read import (
+    UNREADABLE,
+    BadBundle,
+    Bundle,
+    Row,
+    check_criteria,
+    check_instrument_of,
+    open_bundle,
+)
+from evalsite.exports.bundle.rows import RowStore, reading, store_rows
+from evalsite.exports.bundle.verify import Report, verify_bundle
+from evalsite.imports.models import MetricFile
+from evalsite.lib.clock import now
+from evalsite.protocol import Protocol, get_protocol
+from evalsite.protocol.version_0_1 import read_stored
+from evalsite.quality.models import LONGEST_RULE, PLAN_MOMENTS, AnalysisPlan
+from evalsite.studies.models import Batch, Membership, Study, StudyVersion
+from evalsite.studies.versions import protocol_instructions
+
+Plain = dict[str, Any]
+_MOST_FAULTS = 20
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restored:
+    """The study that was created, and what its owner should know about it."""
+
+    study: Study
+    has_data: bool
+    report: Report
+    remarks: list[str] = field(default_factory=list)
+
+
+def restore_bundle(
+    *, file: IO[bytes], owner: Any, by: Any, has_data: bool = True, is_copy: bool = False
+) -> Restored:
+    """Create the bundle's study: closed and with its data, or as a draft of the same design.
+
+    A study that was never launched is a draft, as it was. ValidationError says why the study
+    can't be created; then nothing has changed.
+    """
+    report = verify_bundle(file)
+    if not report.is_sound:
+        faults = [str(fault) for fault in report.faults[:_MOST_FAULTS]]
+        raise ValidationError(["This bundle can't be imported.", *faults], code="bundle_faulty")
+    about = report.about
+    has_data = has_data and about["has_data"]
+    config = find_protocol(about["study"])
+    # a draft is a study of its own, in which nobody has answered anything yet
+    is_new = is_copy or not has_data
+    study_id = uuid4() if is_new else UUID(about["study"]["id"])
+    _check_id_is_free(study_id)
+    try:
+        with open_bundle(file) as bundle, transaction.atomic():
+            plan = read_analysis_plan(bundle, about)
+            loader = Loader(bundle, about, study_id, has_data=has_data, is_copy=is_new)
+            study = loader.load()
+            store_plan(study, plan, owner=owner, has_data=has_data)
+            Membership.objects.create(study=study, user=owner, role=Membership.Role.OWNER)
+            # fsck reads the log too
+            _record(study, about, owner=owner, by=by, has_data=has_data)
+            if breaches := find_breaches(study):
+                listed = [str(breach) for breach in breaches[:_MOST_FAULTS]]
+                raise ValidationError(["The rows of this bundle can't be right.", *listed])
+    except (BadBundle, DatabaseError) as error:
+        raise ValidationError(f"Nothing was imported: {error}") from None
+    remarks = [*report.remarks, *list_protocol_remarks(about, config)]
+    if has_data and plan is not None and plan["repeats"] is not None:
+        remarks += _list_missing(study, plan)
+    return Restored(study=study, has_data=has_data, report=report, remarks=remarks)
+
+
+def find_protocol(plain: Plain) -> Protocol:
+    """Return the installed protocol if it takes the options of this study."""
+    try:
+        config = get_protocol(plain["protocol"])
+    except LookupError:
+        raise ValidationError(
+            f"This study uses the protocol “{plain['protocol']}”, which isn't installed here. "
+            "Install it, then import the bundle again.",
+            code="protocol_unknown",
+        ) from None
+    if config.options_form is not None:
+        form = config.options_form(config.default_options | plain["options"])
+        if not form.is_valid():
+            raise ValidationError(
+                f"The protocol here doesn't take these options: {', '.join(form.errors)}.",
+                code="options_invalid",
+            )
+    return config
+
+
+def _check_id_is_free(study_id: UUID) -> None:
+    if same := Study.objects.filter(pk=study_id).first():
+        raise ValidationError(
+            f"This study is here already: “{same.title}” ({same.pk}). Import it as a copy, "
+            "which gets an id of its own, or import it on another installation.",
+            code="study_exists",
+        )
+
+
+def _record(study: Study, about: Plain, *, owner: Any, by: Any, has_data: bool) -> None:
+    AuditEntry.objects.record(
+        "study imported",
+        by=by,
+        study_id=study.pk,
+        original=about["study"]["id"],
+        owner=owner.get_username(),
+        with_data=has_data,
+        software=about["software"],
+    )
+    record_top_up(study, by=by)
+
+
+def record_top_up(study: Study, *, by: Any) -> None:
+    """Log places that were added beyond k; what the original's log says isn't in the bundle."""
+    if added := Slot.objects.filter(study=study, no__gte=TOP_UP_FROM).count():
+        AuditEntry.objects.record(TOP_UP_ACTION, by=by, study_id=study.pk, slots=added)
+
+
+def list_protocol_remarks(about: Plain, config: Protocol) -> Iterator[str]:
+    if read_stored(about["instrument"], config.key) != config:
+        yield (
+            f"The protocol “{config.key}” here differs from the one that made the bundle "
+            f"(Evalsite {about['software']}). The frozen versions keep what people were shown."
+        )
+
+
+class Loader:
+    """Stores the rows of one bundle as a study, step by step inside a transaction."""
+
+    def __init__(
+        self, bundle: Bundle, about: Plain, study_id: UUID, *, has_data: bool, is_copy: bool
+    ) -> None:
+        self.bundle = bundle
+        self.about = about
+        self.plain = about["study"]
+        self.has_data = has_data
+        self.is_copy = is_copy
+        self.study = Study(pk=study_id, state=Study.State.DRAFT)
+
+    def load(self) -> Study:
+        check_criteria(self.about["instrument"])
+        check_instrument_of(self.about["instrument"], self.plain["protocol"])
+        self._store_study()
+        try:
+            with transaction.atomic():
+                rows = RowStore(
+                    self.bundle, self.study, self.plain["systems"], is_copy=self.is_copy
+                )
+        except (Misshapen, DatabaseError, TypeError):
+            message = "The systems need different names, of a length that can be stored."
+            raise BadBundle("systems_invalid", message, STUDY) from None
+        rows.batches |= self._store_files(Batch, BATCH_FIELDS, "batches")
+        rows.store_items(has_data=self.has_data)
+        if self.has_data:
+            rows.versions |= self._store_versions()
+            rows.ratings_files |= self._store_files(
+                RatingsFile, RATINGS_FILE_FIELDS, "ratings_files"
+            )
+            rows.metric_files |= self._store_files(MetricFile, METRIC_FILE_FIELDS, "metric_files")
+            rows.store_people()
+            rows.store_places()
+            rows.store_annotations()
+            rows.store_exclusions()
+            rows.store_scores()
+            self._finish(rows)
+        self.study = Study.objects.select_related("version").get(pk=self.study.pk)
+        return self.study
+
+    def _store_study(self) -> None:
+        """Store a draft at first: what is launched needs its version."""
+        for name, value in read_fields(Study, STUDY_FIELDS, self.plain).items():
+            setattr(self.study, name, value)
+        self.study.state = Study.State.DRAFT
+        if not self.has_data:
+            self.study.is_demo = False
+            self.study.launched_at = self.study.closed_at = self.study.closes_at = None
+            self.study.instructions = self._find_instructions()
+        # `save` alone would overwrite a study with this id
+        store_rows([(Row(STUDY, 1, {}), self.study)])
+
+    def _find_instructions(self) -> str:
+        """Return those that were shown, even if the protocol here has others by now."""
+        number = self.plain["version"]
+        if self.study.instructions or number is None:
+            return self.study.instructions
+        shown = str(self._read_content(number)["texts"]["instructions"])
+        return "" if shown == protocol_instructions(self.study) else shown
+
+    def _read_content(self, number: int) -> Plain:
+        name = name_version(number)
+        content = self.bundle.read_json(name)
+        try:
+            if not isinstance(content["texts"]["instructions"], str):
+                raise TypeError
+            check_criteria(content["instrument"])
+            # people may be asked by it here
+            check_instrument_of(content["instrument"], self.plain["protocol"])
+        except UNREADABLE:
+            message = "This isn't the content of a version."
+            raise BadBundle("version_invalid", message, name) from None
+        return dict(content)
+
+    def _store_files(
+        self, model: type[models.Model], names: tuple[str, ...], kind: str
+    ) -> dict[Any, Any]:
+        """Store the rows of uploaded files; return the id of each here by that in the bundle."""
+        ids = {}
+        for number, plain in enumerate(self.plain[kind], start=1):
+            row = Row(f"{STUDY}, {kind} {number}", 1, plain)
+            with reading(row):
+                values = read_fields(model, names, plain)
+            if self.is_copy:
+                values["id"] = uuid4()
+            if not self.has_data and "opened_at" in values:
+                values["opened_at"] = None
+            ids[plain["id"]] = values["id"]
+            store_rows([(row, model(study=self.study, **values))])
+            # the column sets itself when a row is made
+            mine = model._default_manager.filter(pk=values["id"])
+            mine.update(uploaded_at=read_fields(model, ["uploaded_at"], plain)["uploaded_at"])
+        return ids
+
+    def _store_versions(self) -> dict[int | None, int | None]:
+        ids: dict[int | None, int | None] = {}
+        for plain in self.plain["versions"]:
+            values = read_fields(StudyVersion, VERSION_FIELDS, plain)
+            content = self._read_content(plain["number"])
+            version = StudyVersion.objects.create(study=self.study, content=content, **values)
+            StudyVersion.objects.filter(pk=version.pk).update(created_at=values["created_at"])
+            ids[plain["number"]] = version.pk
+        return ids
+
+    def _finish(self, rows: RowStore) -> None:
+        """Close what was launched, so that nobody comes in by accident; dates are as before."""
+        changes: Plain = {
+            "created_at": read_fields(Study, ["created_at"], self.plain)["created_at"],
+            "version": rows.versions[self.plain["version"]],
+        }
+        if self.study.launched_at is not None:
+            is_archived = self.plain["state"] == Study.State.ARCHIVED
+            changes["state"] = Study.State.ARCHIVED if is_archived else Study.State.CLOSED
+            changes["closed_at"] = self.study.closed_at or now()
+        Study.objects.filter(pk=self.study.pk).update(**changes)
+
+
+# --- the analysis plan --------------------------------------------------------------------
+
+
+def read_analysis_plan(bundle: Bundle, about: Plain) -> Plain | None:
+    """Return the plan, checked; None where the format has none. Else BadBundle."""
+    if about["format_version"] < PLAN_SINCE:
+        return None
+    plain = bundle.read_json(ANALYSIS_PLAN)
+    try:
+        _check_plan(plain)
+    except Misshapen as error:
+        raise BadBundle("plan_invalid", f"{error}.", ANALYSIS_PLAN) from None
+    except UNREADABLE:
+        message = "Something is missing or has the wrong type."
+        raise BadBundle("plan_invalid", message, ANALYSIS_PLAN) from None
+    return dict(plain)
+
+
+def is_written(plan: Plain) -> bool:
+    return plan["changed_at"] is not None
+
+
+def _check_plan(plain: Plain) -> None:
+    """Raise Misshapen if this can't be the plan of a study."""
+    fields = [name for name in ANALYSIS_PLAN_FIELDS if name != "changed_at" or is_written(plain)]
+    values = read_fields(AnalysisPlan, fields, plain)
+    if not is_written(plain) and (any(values.values()) or plain["repeats"] is not None):
+        raise Misshapen("changed_at says that nobody wrote it, but it isn't empty")
+    if plain["repeats"] is not None and str(UUID(plain["repeats"])) != plain["repeats"]:
+        raise Misshapen("repeats isn't written as an id")
+    rule = values["exclusion_rule"]
+    if len(rule) > LONGEST_RULE or any(
+        ord(letter) < 32 and letter not in "\n\t" for letter in rule
+    ):
+        raise Misshapen("exclusion_rule is too long, or has control characters")
+    for name, value in values["thresholds"].items():
+        if len(name) > _LONGEST_NAME or type(value) not in (int, float) or abs(value) > 1e9:
+            raise Misshapen(f"there is no threshold {name[:_LONGEST_NAME]}: {value!r}")
+    if not isinstance(plain["has_imported"], bool):
+        raise Misshapen(f"has_imported can't be {plain['has_imported']!r}")
+    answers = plain["answers_before"]
+    changed = {name for name, at in PLAN_MOMENTS.items() if values[at] is not None}
+    if answers.keys() != changed or any(read_whole(count) < 0 for count in answers.values()):
+        raise Misshapen("answers_before doesn't go with the times of the changes")
+
+
+def store_plan(study: Study, plain: Plain | None, *, owner: Any, has_data: bool) -> None:
+    """Store the plan: with its times if its data come too, else as written now.
+
+    A draft without data repeats no study yet; its owner may choose one.
+    """
+    if plain is None or not is_written(plain):
+        return
+    values = read_fields(AnalysisPlan, ANALYSIS_PLAN_FIELDS, plain)
+    if has_data:
+        seen = Study.objects.visible_to(owner).filter(protocol=study.protocol)
+        values["repeats"] = seen.filter(pk=plain["repeats"]).exclude(pk=study.pk).first()
+    else:
+        moment = now()
+        values |= {at: moment if values[name] else None for name, at in PLAN_MOMENTS.items()}
+        values["changed_at"] = moment
+    AnalysisPlan.objects.create(study=study, **values)
+
+
+def _list_missing(study: Study, plan: Plain) -> Iterator[str]:
+    if AnalysisPlan.objects.filter(study=study, repeats=None).exists():
+        yield (
+            f"The study repeats {plan['repeats']}, which isn't here or isn't open to its owner. "
+            "Import that too, and choose it under Results, Repeat of another study."
+        )

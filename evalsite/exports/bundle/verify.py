@@ -1,0 +1,152 @@
+"""Verify a bundle: checksums first, then load it into a scratch database and export it again.
+
+Loading, checking and exporting happen in a child process on a temporary SQLite file, whatever
+database the site uses (see scratch.py). A bundle is data from anywhere: a crash, a loop or too
+much memory ends the child, not the site, and the child knows none of the site's secrets.
+"""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_urlsafe
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+from django.conf import settings
+
+from evalsite.exports.bundle.format import CHECKSUMS
+from evalsite.exports.bundle.read import (
+    BadBundle,
+    Bundle,
+    Fault,
+    check_checksums,
+    open_bundle,
+    read_about,
+)
+
+_PREFIX = "verify-"
+# a check takes at most this long, and more for a large bundle
+_SECONDS = 600
+_BYTES_A_SECOND = 200_000
+# what a check left that was killed together with its child
+_LEFT_SECONDS = 24 * 3600
+
+
+@dataclass
+class Report:
+    """What was checked, what is worth a look, and what is wrong."""
+
+    checks: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.faults
+
+    @property
+    def codes(self) -> list[str]:
+        return [fault.code for fault in self.faults]
+
+
+def verify_bundle(file: IO[bytes]) -> Report:
+    """Check everything about a bundle, or as much as its faults allow."""
+    report = Report()
+    try:
+        with open_bundle(file) as bundle:
+            report.faults += check_checksums(bundle)
+            if report.faults:
+                # what isn't as it was packed isn't worth reading
+                return report
+            report.checks.append(f"{len(bundle.names) - 1:,} files agree with {CHECKSUMS}.")
+            about = read_about(bundle)
+            _check_in_scratch(bundle, file, report)
+            report.about = about if report.is_sound else {}
+    except BadBundle as error:
+        report.faults.append(error.fault)
+    return report
+
+
+def _check_in_scratch(bundle: Bundle, file: IO[bytes], report: Report) -> None:
+    """Add what a child process finds when it loads the bundle."""
+    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+    _remove_left_folders()
+    with TemporaryDirectory(dir=settings.DATA_DIR, prefix=_PREFIX) as path:
+        folder = Path(path)
+        with _as_real_file(file, folder) as source:
+            failure = _run_child(source, folder, seconds=_SECONDS + bundle.size / _BYTES_A_SECOND)
+        findings = folder / "findings.json"
+        if failure is not None or not findings.exists():
+            message = failure or "The check stopped without a result."
+            report.faults.append(Fault("check_failed", message))
+            return
+        found = json.loads(findings.read_text(encoding="utf-8"))
+    report.checks += found["checks"]
+    report.remarks += found["remarks"]
+    report.faults += [Fault(*fault) for fault in found["faults"]]
+
+
+def _run_child(source: IO[bytes], folder: Path, *, seconds: float) -> str | None:
+    """Run the check; return why it failed, if it did."""
+    try:
+        done = subprocess.run(  # noqa: S603 (our own module)
+            [sys.executable, "-m", "evalsite.exports.bundle.scratch", folder, settings.DATA_DIR],
+            stdin=source,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=settings.BASE_DIR,
+            env=_build_environment(folder),
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"The check took longer than {seconds / 60:,.0f} minutes and was stopped."
+    if done.returncode == 0:
+        return None
+    last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    return f"The check broke off ({done.returncode}): {last[:200]}"
+
+
+def _build_environment(folder: Path) -> dict[str, str]:
+    """Return the environment of the child: none of the site's own variables, so no secrets."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALSITE_")}
+    return kept | {
+        "EVALSITE_SECRET_KEY": token_urlsafe(50),
+        "EVALSITE_HOSTS": "localhost",
+        "EVALSITE_DATABASE": f"sqlite:///{folder / 'scratch.sqlite3'}",
+        "EVALSITE_DATA_DIR": str(folder),
+        "EVALSITE_UPLOAD_MAX_CELL": str(settings.UPLOAD_MAX_CELL),
+        "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+
+
+def _as_real_file(file: IO[bytes], folder: Path) -> IO[bytes]:
+    """Return a file that a child process can read, at its beginning."""
+    try:
+        copy: IO[bytes] = os.fdopen(os.dup(file.fileno()), "rb")
+    except (io.UnsupportedOperation, AttributeError):
+        copy = (folder / "bundle.zip").open("w+b")
+        file.seek(0)
+        shutil.copyfileobj(file, copy)
+        copy.flush()
+    copy.seek(0)
+    return copy
+
+
+def _remove_left_folders() -> None:
+    """Remove folders of checks that were killed before they could clean up."""
+    for path in settings.DATA_DIR.glob(f"{_PREFIX}*"):
+        try:
+            is_old = path.stat().st_mtime < time.time() - _LEFT_SECONDS
+        except FileNotFoundError:
+            continue
+        if is_old:
+            shutil.rmtree(path, ignore_errors=True)
