@@ -294,7 +294,7 @@ def list_workbooks() -> Iterator[HostileFile]:
             "", lambda: write_workbook(write_rows(write_cell("A_xD800_B")))),
         "an error in a cell": (
             "cell_error", lambda: write_workbook(write_rows('<c t="e"><v>#REF!</v></c>'))),
-        "cut off": ("archive_unreadable", lambda: write_workbook()[:-40]),
+        "cut off": ("spreadsheet_damaged", lambda: write_workbook()[:-40]),
         "no workbook in it": ("archive_unreadable", lambda: write_parts({"a.bin": b"x"})),
         "a workbook in a zip in a zip": (
             "archive_unreadable",

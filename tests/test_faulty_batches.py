@@ -74,8 +74,10 @@ def upload(client: Any, study: Study, name: str, data: bytes, options: Any = Non
     response = client.post(address, {"file": SimpleUploadedFile(name, data), "pasted": ""})
     assert response.status_code in (302, 413, 422), name
     found = Upload.objects.filter(study=study, batch=None).first()
-    if found is not None and options:
-        Upload.objects.filter(pk=found.pk).update(options=options)
+    for key, value in (options or {}).items():
+        assert found is not None
+        decide = reverse("admin:upload-decide", args=[study.pk, found.pk])
+        client.post(decide, {"key": key, "value": str(value)})
     return found
 
 

@@ -141,20 +141,22 @@ class ItemBuilder:
 
     def _start(self, key: str, values: RowValues) -> DraftItem:
         item = DraftItem(key, values.line, values.record, values.shared)
-        if problem := self._find_key_problem(key, values.line):
+        code, problem = self._find_key_problem(key, values.line)
+        if problem:
             item.is_short = True
-            self._fault("id_invalid", problem, values, self._item_column)
+            self._fault(code, problem, values, self._item_column)
         self._check_inputs(values)
         self._check_groups(values)
         if not self.is_single:
             self._check_kind(values)
         return item
 
-    def _find_key_problem(self, key: str, line: int) -> str:
+    def _find_key_problem(self, key: str, line: int) -> tuple[str, str]:
+        """Return the code of what is wrong with this id, and the sentence; "" if it may be used."""
         if problem := check_id(key):
-            return problem
+            return "id_invalid", problem
         if key in self._keys:
-            return (
+            return "id_taken", (
                 f"Item “{key}” is in the study already, from an earlier file. "
                 "Remove it here, or give it another id."
             )
@@ -162,7 +164,7 @@ class ItemBuilder:
         if problem:
             self._spoiled.add(other)
             self.faulty.keys.add(other)
-        return problem
+        return "id_confusable", problem
 
     def _compare(self, item: DraftItem, values: RowValues) -> None:
         """What belongs to the item as a whole is the same in all of its rows."""
@@ -186,7 +188,8 @@ class ItemBuilder:
             text = values.shared.get(column.name, "")
             if not text.strip():
                 if problem := self._find_gap(column, values):
-                    self._fault("cell_empty", problem, values, name)
+                    code = "cell_empty" if column.is_required else "columns_together"
+                    self._fault(code, problem, values, name)
                 continue
             if column.kind == "whole number" and not WHOLE_NUMBER.fullmatch(text):
                 message = f"“{text[:20]}” must be a whole number from 1 to 999999, in plain digits."
@@ -216,9 +219,10 @@ class ItemBuilder:
             text = values.shared.get(name, "")
             if not text:
                 continue
-            problem = check_id(text) or names.meet(text, values.line)[0]
-            if problem:
+            if problem := check_id(text):
                 self._fault("id_invalid", problem, values, self._column(name))
+            elif problem := names.meet(text, values.line)[0]:
+                self._fault("id_confusable", problem, values, self._column(name))
 
     def _check_kind(self, values: RowValues) -> None:
         text = values.shared.get("kind", "")
@@ -240,7 +244,8 @@ class ItemBuilder:
             self._check_kind(values)
         self._check_text(cells, values)
         if problem := self._check_system(cells.system, values.line):
-            self._fault("system_invalid", problem, values, cells.heads.system)
+            code = "system_invalid" if check_system(cells.system) else "system_confusable"
+            self._fault(code, problem, values, cells.heads.system)
             item.is_short = True
             return
         if len(item.outputs) == _MOST_OUTPUTS:

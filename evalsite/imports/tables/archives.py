@@ -33,8 +33,8 @@ BROKEN = (
 def refuse_damaged() -> NoReturn:
     raise UnreadableFile(
         "spreadsheet_damaged",
-        "The file can't be read: it is damaged, or not as spreadsheet programs write it. Open it, "
-        "save it as .xlsx or as CSV UTF-8, and upload that file.",
+        "The file can't be read: it is damaged or incomplete. Upload it again, or open it, save it "
+        "as .xlsx or as CSV UTF-8, and upload that file.",
     ) from None
 
 
