@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
+
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.core import check_source
-
 from evalsite.imports.models import Upload
 from evalsite.studies.models import Batch, Item, Output, Study
 from tests.hostile_files import HostileFile, list_text_files, list_workbooks
