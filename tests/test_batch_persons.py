@@ -57,7 +57,7 @@ def test_kept_columns_about_persons_are_remarked_on_by_name(check: Check) -> Non
 
     assert not checked.faults
     assert "Columns “_worker_id”, “_city” look personal" in say(checked)
-    assert "leave out" in say(checked)
+    assert "Leave out" in say(checked)
     assert "“split”" not in say(checked)
 
 

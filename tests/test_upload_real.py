@@ -70,11 +70,23 @@ def test_pairs_of_letters_go_in_once_their_input_is_mapped() -> None:
 @pytest.mark.parametrize(
     ("name", "protocol", "words"),
     [
-        ("rankme/stp1_rankME.csv", "magnitude", "Item “1” stands in line 2 already."),
-        ("rankme/stp2_likert_inf.csv", "magnitude", "two outputs of system “slug2slug”, here and"),
+        (
+            "rankme/stp1_rankME.csv",
+            "magnitude",
+            "100 items have 3 rows that differ only in columns",
+        ),
+        (
+            "rankme/stp2_likert_inf.csv",
+            "magnitude",
+            "100 items have 7 rows that differ only in columns",
+        ),
         ("rankme/ratings_long.csv", "magnitude", "seem to be ratings, not items."),
         ("marco_pairwise/ratings_long.csv", "pairwise", "seem to be ratings, not items."),
-        ("marco_pairwise/human_annotation.json", "pairwise", "This is one JSON list."),
+        (
+            "marco_pairwise/human_annotation.json",
+            "pairwise",
+            "Column “item” is missing. Found: file, info.",
+        ),
         ("squality/all-responses.jsonl", "rrgen", "Column “review” is missing. Found: passage-id"),
         ("rankme/SOURCE.md", "magnitude", "The first line names one column only"),
     ],

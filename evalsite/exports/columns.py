@@ -1,7 +1,4 @@
-"""Every column of every exported file, declared once: for the writers, the codebook and bundles.
-
-Each file has its columns in its order. Shared ones are in `column.py`.
-"""
+"""Every column of every exported file, in order, declared once. Shared ones are in `column.py`."""
 
 from dataclasses import replace
 from math import log
@@ -480,7 +477,7 @@ METRICS = (
 )  # fmt: skip
 
 
-# --- files --------------------------------------------------------------------------------
+# --- files ---
 
 
 def list_files(config: Protocol) -> dict[str, tuple[Column, ...]]:
@@ -494,9 +491,7 @@ def list_files(config: Protocol) -> dict[str, tuple[Column, ...]]:
         "participants": PARTICIPANTS,
         "metrics": METRICS,
     }
-    if not config.has_highlight:
-        del files["highlights"]
-    return files
+    return {name: files[name] for name in files if name != "highlights" or config.has_highlight}
 
 
 def list_downloads(config: Protocol) -> dict[str, tuple[Column, ...]]:
