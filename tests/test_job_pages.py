@@ -8,7 +8,6 @@ from django.template.loader import render_to_string
 from django.test import Client, RequestFactory
 
 from evalsite.annotation.models import RatingsFile
-from evalsite.imports.models import MetricFile
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Study
 from tests.test_upload_pages import address
@@ -71,7 +70,6 @@ def test_failed_job_waits_again_and_leads_back_on_this_site_only(
     [
         ("batch-list", "upload-new", "undo batch"),
         ("ratings-list", "ratings-new", "undo ratings"),
-        ("metrics-list", "metrics-new", "undo metrics"),
     ],
 )
 def test_job_on_a_page_that_refused_an_upload_leads_back_to_where_it_can_be_seen(
@@ -79,9 +77,7 @@ def test_job_on_a_page_that_refused_an_upload_leads_back_to_where_it_can_be_seen
 ) -> None:
     study = make_study(items=1)
     file = RatingsFile.objects.create(study=study, rows=1, has_persons=True)
-    scores = MetricFile.objects.create(study=study)
-    subjects = {"undo ratings": file.pk, "undo metrics": scores.pk}
-    subject = subjects.get(kind, study.batches.get().pk)
+    subject = file.pk if kind == "undo ratings" else study.batches.get().pk
     job = Job.objects.create(study_id=study.pk, kind=kind, subject=str(subject))
     back = address(page, study)
 
