@@ -164,7 +164,7 @@ def test_ratings_are_downloaded_by_their_button(page: Page, live_server: Any) ->
     page.goto(f"{live_server.url}{reverse('admin:study-export', args=[study.pk])}")
 
     with page.expect_download() as download:
-        page.locator("tr", has_text="ratings").first.get_by_role("button", name="CSV").click()
+        page.get_by_role("button", name="ratings as CSV", exact=True).click()
 
     assert download.value.suggested_filename == "restaurant-descriptions-ratings.csv"
     assert download.value.path().read_bytes().startswith(b"study,version,batch,item,")
