@@ -21,7 +21,7 @@ def quote_table(model: type[Model]) -> str:
 
 
 def copy_rows(cursor: Any, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    """The rows stand in this table of PostgreSQL, sent as a stream."""
+    """Copy the rows into this table of PostgreSQL, as a stream."""
     command = f"COPY {table} FROM STDIN (DELIMITER E'\\x1f')"
     # the cursor of psycopg: Django's own has no word for COPY, nor for the errors of it
     with connection.wrap_database_errors:

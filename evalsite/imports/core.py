@@ -132,7 +132,7 @@ class Importer(ABC):
     """One kind of file: its fields, how its rows are read, stored and undone."""
 
     purpose: Upload.Purpose
-    # kinds of jobs, as they stand in the database
+    # kinds of jobs, as the database has them
     check_kind: str
     import_kind: str
     undo_kind: str

@@ -186,7 +186,7 @@ def _finish(upload: Upload) -> None:
 def _run_import(job: Job) -> dict[str, Any]:
     upload = _find_upload(job)
     link = importer_of(upload).link
-    # again after a kill: what stands already is found by the file's hash
+    # again after a kill: an earlier import is found by the file's hash
     record = getattr(upload, link) if link else None
     if record is None:
         record = import_upload(upload, by=job.started_by, tell=partial(report_progress, job))

@@ -25,7 +25,7 @@ from evalsite.studies.summaries import count_of
 
 
 def why_kept(study: Study) -> str:
-    """What stands against deleting this study, and what to do instead; empty where nothing does."""
+    """Say why this study can't be deleted, and what to do instead; "" if it can."""
     if study.is_launched:
         return (
             "The study has been launched, so it can't be deleted. Close it, then archive it under "

@@ -84,10 +84,10 @@ class ImportPages:
         """The words of the button that imports."""
         raise NotImplementedError
 
-    def say_imported(self, study: Study, record: Any) -> str:
+    def describe_import(self, study: Study, record: Any) -> str:
         raise NotImplementedError
 
-    def say_undone(self, record: Any) -> str:
+    def describe_undone(self, record: Any) -> str:
         return f"{record.file_name} is gone."
 
     # uploading
@@ -263,7 +263,7 @@ class ImportPages:
         prune_uploads()
         if record is None:
             return self._to_preview(study, upload)
-        messages.success(request, self.say_imported(study, record))
+        messages.success(request, self.describe_import(study, record))
         return self._to_list(study)
 
     # undo
@@ -286,7 +286,7 @@ class ImportPages:
             messages.error(request, " ".join(error.messages))
         else:
             if is_gone:
-                messages.success(request, self.say_undone(record))
+                messages.success(request, self.describe_undone(record))
         prune_uploads()
         return self._to_list(study)
 

@@ -116,20 +116,20 @@ def write_readme(
         f"A study of the protocol “{study['protocol']}”, made with Evalsite: its instructions and "
         f"scales {'as shown' if study['versions'] else 'as they would be shown now'}, its items, "
         "its design" + (", and its data." if contents.has_data else "."),
-        *(_tell_numbers(scripts) if contents.has_data and scripts else ()),
-        *_tell_origin(counts),
+        *(_describe_numbers(scripts) if contents.has_data and scripts else ()),
+        *_describe_origin(counts),
         "## Files",
         "\n".join(_list_files(study, contents, tables, scripts)),
         *_list_import_notes(study),
         "## Analysis plan",
-        _tell_plan(plan),
-        *(_tell_reading() if contents.has_data else ()),
-        *(_tell_scripts(scripts, plan["baseline"]) if contents.has_data and scripts else ()),
+        _describe_plan(plan),
+        *(_describe_reading() if contents.has_data else ()),
+        *(_describe_scripts(scripts, plan["baseline"]) if contents.has_data and scripts else ()),
         "## People",
-        _tell_people(contents),
+        _describe_people(contents),
         _EXTRA,
         "## Checking and repeating it",
-        *_tell_repeating(study, contents),
+        *_describe_repeating(study, contents),
         "## Licence",
         "No licence has been chosen yet. If you publish this bundle, write here what others may do "
         "with it. Check the licences of the items' and the protocol's texts first.",
@@ -137,7 +137,7 @@ def write_readme(
     return "\n\n".join(parts) + "\n"
 
 
-def _tell_numbers(scripts: list[str]) -> Iterator[str]:
+def _describe_numbers(scripts: list[str]) -> Iterator[str]:
     """Say which script gives the numbers of the results page."""
     if "analysis.R" in scripts:
         yield (
@@ -161,7 +161,7 @@ def _list_import_notes(study: Mapping[str, Any]) -> Iterator[str]:
         yield "\n".join(notes)
 
 
-def _tell_origin(counts: Mapping[str, Any]) -> Iterator[str]:
+def _describe_origin(counts: Mapping[str, Any]) -> Iterator[str]:
     total, origins = sum(counts["annotations"].values()), counts["origins"]
     if count := origins.get("simulated"):
         yield (
@@ -207,7 +207,7 @@ def _list_files(
     yield f"- `{CHECKSUMS}`: the SHA-256 of every other file"
 
 
-def _tell_plan(plan: Mapping[str, Any]) -> str:
+def _describe_plan(plan: Mapping[str, Any]) -> str:
     """What is compared, whose answers are left out, where flags begin, and when that was fixed."""
     baseline, rule = plan["baseline"], " ".join(plan["exclusion_rule"].split())
     own = ", ".join(f"`{name}` {value:g}" for name, value in sorted(plan["thresholds"].items()))
@@ -219,13 +219,13 @@ def _tell_plan(plan: Mapping[str, Any]) -> str:
         "thresholds": f"Thresholds of flags: {f'{own}, and for the rest ' if own else ''}those "
         "that Evalsite starts with",
     }
-    lines = [f"- {words}{_tell_moment(plan, name)}." for name, words in told.items()]
+    lines = [f"- {words}{_describe_moment(plan, name)}." for name, words in told.items()]
     if plan["repeats"] is not None:
         lines.append(f"- It repeats the study `{plan['repeats']}`.")
     return "\n".join(lines)
 
 
-def _tell_moment(plan: Mapping[str, Any], name: str) -> str:
+def _describe_moment(plan: Mapping[str, Any], name: str) -> str:
     """When a part of the plan was last changed, and what was known by then; "" if it never was."""
     at = plan[PLAN_MOMENTS[name]]
     if at is None:
@@ -238,7 +238,7 @@ def _tell_moment(plan: Mapping[str, Any], name: str) -> str:
     return f"; last changed before the first answer, {day}"
 
 
-def _tell_reading() -> Iterator[str]:
+def _describe_reading() -> Iterator[str]:
     yield "## Reading the data"
     yield (
         "UTF-8, commas, lines that end in CR LF, quotes only where needed. Read every cell as "
@@ -251,7 +251,7 @@ def _tell_reading() -> Iterator[str]:
     )
 
 
-def _tell_scripts(scripts: list[str], baseline: str) -> Iterator[str]:
+def _describe_scripts(scripts: list[str], baseline: str) -> Iterator[str]:
     runs = {".R": "Rscript", ".py": "python"}
     lines = [
         f"{runs[suffix]} {name} data/ratings.csv tables"
@@ -287,7 +287,7 @@ _EXTRA = (
 )
 
 
-def _tell_people(contents: Contents) -> str:
+def _describe_people(contents: Contents) -> str:
     if not contents.has_data:
         return "Nothing in this bundle is about participants."
     told = (
@@ -320,7 +320,7 @@ _DRAFT = (
 )
 
 
-def _tell_repeating(study: Mapping[str, Any], contents: Contents) -> Iterator[str]:
+def _describe_repeating(study: Mapping[str, Any], contents: Contents) -> Iterator[str]:
     """How the bundle is checked, and what becomes of it on another installation."""
     yield _CHECKING
     if not contents.has_data:

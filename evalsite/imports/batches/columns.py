@@ -324,7 +324,7 @@ def _mean_per_output(base: str, wanted: Ranks) -> list[tuple[str, int]]:
 
 
 def _number_letter(column: str) -> str:
-    """choice_A as choice_1: outputs that are told apart by letters are those of numbers."""
+    """Turn choice_A into choice_1: letters number outputs too."""
     found = _LETTERED.fullmatch(column)
     if found is None:
         return column

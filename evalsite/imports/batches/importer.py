@@ -104,7 +104,7 @@ class ItemImporter(Importer):
 
 
 def _describe_column(column: str, field: str, cells: Sequence[str]) -> str:
-    """What the first cells of a column tell of it, and what is asked about it."""
+    """What the first cells of a column contain, and what is asked about it."""
     filled = [cell for cell in cells if cell.strip()]
     if not field and is_reference(column):
         return "Is this a reference or a system? If a system wrote it, say so here."

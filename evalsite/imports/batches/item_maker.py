@@ -1,4 +1,4 @@
-"""Items in the making, from the rows of a file: as they stand, one by one, or in pairs."""
+"""Items made from the rows of a file: as they are, one for each output, or in pairs."""
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from dataclasses import replace

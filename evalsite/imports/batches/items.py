@@ -1,4 +1,4 @@
-"""Items as a file gives them: rows in the making, then checked values. No rows of the database."""
+"""Items as a file gives them: rows, then checked values. No rows of the database."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ _MADE = "inputs-"
 
 
 class DraftOutput(NamedTuple):
-    """One output in the making. `shared` is of its own row: see `ItemMaker.is_single`."""
+    """One output as its row gives it. `shared` is of its own row: see `ItemMaker.is_single`."""
 
     system: str
     text: str
@@ -27,7 +27,7 @@ class DraftOutput(NamedTuple):
 
 @dataclass(slots=True)
 class DraftItem:
-    """One item in the making, from its first row on."""
+    """One item as its rows give it, from the first on."""
 
     key: str
     line: int
@@ -49,7 +49,7 @@ class CheckedOutput:
 
 @dataclass(slots=True)
 class CheckedItem:
-    """One item, and where its first row stands in the file."""
+    """One item, with the line of its first row."""
 
     key: str
     group: str
@@ -177,5 +177,5 @@ def name_group(inputs: Mapping[str, str]) -> str:
 
 
 def is_made_group(group: str) -> bool:
-    """Whether this is no name that stands in a file, but one that was made of the inputs."""
+    """Whether this name was made from the inputs, not given by a file."""
     return group.startswith(_MADE)

@@ -67,7 +67,7 @@ def list_inputs(item: Item, config: Protocol) -> list[str]:
 
 @dataclass(frozen=True)
 class Preview:
-    """A whole page of a participant, to stand in a frame of its own."""
+    """A whole page of a participant, shown in a frame."""
 
     number: int
     html: str

@@ -36,7 +36,7 @@ _IS_TEXT = re.compile(r"\n|[.!?]\s*\Z|.{60}|(?:\S+\s+){5}\S")
 
 @dataclass(frozen=True)
 class OutputColumns:
-    """Where one output of a row stands: the numbers of its columns.
+    """The numbers of the columns of one output of a row.
 
     If the column is named after the system, that is its name; an empty cell then is no output.
     """
@@ -50,7 +50,7 @@ class OutputColumns:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where everything stands in a row: by field, the number of its column."""
+    """The number of the column of each field."""
 
     is_wide: bool
     item: int | None

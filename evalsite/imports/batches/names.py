@@ -15,7 +15,7 @@ _RESERVED = re.compile(r"practice-[0-9]+", re.I)
 
 
 def check_id(text: str) -> str:
-    """What is wrong with this id, as a sentence; "" if it may stand."""
+    """Say what is wrong with this id; "" if it may be used."""
     if not text.strip():
         return "The id is empty. Give one in every row."
     if not ID_PATTERN.fullmatch(text):
@@ -34,7 +34,7 @@ def is_reserved(text: str) -> bool:
 
 
 def check_system(text: str) -> str:
-    """What is wrong with this name of a system, as a sentence; "" if it may stand."""
+    """Say what is wrong with this name of a system; "" if it may be used."""
     if not text.strip():
         return "The system is empty. Name what produced this output."
     if len(text) > MAX_SYSTEM:

@@ -11,7 +11,7 @@ _MOST_TOLD = 10  # of the names in one cell that make no pair
 
 
 class Named(Protocol):
-    """An output in the making: its system, the pairs that it is in, and its line."""
+    """An output: its system, the pairs that it is in, and its line."""
 
     @property
     def system(self) -> str: ...
@@ -51,7 +51,7 @@ def count_pairs(outputs: Sequence[Named]) -> int:
 
 
 def split_names(cell: str) -> list[str]:
-    """The names of pairs in a cell, parted by commas, each once."""
+    """Return the names of pairs in a cell, separated by commas, each once."""
     names = (name.strip() for name in cell.split(","))
     return list(dict.fromkeys(name for name in names if name))
 
@@ -123,7 +123,7 @@ def _find_all_problems(key: str, outputs: Sequence[Named]) -> Iterator[Problem]:
     same: dict[tuple[int, ...], str] = {}
     for name, found in places.items():
         if len(found) != 2:
-            yield Problem(_say_number(key, name, [outputs[place] for place in found]), found[0])
+            yield Problem(_describe_size(key, name, [outputs[place] for place in found]), found[0])
         elif (other := same.setdefault(tuple(found), name)) != name:
             message = (
                 f"Pairs “{other[:40]}” and “{name[:40]}” of item “{key}” are of the same two "
@@ -165,7 +165,7 @@ def _find_places(outputs: Iterable[Named]) -> dict[str, list[int]]:
     return places
 
 
-def _say_number(key: str, name: str, outputs: Sequence[Named]) -> str:
+def _describe_size(key: str, name: str, outputs: Sequence[Named]) -> str:
     found = len(outputs)
     plural = "" if found == 1 else "s"
     where = ", ".join(f"“{one.system}” in line {one.line}" for one in outputs[:5])

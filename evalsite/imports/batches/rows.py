@@ -119,7 +119,7 @@ class MadeRows:
         self._repeat_of = header.index("repeat_of") if "repeat_of" in header else None
 
     def describe(self, row: Row, values: RowValues) -> str:
-        """What the site made here, in words that stand for all such rows; "" for other rows."""
+        """Say what the site made here, in words that fit all such rows; "" for other rows."""
         kind, cells = values.shared.get("kind"), row.cells
         if kind == _PRACTICE:
             is_ours = is_reserved(values.item or "")

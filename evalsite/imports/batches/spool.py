@@ -1,6 +1,6 @@
-"""Items in the making: the newest at hand, the others in a temporary file, however many there are.
+"""Items not yet complete: the newest in memory, the others in a temporary file.
 
-Rows of an item may stand anywhere in a file, so no item is whole before the file has been read.
+Rows of an item may be anywhere in a file, so no item is complete before all of it has been read.
 """
 
 import marshal
@@ -13,7 +13,7 @@ _AT_HAND = 4_000
 
 
 class Drafts:
-    """The items in the making by their ids, in the order in which they began.
+    """Items not yet complete by their ids, in the order in which they began.
 
     A draft that was got may be changed until the next one is got or begun.
     """

@@ -55,7 +55,7 @@ def import_batch(
     by: Any,
     upload_key: UUID | None = None,
 ) -> Batch:
-    """The file is a batch of the study, once: sent again, the batch that stands is returned."""
+    """Import the file as a batch of the study; sent again, return the batch it became."""
     if same := find_same_file(study, sha256):
         return same
     if not checked.is_importable:
@@ -85,7 +85,7 @@ def import_batch(
 
 @transaction.atomic
 def _store(items: "PreparedItems", batch: Batch, *, by: Any, upload_key: UUID | None) -> Batch:
-    """The batch and all of its items stand, and the log and the upload say so."""
+    """Store the batch and all of its items, and record it in the log and the upload."""
     batch.save(force_insert=True)
     items.store(batch)
     # last: whoever else changes the study meanwhile waits for moments only
@@ -194,7 +194,7 @@ class PreparedItems:
             _drop_staged()
 
     def store(self, batch: Batch) -> None:
-        """The items stand in the batch, with their outputs; inside a transaction."""
+        """Store the items and their outputs; inside a transaction."""
         systems = _make_systems(self.study, self.checked.systems)
         if connection.vendor == "sqlite":
             _move_staged(batch, systems)
@@ -203,7 +203,7 @@ class PreparedItems:
 
 
 def _make_systems(study: Study, names: Iterable[str]) -> dict[str, int]:
-    """The systems of these names stand; their ids."""
+    """Create the systems of these names that are missing; return the ids of all."""
     System.objects.bulk_create(
         (System(study=study, name=name) for name in sorted(names)),
         # another file may bring the same at this moment
@@ -288,7 +288,7 @@ def _copy(batch: Batch, checked: Items, systems: dict[str, int]) -> None:
         item_table = f"{quote_table(Item)} ({columns})"
         output_table = f"{quote_table(Output)} (study_id, item_id, system_id, position, text)"
         numbered = zip(ids, checked, strict=True)
-        # some at a time: the items are made anew whenever they are gone through
+        # some at a time: the items are made again in each pass
         while some := list(islice(numbered, _COPIED_AT_ONCE)):
             copy_rows(
                 cursor,

@@ -84,7 +84,7 @@ class ItemPages(ImportPages):
     def name_button(self, report: Report) -> str:
         return f"Import {count_of(report.rows - report.summary['left_out'], 'row')}"
 
-    def say_imported(self, study: Study, record: Batch) -> str:
+    def describe_import(self, study: Study, record: Batch) -> str:
         later = (
             " Participants get them once an owner has opened the batch."
             if study.is_launched
@@ -92,7 +92,7 @@ class ItemPages(ImportPages):
         )
         return f"Imported {count_of(record.rows, 'row')}.{later}"
 
-    def say_undone(self, record: Batch) -> str:
+    def describe_undone(self, record: Batch) -> str:
         return f"The items of {record.file_name} are gone."
 
 

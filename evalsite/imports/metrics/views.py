@@ -46,7 +46,7 @@ class MetricPages(ImportPages):
     def name_button(self, report: Report) -> str:
         return f"Import {count_of(report.summary['scores'], 'score')}"
 
-    def say_imported(self, study: Study, record: MetricFile) -> str:
+    def describe_import(self, study: Study, record: MetricFile) -> str:
         scores = count_of(record.scores.count(), "score")
         outputs = count_of(record.scores.values("output").distinct().count(), "output")
         return f"Imported {scores} of {outputs}. Results show them once they are computed again."

@@ -243,7 +243,7 @@ class PreparedAnswers:
             _drop_staged()
 
     def store(self, file: RatingsFile, people: Mapping[str, int]) -> int:
-        """They stand in the study as this file's; returns how many count. Inside a transaction."""
+        """Store them as this file's and return how many count; inside a transaction."""
         wanted = [
             Wanted(
                 participant_id=people[answer.participant],

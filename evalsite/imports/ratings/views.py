@@ -81,12 +81,12 @@ class RatingPages(ImportPages):
     def name_button(self, report: Report) -> str:
         return f"Import {count_of(report.summary['answers'], 'answer')}"
 
-    def say_imported(self, study: Study, record: RatingsFile) -> str:
+    def describe_import(self, study: Study, record: RatingsFile) -> str:
         counts = count_answers(record)
         counted = count_of(counts["counted"], "counted answer")
         return f"Imported {count_of(record.rows, 'row')}: {counted}, {counts['surplus']:,} surplus."
 
-    def say_undone(self, record: RatingsFile) -> str:
+    def describe_undone(self, record: RatingsFile) -> str:
         return f"The answers of {record.file_name} are gone."
 
 
