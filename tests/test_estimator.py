@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.report import make_reports
-from evalsite.exports.bundle.readme import _tell_scripts
+from evalsite.exports.bundle.readme import _describe_scripts
 from evalsite.results.tables import (
     tabulate_averages,
     tabulate_pairs,
@@ -137,7 +137,7 @@ def test_difference_that_is_not_of_the_means_shown_is_told_under_them(tmp_path: 
 
 
 def test_readme_of_a_bundle_says_which_script_gives_the_numbers_of_the_site() -> None:
-    told = "\n".join(_tell_scripts(["analysis.R", "analysis.py"], ""))
+    told = "\n".join(_describe_scripts(["analysis.R", "analysis.py"], ""))
 
     assert "`analysis.R` fits a mixed model" in told
     assert "`analysis.py` counts each rating once" in told

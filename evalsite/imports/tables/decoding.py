@@ -216,5 +216,6 @@ class Lines:
         self.first = self.number + 1
 
     def close(self) -> None:
-        """Leave the source open, for whoever opened it."""
-        self._text.detach()
+        """Leave the source open, for whoever opened it (who may have closed it by now)."""
+        if not self._text.closed:
+            self._text.detach()
