@@ -216,6 +216,6 @@ class Lines:
         self.first = self.number + 1
 
     def close(self) -> None:
-        """Leave the source open, for whoever opened it (who may have closed it by now)."""
+        """Let go of the source without closing it: whoever opened it does that."""
         if not self._text.closed:
             self._text.detach()
