@@ -297,8 +297,8 @@ class ItemBuilder:
         elif not flag and not cells.text.strip():
             self.empty.add(cells.system, (values.line, values.record))
             message = (
-                "The output is empty. If the system gave nothing, say so: add a column "
-                "output_is_empty with yes in this row."
+                "The output is empty. Fill it in. If the system gave nothing, have “(no output)” "
+                "shown instead, or mark the row with yes in a column output_is_empty."
             )
             self._fault("output_empty", message, values, cells.heads.text)
         else:
