@@ -216,6 +216,6 @@ class Lines:
         self.first = self.number + 1
 
     def close(self) -> None:
-        """Let go of the source without closing it: whoever opened it does that."""
+        """Detach from the source without closing it; its opener does that."""
         if not self._text.closed:
             self._text.detach()
