@@ -19,8 +19,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
 from evalsite.studies.models import Study
-from evalsite.studies.pages import StudyView, get_study, held_rank, is_enough
-from evalsite.studies.summaries import describe_study, name_of_protocol
+from evalsite.studies.staff_pages import StudyView, get_study, held_rank, is_enough
+from evalsite.studies.summary_lines import describe_study, name_of_protocol
 
 APPS_WITH_PAGES = (
     "results", "imports", "exports", "quality", "annotation", "participants", "studies",

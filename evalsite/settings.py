@@ -78,12 +78,12 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "evalsite.lib.headers.BrowserLimits",
-    "evalsite.lib.headers.StaticFiles",
+    "evalsite.lib.response_headers.BrowserLimits",
+    "evalsite.lib.response_headers.StaticFiles",
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     # before the CSRF check, which reads the whole body of a request
-    "evalsite.lib.bodies.BodyCheck",
+    "evalsite.lib.request_bodies.BodyCheck",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -154,7 +154,7 @@ AXES_FAILURE_LIMIT = 5
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_COOLOFF_TIME = timedelta(minutes=1)
 AXES_RESET_ON_SUCCESS = True
-AXES_CLIENT_IP_CALLABLE = "evalsite.lib.addresses.client_address"
+AXES_CLIENT_IP_CALLABLE = "evalsite.lib.client_address.client_address"
 AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
 # what the records of failed sign-ins never hold: `next` can be an invitation's link
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next"]
@@ -213,7 +213,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 # how long a page waits for what is sent to it; large files get more time as they come in
 BODY_SECONDS = env.read_whole("EVALSITE_BODY_SECONDS", 20)
-FILE_UPLOAD_HANDLERS = ["evalsite.lib.bodies.FilesWhereAskedFor"]
+FILE_UPLOAD_HANDLERS = ["evalsite.lib.request_bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
 FILE_VIEWS = {"admin:upload-new", "admin:ratings-new", "admin:metrics-new"}
 
@@ -276,7 +276,7 @@ USE_TZ = True
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"hide_tokens": {"()": "evalsite.lib.logs.HideTokens"}},
+    "filters": {"hide_tokens": {"()": "evalsite.lib.log_safety.HideTokens"}},
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {
         "console": {

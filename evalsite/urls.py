@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import path
 from django.views.generic import RedirectView
 
-from evalsite.annotation import (
+from evalsite.annotation.pages import (
     ignore_views,
     practice_views,
     qualification_views,

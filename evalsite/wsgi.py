@@ -7,8 +7,8 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
 from evalsite.checks import refuse_unsafe_database
+from evalsite.lib.body_deadlines import BodyDeadline
 from evalsite.lib.charsets import OneCharset
-from evalsite.lib.deadlines import BodyDeadline
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalsite.analysis.explaining import MODEL_MEANS
+from evalsite.analysis.explanations import MODEL_MEANS
 from evalsite.analysis.families import (
     KNOWN_KINDS,
     NAMES,
@@ -24,7 +24,7 @@ from evalsite.analysis.findings import write_p
 from evalsite.analysis.icc import icc_in_file_order
 from evalsite.analysis.report import list_systems, make_report
 from evalsite.analysis.report.metrics import read_metrics
-from evalsite.analysis.report.repetition import Side, make_repetition
+from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table, read_bare_table
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from evalsite.analysis.codes import Coded, Floats, Ints, code, find_gap
+from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
 from evalsite.analysis.figure import Figure, undefined
 from evalsite.analysis.resample import DRAWS, SEED, spread
 

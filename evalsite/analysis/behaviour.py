@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from evalsite.analysis.codes import Floats
+from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.figure import LEVEL, Figure, Reason, finite_figure, undefined
 from evalsite.analysis.resample import SEED
 

@@ -30,6 +30,7 @@ from evalsite.analysis.effect_figures import DRAWS as EFFECT_DRAWS
 from evalsite.analysis.effect_figures import effect_figures
 from evalsite.analysis.effects import rounded
 from evalsite.analysis.figure import LEVEL, Figure, leave_open
+from evalsite.analysis.incomplete_pairs import WithGaps
 from evalsite.analysis.intervals import (
     TINY,
     Units,
@@ -39,7 +40,7 @@ from evalsite.analysis.intervals import (
     t_figure,
 )
 from evalsite.analysis.mixed import Mixed, fit_mixed
-from evalsite.analysis.multiple import Correction, correct
+from evalsite.analysis.multiple_testing import Correction, correct
 from evalsite.analysis.one_sample import METHOD_RATERS, mean_test
 from evalsite.analysis.permutation import sign_flip_test
 from evalsite.analysis.rank_tests import friedman, wilcoxon_pratt
@@ -52,7 +53,6 @@ from evalsite.analysis.scores import (
     find_thin,
     item_means,
 )
-from evalsite.analysis.with_gaps import WithGaps
 
 MANY_PAIRS = 1000
 

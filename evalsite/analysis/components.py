@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 
-from evalsite.analysis.codes import Coded, Floats
+from evalsite.analysis.canonical_order import Coded, Floats
 
 MOST_LEVELS = 1500  # of the smaller factor
 _DENSE = 200_000  # cells of a table that is quicker when it is full

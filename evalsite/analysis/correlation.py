@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
-from evalsite.analysis.codes import Floats, Ints, canonical_order
+from evalsite.analysis.canonical_order import Floats, Ints, canonical_order
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.resample import DRAWS, SEED, Spread, bootstrap, describe_draws
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.codes import code, find_gap
+from evalsite.analysis.canonical_order import code, find_gap
 from evalsite.analysis.components import TooLarge, find_components
 from evalsite.analysis.figure import Figure, Reason, undefined
 

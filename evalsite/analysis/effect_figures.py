@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evalsite.analysis.bootstrap import METHOD, METHOD_ITEMS, two_way_sums, two_way_weights
-from evalsite.analysis.drawn_effects import effects_of_draws
+from evalsite.analysis.effect_draws import effects_of_draws
 from evalsite.analysis.effects import (
     cliffs_delta,
     cohen_dz,

@@ -22,11 +22,11 @@ from evalsite.analysis.behaviour import (
     describe_sameness,
     describe_use,
 )
-from evalsite.analysis.binary import wilson_share
+from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.intra import POOLED
+from evalsite.analysis.intra_rater import POOLED
+from evalsite.analysis.leave_one_out import against_others
 from evalsite.analysis.magnitude import describe_magnitude_use
-from evalsite.analysis.others import against_others
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table
 from evalsite.analysis.thresholds import Thresholds

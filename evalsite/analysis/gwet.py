@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from evalsite.analysis.binary import wilson_share
-from evalsite.analysis.codes import Coded, Floats, code, find_gap
+from evalsite.analysis.binary_tests import wilson_share
+from evalsite.analysis.canonical_order import Coded, Floats, code, find_gap
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.resample import DRAWS, SEED, Spread, Statistic, spread
 

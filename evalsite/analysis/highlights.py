@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.codes import canonical_order
+from evalsite.analysis.canonical_order import canonical_order
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.resample import DRAWS, SEED, spread
 

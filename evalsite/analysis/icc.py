@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from evalsite.analysis.codes import Coded, Floats, code, find_gap
+from evalsite.analysis.canonical_order import Coded, Floats, code, find_gap
 from evalsite.analysis.components import Components, TooLarge, find_components
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.resample import DRAWS, SEED, Spread, bootstrap, describe_draws

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from evalsite.analysis.codes import Coded, Floats, Ints, code
+from evalsite.analysis.canonical_order import Coded, Floats, Ints, code
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.gwet import Weights, make_weights
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evalsite.analysis.binary import cochran_q, mcnemar
+from evalsite.analysis.binary_tests import cochran_q, mcnemar
 from evalsite.analysis.figure import Figure
 
 _ON_MAJORITIES = "on what most raters decided of each input"

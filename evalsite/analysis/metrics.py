@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from evalsite.analysis.codes import Floats, canonical_order
+from evalsite.analysis.canonical_order import Floats, canonical_order
 from evalsite.analysis.correlation import METHODS, Kind, correlate
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.resample import DRAWS, SEED, bootstrap, describe_draws

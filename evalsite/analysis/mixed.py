@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.identify import Told, part_tied
+from evalsite.analysis.identifiability import Told, part_tied
 from evalsite.analysis.intervals import t_figure
 from evalsite.analysis.reml import (
     METHOD,

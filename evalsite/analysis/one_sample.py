@@ -12,7 +12,7 @@ from evalsite.analysis.crossed import METHOD as CROSSED
 from evalsite.analysis.crossed import crossed_test
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
 from evalsite.analysis.intervals import Units, say_what_is_equal, t_figure
-from evalsite.analysis.ordering import canonical_rows
+from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.reml import TooManyEffects, fit_reml, usable_terms
 from evalsite.analysis.resample import SEED

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.codes import Floats
+from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.describe import TRIM, standardise
 from evalsite.analysis.magnitude import log_ratio
 from evalsite.analysis.table import Table

@@ -13,19 +13,19 @@ from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.davidson import count_pairs
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
-from evalsite.analysis.multiple import Correction, correct
+from evalsite.analysis.incomplete_pairs import ONE_INPUT, list_some
+from evalsite.analysis.multiple_testing import Correction, correct
 from evalsite.analysis.one_sample import mean_test
-from evalsite.analysis.ordering import canonical_rows
 from evalsite.analysis.pair_checks import (
     circular_triads,
     position_bias,
     tie_shares,
 )
 from evalsite.analysis.rank_tests import sign_test_of_counts
+from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.strengths import Strengths, does_fit, find_strengths
-from evalsite.analysis.with_gaps import ONE_INPUT, list_some
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

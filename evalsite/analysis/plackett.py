@@ -23,7 +23,7 @@ from evalsite.analysis.bootstrap import METHOD_ITEMS as OVER_ITEMS
 from evalsite.analysis.bootstrap import draws_for, two_way_sums
 from evalsite.analysis.clusters import certainly_above, find_clusters, rank_ranges
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.ordering import canonical_rows
+from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import ALL_THE_SAME, SEED, describe_draws
 
 Floats = NDArray[np.float64]

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from evalsite.analysis.binary import wilson_share
+from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.crossed import crossed_parts
 from evalsite.analysis.families import find_planned, get_numbers, list_planners
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import detectable, power_of_t
 from evalsite.analysis.resample import SEED
-from evalsite.analysis.simulated import Design, Floats, Parts
+from evalsite.analysis.simulated_ratings import Design, Floats, Parts
 
 DRAWS = 1000
 ALPHA = 0.05

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from evalsite.analysis.codes import Coded, Floats, Ints, code, find_gap
+from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
 from evalsite.analysis.correlation import METHODS, Cells, Kind
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.resample import DRAWS, SEED, bootstrap, describe_draws

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from evalsite.analysis.ordering import Codes, factor_codes
+from evalsite.analysis.rated_order import Codes, factor_codes
 
 Floats = NDArray[np.float64]
 

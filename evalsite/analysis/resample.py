@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from evalsite.analysis.codes import Floats
+from evalsite.analysis.canonical_order import Floats
 from evalsite.analysis.figure import LEVEL
 
 DRAWS = 2000

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.pairing import find_outcomes
+from evalsite.analysis.preference_pairs import find_outcomes
 from evalsite.lib.rating_columns import FIELDS, check_mapping, melt
 from evalsite.lib.rating_guess import guess_mapping
 

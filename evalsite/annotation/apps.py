@@ -6,4 +6,4 @@ class AnnotationConfig(AppConfig):
 
     def ready(self) -> None:
         # they register their jobs
-        from evalsite.annotation import launch, steering  # noqa: F401, PLC0415
+        from evalsite.annotation.running import launch, live_changes  # noqa: F401, PLC0415

@@ -15,14 +15,14 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.annotation.checklist import check_launch
-from evalsite.annotation.holding import (
+from evalsite.annotation.running.checklist import check_launch
+from evalsite.annotation.running.held_items import (
     held_items,
     reason_in_words,
     release_item,
     reports_by_item,
 )
-from evalsite.annotation.launch import (
+from evalsite.annotation.running.launch import (
     archive_study,
     close_study,
     count_held,
@@ -33,14 +33,14 @@ from evalsite.annotation.launch import (
     resume_study,
     unarchive_study,
 )
-from evalsite.annotation.pilot import start_pilot
-from evalsite.annotation.places_views import places_views
-from evalsite.jobs.watching import keep_watching
+from evalsite.annotation.running.pilot import start_pilot
+from evalsite.annotation.running.places_views import places_views
+from evalsite.jobs.live_page import keep_watching
 from evalsite.participants.arrival import list_links
 from evalsite.participants.joins import count_recent_joins
-from evalsite.studies.changes import change_settings
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.pages import StudyView, has_role, study_url
+from evalsite.studies.setting_changes import change_settings
+from evalsite.studies.staff_pages import StudyView, has_role, study_url
 
 PAGE = 50
 # so many people who join in so short a time may be a script

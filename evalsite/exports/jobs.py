@@ -19,7 +19,7 @@ from evalsite.exports.services import Choice, count_file, name_file, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import JobTakenOver, job_kind, report_progress, start_job
-from evalsite.lib.collecting import collect_seldom
+from evalsite.lib.gc_pause import collect_seldom
 from evalsite.studies.models import Study
 
 KIND = "export"

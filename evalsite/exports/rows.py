@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count, QuerySet, Value
 
-from evalsite.annotation.bonus import find_earners
 from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.bonus import find_earners
 from evalsite.exports.selection import Selection
 from evalsite.imports.models import MetricScore
 from evalsite.participants.models import ItemSet, Origin

@@ -22,7 +22,7 @@ from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import MetricScore
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
-from evalsite.studies.summaries import count_of, name_start
+from evalsite.studies.summary_lines import count_of, name_start
 
 SIMPLE = "ratings_simple"
 # what results count: all that the file for a quick look holds

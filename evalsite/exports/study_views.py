@@ -11,7 +11,7 @@ from evalsite.exports.views import (
     show_export,
 )
 from evalsite.studies.models import Membership
-from evalsite.studies.pages import StudyView
+from evalsite.studies.staff_pages import StudyView
 
 _EDITOR = Membership.Role.EDITOR
 

@@ -48,11 +48,11 @@ from evalsite.exports.services import (
     stream_file,
 )
 from evalsite.exports.workbook import MOST_ROWS
+from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
-from evalsite.jobs.watching import keep_watching
 from evalsite.studies.models import Study
-from evalsite.studies.pages import may_see_identities
-from evalsite.studies.summaries import name_start
+from evalsite.studies.staff_pages import may_see_identities
+from evalsite.studies.summary_lines import name_start
 
 _SHOWN = 10
 _PURPOSES = {

@@ -19,7 +19,7 @@ from evalsite.imports.core import (
     read_header,
 )
 from evalsite.imports.tables.table import Limits
-from evalsite.studies.lookup import add_study_argument, describe_faults, find_study
+from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study
 
 
 class ImportCommand(BaseCommand):

@@ -10,8 +10,8 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
 from django.template import TemplateDoesNotExist, TemplateSyntaxError
 
-from evalsite.annotation.launch import launch_study
-from evalsite.annotation.simulation import SETS_A_PERSON, simulate_crowd
+from evalsite.annotation.running.launch import launch_study
+from evalsite.annotation.running.simulation import SETS_A_PERSON, simulate_crowd
 from evalsite.imports.batches.importer import import_file
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job

@@ -12,16 +12,16 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.annotation.launch import insist_on_owner
 from evalsite.annotation.models import Annotation
+from evalsite.annotation.running.launch import insist_on_owner
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.models import Upload
 from evalsite.imports.uploads import forget_bytes
 from evalsite.jobs.models import Job
 from evalsite.participants.models import Consent
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.pages import StudyView
-from evalsite.studies.summaries import count_of
+from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.summary_lines import count_of
 
 
 def why_kept(study: Study) -> str:

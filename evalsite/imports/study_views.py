@@ -18,7 +18,7 @@ from evalsite.imports.study_deletion import deletion_views
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import restart_job
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.pages import StudyView
+from evalsite.studies.staff_pages import StudyView
 
 # others, such as a launch, have conditions and a button of their own
 _KINDS = {

@@ -28,9 +28,9 @@ from evalsite.imports.steps import (
 )
 from evalsite.imports.uploads import drop_upload, is_large, keep_upload, prune_uploads
 from evalsite.imports.waiting import find_job, name_job
-from evalsite.jobs.watching import keep_watching
+from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.pages import StudyView
+from evalsite.studies.staff_pages import StudyView
 
 _EDITOR = Membership.Role.EDITOR
 _INVALID = 422

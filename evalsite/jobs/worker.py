@@ -19,10 +19,10 @@ from django.db.models import Max
 from django_tasks_db.management.commands.db_worker import Worker as QueueWorker
 from django_tasks_db.models import DBTaskResult
 
+from evalsite.jobs.abandoned_jobs import Takeover, job_of
 from evalsite.jobs.models import Job
-from evalsite.jobs.presence import be_present, name_worker
 from evalsite.jobs.services import begin_job, run_upkeep
-from evalsite.jobs.takeover import Takeover, job_of
+from evalsite.jobs.worker_presence import be_present, name_worker
 from evalsite.lib.outage import is_outage
 
 logger = logging.getLogger(__name__)

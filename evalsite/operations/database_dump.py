@@ -21,7 +21,7 @@ from evalsite.lib.database_state import (
     is_damaged,
     list_applied_migrations,
 )
-from evalsite.studies.frozen import forget_versions
+from evalsite.studies.version_cache import forget_versions
 
 NAMES = {"sqlite": "database.sqlite3", "postgresql": "database.dump"}
 _NOT_ALLOWED = "42501"  # PostgreSQL's code of a missing privilege

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
-from evalsite.lib.limits import RateLimit
 from evalsite.lib.prepared import Prepared
+from evalsite.lib.rate_limits import RateLimit
 from evalsite.participants.models import Origin, Participant, hash_token
 from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Study

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evalsite.lib.addresses import client_address
+from evalsite.lib.client_address import client_address
 from evalsite.participants.access import (
     address,
     page_context,
@@ -37,10 +37,10 @@ from evalsite.participants.services import (
     told_codes,
 )
 from evalsite.studies.bonus import say_cap
-from evalsite.studies.controls import items_per_set
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import TRIES, plan_qualification
-from evalsite.studies.summaries import count_of, format_money, hourly_pay, minutes_per_set
+from evalsite.studies.set_size import items_per_set
+from evalsite.studies.summary_lines import count_of, format_money, hourly_pay, minutes_per_set
 from evalsite.studies.versions import shown_content
 
 

@@ -7,10 +7,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from evalsite.quality.topping import top_up
+from evalsite.quality.top_up import top_up
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.pages import StudyView
-from evalsite.studies.summaries import count_of
+from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.summary_lines import count_of
 
 
 @require_POST

@@ -10,4 +10,7 @@ class ResultsConfig(AppConfig):
 
         SOFTWARE_FIELDS["methods"] = METHODS_VERSION
         # they register their jobs
-        from evalsite.results import analysing, counting, planning, repeating  # noqa: F401, PLC0415
+        from evalsite.results.design import balance_count  # noqa: F401, PLC0415
+        from evalsite.results.power import design_search  # noqa: F401, PLC0415
+        from evalsite.results.replication import comparison  # noqa: F401, PLC0415
+        from evalsite.results.report import computation  # noqa: F401, PLC0415

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from evalsite.results.progress import Activity, Progress
 from evalsite.studies.models import Study
-from evalsite.studies.starters import find_placeholders
-from evalsite.studies.summaries import count_of
+from evalsite.studies.starter_texts import find_placeholders
+from evalsite.studies.summary_lines import count_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
 from evalsite.studies.models import Item, Output, Study, System
-from evalsite.studies.summaries import count_groups, count_sets
+from evalsite.studies.summary_lines import count_groups, count_sets
 
 ACTIVE_MINUTES = 10
 LATEST = 1000

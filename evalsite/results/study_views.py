@@ -10,18 +10,17 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from evalsite.annotation.kept_places import IDLE_MINUTES, Holder, count_places, list_holders
-from evalsite.annotation.places_views import describe_places
-from evalsite.jobs.watching import keep_watching
+from evalsite.annotation.running.kept_places import IDLE_MINUTES, Holder, count_places, list_holders
+from evalsite.annotation.running.places_views import describe_places
+from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.clock import now
-from evalsite.quality.topping import find_shortage
-from evalsite.results.analysing import newest_report
-from evalsite.results.design_views import design_views
-from evalsite.results.exclusion_views import exclusion_views
+from evalsite.quality.top_up import find_shortage
+from evalsite.results.analysis_plan.views import plan_views
+from evalsite.results.design.views import design_views
+from evalsite.results.exclusions.views import exclusion_views
 from evalsite.results.next_steps import next_steps
-from evalsite.results.people_views import people_views
-from evalsite.results.plan_views import plan_views
-from evalsite.results.planner_views import planner_views
+from evalsite.results.people.views import people_views
+from evalsite.results.power.views import planner_views
 from evalsite.results.progress import (
     Activity,
     activity_of,
@@ -30,13 +29,14 @@ from evalsite.results.progress import (
     progress_by_system,
     progress_of,
 )
-from evalsite.results.repeating_views import repeating_views
-from evalsite.results.report_views import report_views
-from evalsite.results.result_views import result_views
-from evalsite.results.showing import glance_at
+from evalsite.results.replication.views import repeating_views
+from evalsite.results.report.computation import newest_report
+from evalsite.results.report.download_views import report_views
+from evalsite.results.report.sections import glance_at
+from evalsite.results.report.views import result_views
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.pages import StudyView, has_role, study_url
-from evalsite.studies.summaries import count_of, format_money
+from evalsite.studies.staff_pages import StudyView, has_role, study_url
+from evalsite.studies.summary_lines import count_of, format_money
 
 PAGE = 50
 

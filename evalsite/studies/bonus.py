@@ -1,7 +1,7 @@
 """How many sets one person may complete, and the bonus for completing them, in words."""
 
 from evalsite.studies.models import Study
-from evalsite.studies.summaries import count_of, format_money
+from evalsite.studies.summary_lines import count_of, format_money
 
 
 def promises_bonus(study: Study) -> bool:

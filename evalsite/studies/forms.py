@@ -11,9 +11,9 @@ from django.core.validators import MinValueValidator, RegexValidator
 
 from evalsite.lib.clock import now
 from evalsite.protocol import Protocol, installed_protocols
-from evalsite.studies.changes import DESIGN, name_new_version
-from evalsite.studies.controls import FEWEST
 from evalsite.studies.models import Study
+from evalsite.studies.set_size import FEWEST
+from evalsite.studies.setting_changes import DESIGN, name_new_version
 from evalsite.studies.versions import protocol_instructions
 
 _MINUTES = "%Y-%m-%dT%H:%M"

@@ -11,10 +11,10 @@ from django.utils.crypto import get_random_string
 
 from evalsite.lib.clock import now
 from evalsite.protocol import Protocol, get_protocol
-from evalsite.studies.frozen import read_instrument
 from evalsite.studies.team_models import Invitation as Invitation
 from evalsite.studies.team_models import Membership as Membership
 from evalsite.studies.team_models import TeamRole as TeamRole
+from evalsite.studies.version_cache import read_instrument
 
 
 def make_seed() -> str:

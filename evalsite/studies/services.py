@@ -9,7 +9,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.seeds import derive_numbers
 from evalsite.protocol import get_protocol
 from evalsite.studies.models import Item, Membership, Output, Study
-from evalsite.studies.starters import CONSENT, SUMMARY
+from evalsite.studies.starter_texts import CONSENT, SUMMARY
 
 
 @transaction.atomic

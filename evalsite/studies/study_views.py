@@ -11,7 +11,6 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
-from evalsite.studies.changes import ChangedMeanwhile, change_settings
 from evalsite.studies.forms import (
     NewStudyForm,
     SettingsForm,
@@ -19,9 +18,10 @@ from evalsite.studies.forms import (
     settings_sections,
 )
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.pages import StudyView, has_role
 from evalsite.studies.services import create_study
-from evalsite.studies.summaries import count_groups, describe_work
+from evalsite.studies.setting_changes import ChangedMeanwhile, change_settings
+from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.summary_lines import count_groups, describe_work
 from evalsite.studies.team_views import team_views
 
 INVALID = 422

@@ -23,7 +23,7 @@ from evalsite.studies.members import (
     revoke_invitation,
 )
 from evalsite.studies.models import Invitation, Membership, Study
-from evalsite.studies.pages import StudyView, has_role
+from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.team_forms import HandOverForm, InviteForm, RoleForm
 
 INVALID = 422

@@ -10,9 +10,9 @@ from django.db.models import Max
 
 import evalsite
 from evalsite.protocol import Design
-from evalsite.studies.controls import items_per_set
-from evalsite.studies.frozen import forget_versions, read_content
 from evalsite.studies.models import Study, StudyVersion
+from evalsite.studies.set_size import items_per_set
+from evalsite.studies.version_cache import forget_versions, read_content
 
 _TEXTS = (
     "title", "organisation", "contact_name", "contact_email", "headline", "summary", "consent",

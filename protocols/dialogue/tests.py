@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.template.loader import render_to_string
 
-from evalsite.annotation.display import view_item
+from evalsite.annotation.pages.view_models import view_item
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.markdown import render_markdown
 from evalsite.protocol import find_folder, get_protocol, installed_protocols

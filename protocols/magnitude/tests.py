@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.template.loader import render_to_string
 
-from evalsite.annotation.display import view_example
+from evalsite.annotation.pages.view_models import view_example
 from evalsite.protocol import find_folder, get_protocol
 from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.gold import check_gold, count_met, feedback

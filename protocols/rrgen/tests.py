@@ -12,7 +12,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client
 
-from evalsite.annotation.display import view_example, view_item
+from evalsite.annotation.pages.view_models import view_example, view_item
 from evalsite.imports.batches.importer import check_file
 from evalsite.imports.demo import import_example
 from evalsite.participants.models import ItemSet
@@ -20,7 +20,7 @@ from evalsite.protocol import find_folder, get_protocol, installed_protocols
 from evalsite.scales.decision import Decision
 from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
-from tests.factories import launch, make_annotator, make_study, make_user, mint_link
+from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 
 pytestmark = pytest.mark.skipif(
     "rrgen" not in installed_protocols(), reason="rrgen is not listed in PROTOCOLS"

@@ -14,11 +14,11 @@ from itertools import combinations
 
 import numpy as np
 
-from evalsite.analysis.binary import wilson_share
+from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.bootstrap import two_way_means
 from evalsite.analysis.crossed import crossed_test
 from evalsite.analysis.intervals import t_figure
-from evalsite.analysis.multiple import correct
+from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.reml import fit_reml, usable_terms
 from tests.analysis.rates_of_kinds import count_alarms, count_false_ranks
 

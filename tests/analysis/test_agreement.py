@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.codes import code
+from evalsite.analysis.canonical_order import code
 from evalsite.analysis.components import find_components
 from evalsite.analysis.gwet import fleiss, gwet, percent_agreement
 from evalsite.analysis.icc import FORMS, icc, icc_in_file_order, icc_of_matrix

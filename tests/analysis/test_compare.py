@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evalsite.analysis.clusters import certainly_above, find_clusters, max_t, rank_ranges
 from evalsite.analysis.compare import compare_systems
-from evalsite.analysis.plain import to_plain
 from evalsite.analysis.scores import read_scores
+from evalsite.analysis.to_json import to_plain
 from tests.analysis.vectors import read_data, read_vector, real_file
 
 FEW = 60  # draws where intervals of means are not the point

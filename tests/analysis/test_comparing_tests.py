@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.binary import cochran_q, mcnemar, wilson_share
+from evalsite.analysis.binary_tests import cochran_q, mcnemar, wilson_share
 from evalsite.analysis.bootstrap import drawn_figure, two_way_means
 from evalsite.analysis.crossed import crossed_test
 from evalsite.analysis.effects import (
@@ -16,8 +16,7 @@ from evalsite.analysis.effects import (
     superiority,
 )
 from evalsite.analysis.intervals import t_figure
-from evalsite.analysis.multiple import correct
-from evalsite.analysis.ordering import canonical_rows, factor_codes
+from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.permutation import flip_by_counting, sign_flip_test
 from evalsite.analysis.rank_tests import (
     friedman,
@@ -26,6 +25,7 @@ from evalsite.analysis.rank_tests import (
     sign_test_of_counts,
     wilcoxon_pratt,
 )
+from evalsite.analysis.rated_order import canonical_rows, factor_codes
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 tables = st.integers(2, 5).flatmap(

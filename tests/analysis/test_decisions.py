@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsite.analysis.accept import (
+from evalsite.analysis.acceptance import (
     compare_point_use,
     compare_with_scores,
     describe_ignoring,

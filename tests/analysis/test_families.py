@@ -11,7 +11,7 @@ import pytest
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.families import FAMILIES, find_family, get_numbers
 from evalsite.analysis.report import make_reports
-from evalsite.analysis.report.repetition import make_repetition, read_side
+from evalsite.analysis.report.replication import make_repetition, read_side
 
 Row = dict[str, Any]
 

@@ -18,7 +18,7 @@ from evalsite.analysis.flags import (
     flag_sameness,
     look_at_raters,
 )
-from evalsite.analysis.intra import compare_passes
+from evalsite.analysis.intra_rater import compare_passes
 from evalsite.analysis.table import make_table
 from evalsite.analysis.thresholds import LIMITS, START, Thresholds, list_limits, make_thresholds
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector

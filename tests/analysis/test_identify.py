@@ -6,9 +6,9 @@ import pytest
 
 from evalsite.analysis.compare import compare_systems
 from evalsite.analysis.findings import tell_finding
-from evalsite.analysis.identify import part_tied
+from evalsite.analysis.identifiability import part_tied
 from evalsite.analysis.mixed import fit_mixed, mean_figures
-from evalsite.analysis.ordering import factor_codes
+from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.reml import usable_terms
 from evalsite.analysis.report.warnings import warn_of_criterion
 from evalsite.analysis.scores import read_scores

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from evalsite.analysis.binary import cochran_q
+from evalsite.analysis.binary_tests import cochran_q
 from evalsite.analysis.majorities import compare_majorities
 from evalsite.analysis.report import make_reports
 

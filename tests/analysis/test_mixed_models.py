@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis.crossed import crossed_test
-from evalsite.analysis.ordering import factor_codes
+from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.reml import MAX_EFFECTS, TooManyEffects, fit_reml, usable_terms
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 

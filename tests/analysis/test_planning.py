@@ -3,7 +3,6 @@
 import pytest
 
 from evalsite.analysis.intervals import detectable, power_of_t
-from evalsite.analysis.needs import items_needed, list_needs
 from evalsite.analysis.planning import (
     PRESETS,
     Design,
@@ -17,6 +16,7 @@ from evalsite.analysis.planning import (
     sign_test_power,
     smallest_difference,
 )
+from evalsite.analysis.sample_size import items_needed, list_needs
 from tests.analysis.vectors import read_vector
 
 

@@ -2,7 +2,7 @@
 
 from itertools import permutations
 
-from evalsite.analysis.preferring import look_at_circles, look_at_places
+from evalsite.analysis.side_preference import look_at_circles, look_at_places
 
 CIRCLE, LINE = (-1, -1, 1), (-1, -1, -1)  # A over B, B over C, and C over A or A over C
 

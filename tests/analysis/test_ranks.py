@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalsite.analysis.correlation import Cells, correlate, fisher_interval
-from evalsite.analysis.others import against_others
+from evalsite.analysis.leave_one_out import against_others
 from evalsite.analysis.ranks import kendall_w, kendall_w_of_sets, pairwise_correlation
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.analysis.reading import count_words
 from evalsite.analysis.report import make_reports
+from evalsite.analysis.word_counts import count_words
 
 RESERVED = {"kind": "likert", "answers": [{"value": one, "label": ""} for one in range(1, 8)],
             "reserved": [3, 5]}  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis.repeating import (
+from evalsite.analysis.replication import (
     agree_across,
     correlate_scores,
     cv_star,

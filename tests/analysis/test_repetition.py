@@ -7,7 +7,7 @@ import pytest
 
 from evalsite.analysis.__main__ import main
 from evalsite.analysis.report import make_report
-from evalsite.analysis.report.repetition import Side, make_repetition
+from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.table import read_table
 from tests.analysis.vectors import real_file
 

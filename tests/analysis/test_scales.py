@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.correlation import correlate
-from evalsite.analysis.criteria import correlate_criteria, cronbach
+from evalsite.analysis.criterion_correlation import correlate_criteria, cronbach
 from evalsite.analysis.disagreement import split_variance
-from evalsite.analysis.intra import POOLED, compare_passes, compare_swapped, find_passes
+from evalsite.analysis.intra_rater import POOLED, compare_passes, compare_swapped, find_passes
 from evalsite.analysis.magnitude import (
     describe_magnitude_use,
     describe_magnitudes,

@@ -3,7 +3,7 @@
 import random
 
 from evalsite.analysis.report import make_reports
-from evalsite.analysis.ties import look_at_ties
+from evalsite.analysis.tie_use import look_at_ties
 
 PREFERENCE = {"key": "quality", "label": "Quality", "kind": "preference", "answers": []}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-FOLDER = Path(__file__).resolve().parent.parent / "reference_vectors"
+FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "reference"
 REAL = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
-from tests.databases import Cluster, find_binaries
+from tests.support.databases import Cluster, find_binaries
 
 # what there is to measure, each in a process of its own
 MEASURES = {

@@ -9,7 +9,7 @@ from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Output, Study
 from tests.bench.study import SET_SIZE, make_live_study
-from tests.factories import make_annotator
+from tests.support.factories import make_annotator
 
 _PER_PERSON = 300
 _PER_ANNOTATION = 3

@@ -28,7 +28,7 @@ from evalsite.audit.models import AuditEntry  # noqa: E402
 from evalsite.studies.models import Study  # noqa: E402
 from tests.bench.lines import Line, say  # noqa: E402
 from tests.bench.noise import Probe  # noqa: E402
-from tests.factories import make_study  # noqa: E402
+from tests.support.factories import make_study  # noqa: E402
 
 _WORDS = re.findall(
     r"\w+",

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import brotli
 
 from evalsite.management.commands.serve import HOST
-from tests.annotators import read_fields
+from tests.support.annotators import read_fields
 
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _BROWSER = {"Accept-Encoding": "gzip, deflate, br", "Accept-Language": "en-GB,en"}

@@ -8,9 +8,9 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.annotators import Browser
 from tests.bench.load import Connection, fill
 from tests.bench.study import People
+from tests.support.annotators import Browser
 
 _LINKED = (
     r'<link rel="stylesheet" href="([^"]+)"',

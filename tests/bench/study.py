@@ -5,13 +5,13 @@ from time import perf_counter
 
 from django.core.management import call_command
 
-from evalsite.annotation.dealing import claim_set
+from evalsite.annotation.allocation.claims import claim_set
 from evalsite.participants.models import ParticipantLink
 from evalsite.protocol import find_folder
 from evalsite.studies.models import Item, Output, Study, System
 from evalsite.studies.services import item_keys
 from tests.bench.load import Connection, Work, rate_set, rate_sets
-from tests.factories import SYSTEMS, launch, make_annotator, make_study
+from tests.support.factories import SYSTEMS, launch, make_annotator, make_study
 
 SET_SIZE = 10
 _CHUNK = 5_000

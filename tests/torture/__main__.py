@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.databases import Cluster, find_binaries
+from tests.support.databases import Cluster, find_binaries
 
 
 def main() -> int:

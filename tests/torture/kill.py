@@ -7,7 +7,7 @@ from pathlib import Path
 
 import django
 
-from tests.databases import Cluster, find_binaries
+from tests.support.databases import Cluster, find_binaries
 
 ITEMS, K, SET_SIZE, PEOPLE = 40, 3, 8, 8
 
@@ -25,9 +25,9 @@ def run_once(number: int, cluster: Cluster | None) -> bool:
     """Whether this run lost nothing and the site came up again each time."""
     from django.db import connection  # noqa: PLC0415 (once Django is set up)
 
-    from tests.factories import launch, make_annotator, make_study, mint_link  # noqa: PLC0415
-    from tests.raters import Raters, find_losses  # noqa: PLC0415
-    from tests.webserver import WebServer  # noqa: PLC0415
+    from tests.support.factories import launch, make_annotator, make_study, mint_link  # noqa: PLC0415
+    from tests.support.raters import Raters, find_losses  # noqa: PLC0415
+    from tests.support.webserver import WebServer  # noqa: PLC0415
 
     study = launch(make_study(items=ITEMS, k=K, set_size=SET_SIZE, title=f"Run {number}"))
     people = {mint_link(me): me.pk for me in (make_annotator(study) for _ in range(PEOPLE))}

@@ -105,7 +105,7 @@ def start_study() -> dict[str, int]:
     from django.core.management import call_command  # noqa: PLC0415 (once Django is set up)
     from django.db import connection  # noqa: PLC0415
 
-    from tests.factories import launch, make_annotator, make_study, mint_link  # noqa: PLC0415
+    from tests.support.factories import launch, make_annotator, make_study, mint_link  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
     study = launch(make_study(items=ITEMS, k=K, set_size=SET_SIZE))
@@ -118,8 +118,8 @@ def start_study() -> dict[str, int]:
 def rate_and_cut(
     folder: Path, library: Path, people: dict[str, int], count: int
 ) -> tuple[list[Cut], Path]:
-    from tests.raters import Raters  # noqa: PLC0415 (once Django is set up)
-    from tests.webserver import WebServer  # noqa: PLC0415
+    from tests.support.raters import Raters  # noqa: PLC0415 (once Django is set up)
+    from tests.support.webserver import WebServer  # noqa: PLC0415
 
     record = folder / "record"
     server = WebServer(os.environ["EVALSITE_DATABASE"], folder)

@@ -9,9 +9,9 @@ import pandas as pd
 from evalsite.analysis.alpha import Level
 from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.intra import POOLED, compare_passes
+from evalsite.analysis.intra_rater import POOLED, compare_passes
 from evalsite.analysis.metrics import LEVELS
-from evalsite.analysis.simulated import Design, Floats, Parts
+from evalsite.analysis.simulated_ratings import Design, Floats, Parts
 from evalsite.analysis.table import Table
 
 Ends = tuple[float, float]

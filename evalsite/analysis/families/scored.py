@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalsite.analysis.checking import find_disagreeing
 from evalsite.analysis.compare import Comparison, PairComparison, compare_systems
 from evalsite.analysis.describe import Described, describe_systems
-from evalsite.analysis.explaining import explain_weighing, find_estimator
+from evalsite.analysis.explanations import explain_weighing, find_estimator
 from evalsite.analysis.families.numbers import Ends, Numbers
 from evalsite.analysis.figure import Figure, Reason
 from evalsite.analysis.findings import order_pairs, tell_finding
 from evalsite.analysis.mixed import Mixed, fit_mixed, mean_figures, predict_outputs
+from evalsite.analysis.other_tests import find_disagreeing
 from evalsite.analysis.outputs import aggregate_outputs
+from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.scores import Scores, read_scores
-from evalsite.analysis.sides import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.table import Table
 
 _SIZES = ("superiority", "dz", "gz", "rank_biserial", "cliffs_delta")

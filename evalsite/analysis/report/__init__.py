@@ -13,9 +13,7 @@ import pandas as pd
 from evalsite.analysis.design import describe_design
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION
-from evalsite.analysis.plain import to_plain
-from evalsite.analysis.reading import count_words
-from evalsite.analysis.report.alone import tell_of_one_rater
+from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
 from evalsite.analysis.report.facts import describe_data, list_design_figures
 from evalsite.analysis.report.ignored import (
     drop_ignored,
@@ -27,11 +25,13 @@ from evalsite.analysis.report.metrics import read_metrics, report_metrics, write
 from evalsite.analysis.report.notes import write_notes
 from evalsite.analysis.report.raters import report_raters
 from evalsite.analysis.report.repeats import report_repeats
-from evalsite.analysis.report.together import report_together, warn_of_likeness
+from evalsite.analysis.report.single_rater import tell_of_one_rater
 from evalsite.analysis.report.warnings import warn_about, warn_of_criterion, warn_of_few
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.thresholds import START, Thresholds, make_thresholds
+from evalsite.analysis.to_json import to_plain
+from evalsite.analysis.word_counts import count_words
 
 Progress = Callable[[int, int], None]
 Instrument = Sequence[Mapping[str, Any]]

@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from evalsite.analysis.accept import find_majority
+from evalsite.analysis.acceptance import find_majority
 from evalsite.analysis.agreement import count_units
 from evalsite.analysis.alpha import alpha
-from evalsite.analysis.binary import wilson_share
+from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.table import Table
 

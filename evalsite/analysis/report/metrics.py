@@ -19,7 +19,7 @@ from evalsite.analysis.metrics import (
     join_scores,
     williams,
 )
-from evalsite.analysis.multiple import correct
+from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.resample import DRAWS, FEW_DRAWS
 from evalsite.analysis.table import Table
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsite.analysis.checking import tell_narrower
 from evalsite.analysis.disagreement import SHARES
-from evalsite.analysis.explaining import explain_disagreement
+from evalsite.analysis.explanations import explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import METHODS_VERSION, Figure
+from evalsite.analysis.other_tests import tell_narrower
 
 _TERMS = {
     "rater": "rater",

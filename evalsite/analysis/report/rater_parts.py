@@ -13,11 +13,11 @@ import pandas as pd
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.flags import Flag, flag_changes
-from evalsite.analysis.intra import compare_passes
-from evalsite.analysis.preferring import look_at_circles, look_at_places
+from evalsite.analysis.intra_rater import compare_passes
+from evalsite.analysis.side_preference import look_at_circles, look_at_places
 from evalsite.analysis.table import Table
 from evalsite.analysis.thresholds import START, Thresholds
-from evalsite.analysis.ties import look_at_ties
+from evalsite.analysis.tie_use import look_at_ties
 
 RESERVED = "Points meant to be rare"
 PREFERENCES = "Preferences"

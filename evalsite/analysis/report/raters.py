@@ -16,7 +16,7 @@ from evalsite.analysis.flags import (
     look_at_raters,
     see_speed,
 )
-from evalsite.analysis.intra import find_passes
+from evalsite.analysis.intra_rater import find_passes
 from evalsite.analysis.report.rater_parts import (
     Found,
     add_family_columns,

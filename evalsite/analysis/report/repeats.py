@@ -6,7 +6,7 @@ from typing import Any
 
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.intra import find_passes
+from evalsite.analysis.intra_rater import find_passes
 from evalsite.analysis.table import Table
 
 

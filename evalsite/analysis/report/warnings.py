@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evalsite.analysis.checking import tell_disagreeing
 from evalsite.analysis.design import count_parts
+from evalsite.analysis.other_tests import tell_disagreeing
 from evalsite.analysis.table import Table
 
 FEW_RATERS = 5

@@ -6,9 +6,9 @@ from typing import Any
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
 from evalsite.annotation.fsck.findings import checks_in, is_in_progress
-from evalsite.annotation.fsck.naming import name_answers
+from evalsite.annotation.fsck.sentences import name_answers
 from evalsite.annotation.models import TOP_UP_FROM, Annotation, AnnotationQuerySet, Draft, Slot
-from evalsite.annotation.services import REPORTS_TO_HOLD
+from evalsite.annotation.pages.saving import REPORTS_TO_HOLD
 from evalsite.studies.models import Item, Output, Study
 
 _STATUS, _OUTCOME = Annotation.Status, Annotation.Outcome

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from django.db.models import Count, Exists, F, OuterRef, Q
 
 from evalsite.annotation.fsck.findings import checks_in, is_in_progress
-from evalsite.annotation.fsck.naming import name_answers, name_places
+from evalsite.annotation.fsck.sentences import name_answers, name_places
 from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot, SlotQuerySet
 from evalsite.audit.models import AuditEntry
 from evalsite.studies.models import Item, Study

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import F
 
 from evalsite.annotation.fsck.findings import checks_in
-from evalsite.annotation.fsck.naming import name_answers
+from evalsite.annotation.fsck.sentences import name_answers
 from evalsite.annotation.models import Annotation
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Item, Study

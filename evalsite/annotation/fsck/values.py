@@ -19,7 +19,7 @@ from django.db.models.functions import Cast, Coalesce, Substr
 from django.forms import Field
 
 from evalsite.annotation.fsck.findings import checks_in
-from evalsite.annotation.fsck.naming import name_answers
+from evalsite.annotation.fsck.sentences import name_answers
 from evalsite.annotation.models import Annotation, Highlight, Rating
 from evalsite.participants.models import Origin
 from evalsite.protocol import Criterion

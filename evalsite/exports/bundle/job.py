@@ -15,7 +15,7 @@ from evalsite.exports.services import has_simulated
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job
 from evalsite.studies.models import Study
-from evalsite.studies.summaries import name_start
+from evalsite.studies.summary_lines import name_start
 
 KIND = "bundle"
 KEPT_DAYS = 7

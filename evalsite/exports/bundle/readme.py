@@ -22,7 +22,7 @@ from evalsite.exports.csv_writer import guard_cell, write_rows
 from evalsite.protocol import Criterion, Protocol
 from evalsite.protocol.version_0_1 import read_criteria
 from evalsite.quality.models import PLAN_MOMENTS
-from evalsite.studies.summaries import count_of
+from evalsite.studies.summary_lines import count_of
 
 # what each file under data/ is for, for whoever opens the bundle for the first time
 _PURPOSES = {

@@ -13,8 +13,8 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from evalsite.annotation.allocation.slots import count_strays, planned_slots
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision, Slot
-from evalsite.annotation.slots import count_strays, planned_slots
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN_FIELDS,
     ANNOTATION_FIELDS,
@@ -41,7 +41,7 @@ from evalsite.imports.models import MetricScore
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.quality.models import Exclusion
-from evalsite.quality.plans import count_answers_at, has_imported, plan_of
+from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.studies.models import Item, Output, Study, System
 
 PAGE = 500

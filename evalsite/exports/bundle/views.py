@@ -20,10 +20,10 @@ from evalsite.exports.bundle.job import (
     start_packing,
 )
 from evalsite.exports.services import has_simulated
+from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
-from evalsite.jobs.watching import keep_watching
 from evalsite.studies.models import Study
-from evalsite.studies.pages import StudyView, may_see_identities
+from evalsite.studies.staff_pages import StudyView, may_see_identities
 
 _SHOWN = 10
 

@@ -11,7 +11,7 @@ from evalsite.imports.batches.items import DraftItem
 from evalsite.imports.columns import join_names
 from evalsite.imports.core import Decision
 from evalsite.imports.tables.faults import Fault, name_place
-from evalsite.studies.summaries import count_of
+from evalsite.studies.summary_lines import count_of
 
 # with more of them the file is corrected rather than cut
 _MOST_LEFT_OUT = 1_000

@@ -16,7 +16,7 @@ from evalsite.imports.steps import register
 from evalsite.imports.tables.faults import Fault, Remark
 from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Batch, Study
-from evalsite.studies.summaries import count_of
+from evalsite.studies.summary_lines import count_of
 
 EXAMPLES = 5  # items that a page shows as people will see them
 

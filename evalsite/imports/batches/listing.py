@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, Prefetch, QuerySet
 from django.template.loader import render_to_string
 
-from evalsite.annotation.display import view_item
+from evalsite.annotation.pages.view_models import view_item
 from evalsite.lib.seeds import arrange, derive_number
 from evalsite.protocol import Protocol
 from evalsite.studies.models import Batch, Item, Output, Study

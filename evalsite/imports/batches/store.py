@@ -17,7 +17,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Model, QuerySet
 
 from evalsite.annotation.models import Annotation, Draft, Slot
-from evalsite.annotation.pilot import discard_pilots
+from evalsite.annotation.running.pilot import discard_pilots
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.batches.items import CheckedItem, CheckedItems, Items
 from evalsite.imports.bulk import copy_rows, quote_table

@@ -10,8 +10,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from evalsite.annotation.pilot import pilot_answers
-from evalsite.annotation.places_views import describe_places
+from evalsite.annotation.running.pilot import pilot_answers
+from evalsite.annotation.running.places_views import describe_places
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.example_files import TEMPLATES
 from evalsite.imports.batches.importer import ITEMS
@@ -35,8 +35,8 @@ from evalsite.imports.waiting import (
 )
 from evalsite.protocol import Protocol
 from evalsite.studies.models import Batch, Membership, Study
-from evalsite.studies.pages import StudyView, has_role
-from evalsite.studies.summaries import count_of
+from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.summary_lines import count_of
 
 PAGE = 50
 

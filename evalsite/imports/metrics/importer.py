@@ -35,7 +35,7 @@ from evalsite.imports.uploads import clean_file_name
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.rating_columns import FIELDS, fold
 from evalsite.studies.models import Item, Study
-from evalsite.studies.summaries import count_of
+from evalsite.studies.summary_lines import count_of
 
 # any number of columns, each named after its metric
 OF_METRIC = "score_of_this_metric"

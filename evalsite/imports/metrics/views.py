@@ -19,8 +19,8 @@ from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.views import ImportPages
 from evalsite.imports.waiting import find_uploads, list_waiting, part_spent
 from evalsite.studies.models import Item, Membership, Output, Study
-from evalsite.studies.pages import StudyView, has_role
-from evalsite.studies.summaries import count_of, name_start
+from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.summary_lines import count_of, name_start
 
 
 class MetricPages(ImportPages):

@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from evalsite.annotation.display import question_names
+from evalsite.annotation.pages.view_models import question_names
 from evalsite.imports.batches.names import fold
 from evalsite.imports.core import Checked
 from evalsite.imports.ratings.columns import RatingRow, RowReader, shorten
@@ -27,7 +27,7 @@ from evalsite.imports.tables.faults import Fault, Remarks
 from evalsite.imports.tables.table import Row
 from evalsite.protocol import Criterion, Protocol
 from evalsite.studies.models import Item, Study
-from evalsite.studies.summaries import count_of
+from evalsite.studies.summary_lines import count_of
 
 _CODES = {
     "system": "system_unknown",

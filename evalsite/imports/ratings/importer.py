@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
+from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import RatingsFile
-from evalsite.annotation.taking import count_free
 from evalsite.imports.batches.choices import LEAVE_OUT_FAULTY
 from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import Decision, Importer, Report, Source, Tell, check_source
@@ -18,7 +18,7 @@ from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.lib.rating_columns import Problem, check_mapping
 from evalsite.lib.rating_guess import guess_mapping
 from evalsite.studies.models import Study
-from evalsite.studies.summaries import count_of
+from evalsite.studies.summary_lines import count_of
 
 _LISTED = 100
 _MOST_LEFT_OUT = 10_000

@@ -15,9 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection
 from django.db.models import Max
 
-from evalsite.annotation.models import Annotation, Highlight, Rating, RatingsFile, Revision
-from evalsite.annotation.slots import Progress
-from evalsite.annotation.taking import (
+from evalsite.annotation.allocation.imported_slots import (
     Wanted,
     check_at_rest,
     close_unanswered,
@@ -27,6 +25,8 @@ from evalsite.annotation.taking import (
     open_for_answers,
     take_places,
 )
+from evalsite.annotation.allocation.slots import Progress
+from evalsite.annotation.models import Annotation, Highlight, Rating, RatingsFile, Revision
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.bulk import insert_rows, quote_table
 from evalsite.imports.core import HAS_CHANGED, HAS_FAULTS, Source

@@ -19,10 +19,10 @@ from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.ratings.store import count_answers
 from evalsite.imports.views import ImportPages
 from evalsite.imports.waiting import find_uploads, list_undoings, list_waiting, part_spent
-from evalsite.jobs.watching import keep_watching
+from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.pages import StudyView, has_role
-from evalsite.studies.summaries import count_of
+from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.summary_lines import count_of
 
 _SAY_WHO = "Say whether each participant of this file is one person."
 

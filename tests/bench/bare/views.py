@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt
 
-from evalsite.annotation.display import Progress, view_item
+from evalsite.annotation.pages.view_models import Progress, view_item
 from evalsite.protocol import get_protocol
 from tests.bench.bare.models import Row
 

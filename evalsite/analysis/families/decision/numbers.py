@@ -4,7 +4,7 @@ from typing import Any
 
 from evalsite.analysis.agreement import agree_on_categories
 from evalsite.analysis.alpha import Level
-from evalsite.analysis.binary import wilson_share
+from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.compare import Comparison
 from evalsite.analysis.describe import Described
 from evalsite.analysis.families.decision import DECISION

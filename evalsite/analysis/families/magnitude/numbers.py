@@ -18,11 +18,11 @@ from evalsite.analysis.families.scored import Others, ScoredNumbers, write_rank
 from evalsite.analysis.figure import Figure, leave_open
 from evalsite.analysis.icc import icc
 from evalsite.analysis.magnitude import SLIP, describe_magnitudes, find_slips, log_ratio
+from evalsite.analysis.pair_figures import keep_detectable
 from evalsite.analysis.plackett import rank_within_screens, read_rankings
 from evalsite.analysis.rank_tests import sign_test
 from evalsite.analysis.ranks import kendall_w_of_sets, pairwise_correlation
-from evalsite.analysis.sides import keep_detectable
-from evalsite.analysis.simulated import Design, Floats, Parts, draw_latent
+from evalsite.analysis.simulated_ratings import Design, Floats, Parts, draw_latent
 from evalsite.analysis.table import Table
 
 _OTHERS = ("geo_mean_winsorised", "mean_rank", "share_best")

@@ -11,14 +11,14 @@ from evalsite.analysis.alpha import alpha
 from evalsite.analysis.describe import Described, describe_standardised
 from evalsite.analysis.families.numbers import Ends, find_scale
 from evalsite.analysis.families.points import POINTS
-from evalsite.analysis.families.points.found import find_points
+from evalsite.analysis.families.points.found_points import find_points
 from evalsite.analysis.families.scored import Others, ScoredNumbers
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.gwet import gwet, percent_agreement
 from evalsite.analysis.icc import icc
 from evalsite.analysis.kappa import kappa_matrix
 from evalsite.analysis.ranks import pairwise_correlation
-from evalsite.analysis.simulated import Design, Floats, Parts, draw_latent
+from evalsite.analysis.simulated_ratings import Design, Floats, Parts, draw_latent
 from evalsite.analysis.table import Table
 
 _OTHERS = ("median", "top_box", "bottom_box")

@@ -10,16 +10,16 @@ import pandas as pd
 
 from evalsite.analysis.agreement import agree_on_categories, count_units
 from evalsite.analysis.alpha import Level, alpha
-from evalsite.analysis.explaining import explain_weighing
+from evalsite.analysis.explanations import explain_weighing
 from evalsite.analysis.families.numbers import Numbers, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.findings import order_pairs, tell_finding
 from evalsite.analysis.intervals import detectable_figure
-from evalsite.analysis.intra import compare_swapped
+from evalsite.analysis.intra_rater import compare_swapped
+from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.pairs import PairResult, PairsResult, compare_pairs, read_preferences
-from evalsite.analysis.sides import keep_detectable, keep_possible, turn_figure
-from evalsite.analysis.simulated import Design, Floats, Parts
+from evalsite.analysis.simulated_ratings import Design, Floats, Parts
 from evalsite.analysis.table import Table
 
 _OUTCOMES = [-1.0, 0.0, 1.0]

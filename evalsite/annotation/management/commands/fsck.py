@@ -16,9 +16,9 @@ from evalsite.annotation.fsck import (
     is_in_progress,
 )
 from evalsite.lib.database_state import WHAT_TO_DO_IF_DAMAGED, find_damage, is_damaged
-from evalsite.studies.lookup import STUDY_HELP, find_study
 from evalsite.studies.models import Study
-from evalsite.studies.summaries import count_of
+from evalsite.studies.study_lookup import STUDY_HELP, find_study
+from evalsite.studies.summary_lines import count_of
 
 _WIDTH = 100
 

@@ -7,8 +7,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.annotation.models import Annotation
-from evalsite.annotation.simulation import simulate_crowd
-from evalsite.studies.lookup import add_study_argument, find_study
+from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.studies.study_lookup import add_study_argument, find_study
 
 
 class Command(BaseCommand):

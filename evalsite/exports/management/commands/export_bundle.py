@@ -11,7 +11,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import name_bundle
 from evalsite.exports.bundle.write import write_bundle
-from evalsite.studies.lookup import add_study_argument, find_study
+from evalsite.studies.study_lookup import add_study_argument, find_study
 
 
 class Command(BaseCommand):

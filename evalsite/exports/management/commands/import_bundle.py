@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.exports.bundle.restore import Restored, restore_bundle
-from evalsite.studies.lookup import describe_faults
+from evalsite.studies.study_lookup import describe_faults
 
 
 class Command(BaseCommand):

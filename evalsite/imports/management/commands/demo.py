@@ -68,7 +68,7 @@ class Command(BaseCommand):
             self.stderr.write(
                 f"Warning: {what} “{failure.protocol}”: {failure.reason}\n"
                 "  All else runs. This is tried again at the next start. To find the mistake: "
-                f"pytest tests/test_contract.py -k {failure.protocol}"
+                f"pytest tests/protocol/test_contract.py -k {failure.protocol}"
             )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.metrics.importer import METRICS, CheckedScores
 from evalsite.imports.models import MetricFile
-from evalsite.studies.summaries import count_of
+from evalsite.studies.summary_lines import count_of
 
 
 class Command(ImportCommand):

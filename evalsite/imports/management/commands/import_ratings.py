@@ -10,7 +10,7 @@ from evalsite.imports.command import ImportCommand
 from evalsite.imports.ratings.answers import CheckedRatings
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.ratings.store import count_answers
-from evalsite.studies.summaries import count_of
+from evalsite.studies.summary_lines import count_of
 
 
 class Command(ImportCommand):

@@ -10,22 +10,22 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.annotation.models import Annotation
-from evalsite.results.analysing import compute_report
-from evalsite.results.design_tables import tabulate_design
-from evalsite.results.facts import collect_facts, tell_evaluated, tell_making
+from evalsite.results.analysis_plan.wording import tell_plan
+from evalsite.results.design.tables import tabulate_design
 from evalsite.results.management.commands.design import align
 from evalsite.results.models import Report
-from evalsite.results.plan_wording import tell_plan
-from evalsite.results.repeating import compare_studies
-from evalsite.results.repeating_showing import list_compared, tabulate_sides
-from evalsite.results.report_tables import list_shown, tabulate_flags
-from evalsite.results.showing import Part
-from evalsite.results.tables import Table
-from evalsite.results.wording import let_go
-from evalsite.results.writing_html import write_page
-from evalsite.results.writing_latex import list_files
-from evalsite.studies.lookup import add_study_argument, find_study
+from evalsite.results.replication.comparison import compare_studies
+from evalsite.results.replication.tables import list_compared, tabulate_sides
+from evalsite.results.report.computation import compute_report
+from evalsite.results.report.criterion_tables import Table
+from evalsite.results.report.html_document import write_page
+from evalsite.results.report.latex_document import list_files
+from evalsite.results.report.sections import Part
+from evalsite.results.report.study_facts import collect_facts, tell_evaluated, tell_making
+from evalsite.results.report.study_tables import list_shown, tabulate_flags
+from evalsite.results.report.wording import let_go
 from evalsite.studies.models import Study
+from evalsite.studies.study_lookup import add_study_argument, find_study
 
 
 class Command(BaseCommand):

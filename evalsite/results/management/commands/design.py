@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from evalsite.results.design import Measure, Report, Table, report_design
-from evalsite.studies.lookup import add_study_argument, find_study
+from evalsite.results.design.report import Measure, Report, Table, report_design
+from evalsite.studies.study_lookup import add_study_argument, find_study
 
 
 class Command(BaseCommand):

@@ -1,0 +1,178 @@
+"""Accepted or not, ignored or not: majorities, and whether decisions and scores fit together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from evalsite.analysis.alpha import alpha
+from evalsite.analysis.binary_tests import wilson_share
+from evalsite.analysis.canonical_order import Floats, canonical_order
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.gwet import percent_agreement
+from evalsite.analysis.leave_one_out import mean_with_t
+from evalsite.analysis.resample import DRAWS, SEED, spread
+
+_AUC = "chance that an accepted output has the higher score, ties as half"
+
+
+def find_majority(*, unit: ArrayLike, value: ArrayLike) -> pd.DataFrame:
+    """By unit: `yes` and `no` counts and `majority`, 1, 0 or, where both are equal, missing.
+
+    Arrays of length n of ids and of 0 or 1.
+    """
+    rows = pd.DataFrame({"unit": np.asarray(unit), "value": np.asarray(value, dtype=float)})
+    by = rows.dropna().groupby("unit").value.agg(["sum", "count"])
+    yes, no = by["sum"].astype(int), (by["count"] - by["sum"]).astype(int)
+    decided = (yes > no).astype(float).where(yes != no)
+    return pd.DataFrame({"yes": yes, "no": no, "majority": decided})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consistency:
+    """One criterion beside the decision: `figures` has mean_accepted, mean_rejected and auc."""
+
+    criterion: str
+    figures: dict[str, Figure]
+
+
+def compare_with_scores(
+    *, accepted: ArrayLike, scores: pd.DataFrame, block: ArrayLike | None = None,
+    draws: int = DRAWS, seed: int = SEED,
+) -> list[Consistency]:  # fmt: skip
+    """For each column of `scores` its mean among accepted and rejected outputs, and the AUC.
+
+    `accepted` (n,): 0 or 1; `scores`: n rows, one for each annotated output, criteria as columns;
+    `block`: what is drawn as a whole for the interval of the AUC. Undefined: no_data (none
+    accepted, or none rejected).
+    """
+    yes = np.asarray(accepted, dtype=float)
+    blocks = np.arange(len(yes)) if block is None else np.asarray(block)
+    found = []
+    for name in scores.columns:
+        own = scores[name].to_numpy(dtype=float)
+        keep = ~np.isnan(own) & ~np.isnan(yes)
+        figures = {}
+        for label, side in (("mean_accepted", 1), ("mean_rejected", 0)):
+            values = np.sort(own[keep & (yes == side)])
+            n = {"ratings": len(values)}
+            figures[label] = (
+                mean_with_t(label, values, method="mean of ratings", n=n) if len(values)
+                else undefined(label, Reason.NO_DATA, method="mean of ratings", n=n)
+            )  # fmt: skip
+        figures["auc"] = find_auc(accepted=yes[keep], score=own[keep], block=blocks[keep],
+                                  draws=draws, seed=seed)  # fmt: skip
+        found.append(Consistency(criterion=str(name), figures=figures))
+    return found
+
+
+def find_auc(
+    *, accepted: ArrayLike, score: ArrayLike, block: ArrayLike | None = None, draws: int = DRAWS,
+    seed: int = SEED,
+) -> Figure:  # fmt: skip
+    """The chance that an accepted output scores higher than a rejected one, ties as half.
+
+    Arrays of length n without gaps. Interval: bootstrap over blocks. Undefined: no_data (one of
+    the two sides is empty).
+    """
+    yes, own = np.asarray(accepted, dtype=float), np.asarray(score, dtype=float)
+    n = {"accepted": int((yes == 1).sum()), "rejected": int((yes == 0).sum())}
+    if not n["accepted"] or not n["rejected"]:
+        return undefined("auc", Reason.NO_DATA, method=_AUC, n=n)
+    points, place = np.unique(own, return_inverse=True)
+    given = np.arange(len(own)) if block is None else np.asarray(block)
+    codes = np.unique(given.astype(str), return_inverse=True)[1].astype(np.intp)
+    content = (place * 2 + yes).astype(float)
+    codes = canonical_order([codes], content)[0][codes]
+    cells = np.zeros((int(codes.max()) + 1, 2 * len(points)))
+    np.add.at(cells, (codes, place + len(points) * yes.astype(np.intp)), 1)
+
+    def find(weights: Floats) -> Floats:
+        drawn = weights @ cells
+        no, up = drawn[:, : len(points)], drawn[:, len(points) :]
+        below = np.cumsum(no, axis=1) - no / 2
+        pairs = no.sum(axis=1) * up.sum(axis=1)
+        return np.where(pairs > 0, (up * below).sum(axis=1) / np.maximum(pairs, 1), np.nan)
+
+    told = spread(find, len(cells), draws=draws, seed=seed, width=2 * len(points))
+    value = float(find(np.ones((1, len(cells))))[0])
+    return Figure(name="auc", method=_AUC, value=value, low=told.low, high=told.high, n=n,
+                  details=told.details, seed=seed)  # fmt: skip
+
+
+def find_contradictions(
+    *, accepted: ArrayLike, scores: pd.DataFrame, good: float, bad: float
+) -> pd.DataFrame:
+    """Rows to look at again: rejected although every score is `good` or more, or accepted although
+    one is `bad` or less. Returns `scores`' rows with a column `why` ("rejected", "accepted")."""
+    yes = np.asarray(accepted, dtype=float)
+    rejected = (yes == 0) & (scores >= good).all(axis=1).to_numpy()
+    taken = (yes == 1) & (scores <= bad).any(axis=1).to_numpy()
+    why = np.select([rejected, taken], ["rejected", "accepted"], "")
+    return scores.assign(why=why)[why != ""]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ignoring:
+    """Who ignored what: the share overall and by rater, and whether raters agree on it."""
+
+    share: Figure
+    by_rater: dict[str, Figure]
+    alpha: Figure
+    agreement: Figure
+    ignored_by_most: list[str]  # items that more raters ignored than rated
+
+
+def describe_ignoring(
+    *, item: ArrayLike, rater: ArrayLike | None, ignored: ArrayLike,
+    block: ArrayLike | None = None, draws: int = DRAWS, seed: int = SEED,
+) -> Ignoring:  # fmt: skip
+    """The ignored share with Wilson's interval, nominal alpha of "ignored or not", and the items
+    that a majority ignored.
+
+    Arrays of length n, one row for each annotation; `ignored` is 0 or 1. Undefined as for `alpha`.
+    """
+    flags = np.asarray(ignored, dtype=float)
+    told: dict[str, Any] = {"unit": item, "value": flags, "rater": rater, "block": block,
+                            "draws": draws, "seed": seed}  # fmt: skip
+    by_rater = {}
+    if rater is not None:
+        names = np.asarray(rater).astype(str)
+        for name in np.unique(names):
+            own = flags[names == name]
+            by_rater[str(name)] = wilson_share(int(own.sum()), len(own), name="ignored")
+    votes = find_majority(unit=item, value=flags)
+    return Ignoring(
+        share=wilson_share(int(flags.sum()), len(flags), name="ignored"),
+        by_rater=by_rater,
+        alpha=alpha(level="nominal", name="ignored_alpha", **told),
+        agreement=percent_agreement(name="ignored_agreement", **told),
+        ignored_by_most=[str(one) for one in votes.index[votes.majority == 1]],
+    )
+
+
+def compare_point_use(
+    *, value: ArrayLike, criterion: ArrayLike, points: Sequence[float]
+) -> dict[str, Figure]:
+    """By criterion the share of some points, such as 3 and 5, with a test against the other
+    criteria in `details` (chi-square, ratings taken as independent).
+
+    Arrays of length n. Undefined: no_data.
+    """
+    rows = pd.DataFrame({"criterion": np.asarray(criterion).astype(str),
+                         "hit": np.isin(np.asarray(value, dtype=float), points)})  # fmt: skip
+    found = {}
+    for name, own in rows.groupby("criterion"):
+        other = rows[rows.criterion != name]
+        figure = wilson_share(int(own.hit.sum()), len(own), name="share_of_points")
+        details = dict(figure.details) | {"points": [float(one) for one in points]}
+        table = [[int(side.hit.sum()), int((~side.hit).sum())] for side in (own, other)]
+        if len(other) and min(np.sum(table, axis=0)) > 0:
+            details["p"] = float(stats.chi2_contingency(table, correction=False)[1])
+        known = {key: getattr(figure, key) for key in ("name", "method", "value", "low", "high")}
+        found[str(name)] = Figure(**known, n=figure.n, details=details)
+    return found

@@ -1,0 +1,144 @@
+"""Whether raters agree with themselves: items shown twice, the first pass beside the second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.binary_tests import wilson_share
+from evalsite.analysis.canonical_order import Floats
+from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.kappa import cohen
+from evalsite.analysis.leave_one_out import mean_with_t
+from evalsite.analysis.resample import DRAWS, SEED
+from evalsite.analysis.table import Table
+
+POOLED = ""  # the key of all raters together
+_SAME = ["participant", "criterion", "system", "system_1", "system_2"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sides:
+    """Repeats of pairs that were shown with their sides swapped."""
+
+    same_outcome: Figure  # the same output is preferred, or a tie both times
+    same_side: Figure  # of decided pairs, the same side is preferred: the place decided
+
+
+def find_passes(table: Table) -> pd.DataFrame:
+    """What raters gave the same thing twice: first and second pass side by side.
+
+    `table`: all rows as read, for results leave repeats out; rows that are excluded are left out
+    here too. Columns: participant, criterion, system, first, second; for preferences the outcomes
+    (-1, 0, 1) and first_left, second_left, the outcome that would mean the left, as
+    `compare_swapped` takes them. Outputs that belong to no system can't be matched.
+    """
+    rows = table.rows[~table.rows.is_excluded]
+    rows = rows.assign(given=rows.outcome.where(rows.outcome.notna(), rows.value))
+    rows["left"] = np.where(rows.shown_first == rows.system_1, -1.0, 1.0)
+    named = (rows.system != "") | (rows.system_1 != "")
+    again = rows[(rows.kind == "repeat") & named]
+    main = rows[(rows.kind == "main") & named]
+    both = main.merge(again, left_on=[*_SAME, "item"], right_on=[*_SAME, "repeat_of"],
+                      suffixes=("", "_2"))  # fmt: skip
+    both = both.drop_duplicates([*_SAME, "item"])
+    return pd.DataFrame(
+        {"participant": both.participant, "criterion": both.criterion, "system": both.system,
+         "first": both.given, "second": both.given_2, "first_left": both.left,
+         "second_left": both.left_2}
+    )  # fmt: skip
+
+
+def compare_passes(
+    *, rater: ArrayLike, first: ArrayLike, second: ArrayLike, level: Level = "ordinal",
+    scale: Sequence[float] | None = None, draws: int = DRAWS, seed: int = SEED,
+) -> dict[str, dict[str, Figure]]:  # fmt: skip
+    """For each rater by name, and pooled under "": exact share, mean absolute change, alpha of the
+    two passes; with a scale its quadratic kappa; at the ratio level the sd of ln(second / first)
+    and the band of ratios that holds 95% of changes.
+
+    Arrays of length n, one row for each repeated rating. Intervals: Wilson, t, and (pooled
+    alpha) the bootstrap; repeats are taken as independent. Undefined: no_data, no_variation,
+    too_few. Repeats never count in results; the first pass does.
+    """
+    rows = pd.DataFrame(
+        {"rater": np.asarray(rater).astype(str), "first": np.asarray(first, dtype=float),
+         "second": np.asarray(second, dtype=float)}
+    ).dropna()  # fmt: skip
+    found = {POOLED: _compare(rows, level, scale, draws, seed)}
+    for name, own in rows.groupby("rater"):
+        found[str(name)] = _compare(own, level, scale, 0, seed)
+    return found
+
+
+def _compare(
+    rows: pd.DataFrame, level: Level, scale: Sequence[float] | None, draws: int, seed: int
+) -> dict[str, Figure]:
+    one, two = rows["first"].to_numpy(), rows["second"].to_numpy()
+    n = {"repeats": len(one), "raters": int(rows.rater.nunique())}
+    if not len(one):
+        names = ("exact", "mean_abs_change", f"{level}_alpha")
+        return {name: undefined(name, Reason.NO_DATA, method="two passes") for name in names}
+    change = np.abs(two - one)
+    order = np.argsort(change, kind="stable")
+    unit = np.tile(np.arange(len(one)), 2)
+    found = {
+        "exact": wilson_share(int((one == two).sum()), len(one), name="exact"),
+        "mean_abs_change": mean_with_t("mean_abs_change", change[order], n=n,
+                                       method="mean absolute change, second less first"),
+        f"{level}_alpha": alpha(unit=unit, value=np.concatenate([one, two]), level=level,
+                                draws=draws, seed=seed, name=f"{level}_alpha"),
+    }  # fmt: skip
+    if scale is not None:
+        found["quadratic_kappa"] = cohen(first=one, second=two, scale=scale, weights="quadratic",
+                                         name="quadratic_kappa")  # fmt: skip
+    if level == "ratio":
+        found |= _compare_ratios(one, two, n)
+    return found
+
+
+def _compare_ratios(one: Floats, two: Floats, n: dict[str, int]) -> dict[str, Figure]:
+    method = "sd of ln(second / first)"
+    if len(one) < 2:
+        return {name: undefined(name, Reason.TOO_FEW, method=method, n=n)
+                for name in ("sd_log_change", "ratio_band")}  # fmt: skip
+    logs = np.sort(np.log(two / one))
+    sd = float(logs.std(ddof=1))
+    df = len(logs) - 1
+    low, high = (sd * float(np.sqrt(df / stats.chi2.ppf(q, df)))
+                 for q in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))  # fmt: skip
+    reach = float(stats.norm.ppf((1 + LEVEL) / 2))
+    details: dict[str, Any] = {"interval": "none: a band of changes, not an estimate's interval",
+                               "from": float(np.exp(-reach * sd)),
+                               "to": float(np.exp(reach * sd))}  # fmt: skip
+    return {
+        "sd_log_change": Figure(name="sd_log_change", method=method, value=sd, low=low, high=high,
+                                n=n, details={"interval": "chi-square"}),
+        "ratio_band": Figure(name="ratio_band", value=float(np.exp(reach * sd)), n=n,
+                             method="exp(1.96 sd of ln(second / first))", details=details),
+    }  # fmt: skip
+
+
+def compare_swapped(
+    *, first: ArrayLike, second: ArrayLike, first_left: ArrayLike, second_left: ArrayLike
+) -> Sides:  # fmt: skip
+    """Repeats of pairs with swapped sides: how often the outcome, and how often the side, stays.
+
+    `first`, `second`: (n,) outcomes as -1 (system_1), 0 (a tie), 1 (system_2); `first_left`,
+    `second_left`: (n,) the outcome that would mean "left", -1 or 1. Undefined: no_data.
+    """
+    one, two = (np.asarray(each, dtype=float) for each in (first, second))
+    left_1, left_2 = (np.asarray(each, dtype=float) for each in (first_left, second_left))
+    swapped = left_1 != left_2
+    decided = swapped & (one != 0) & (two != 0)
+    stays = (one == left_1) == (two == left_2)
+    return Sides(
+        same_outcome=wilson_share(int((one == two).sum()), len(one), name="same_outcome"),
+        same_side=wilson_share(int((stays & decided).sum()), int(decided.sum()),
+                               name="same_side"),
+    )  # fmt: skip

@@ -1,0 +1,92 @@
+"""Each rater against the mean of the others who rated the same units."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from evalsite.analysis.canonical_order import Floats, code
+from evalsite.analysis.correlation import METHODS, fisher_interval, steady
+from evalsite.analysis.figure import LEVEL, Figure, Reason, finite_figure, undefined
+
+_OFFSET = "mean difference from the mean of the others"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Against:
+    """One rater beside the others: do they order alike, and how far above do they rate?"""
+
+    rater: str
+    spearman: Figure
+    offset: Figure
+
+
+def against_others(
+    *, unit: ArrayLike, rater: ArrayLike, value: ArrayLike
+) -> list[Against]:  # fmt: skip
+    """For each rater by name: Spearman with, and mean difference from, the others' mean.
+
+    Arguments as for `alpha`; only units with another rating count. Intervals: Fisher's z
+    (Bonett & Wright 2000) and t, both with units taken as independent. Undefined: no_overlap,
+    too_few (fewer than 3 shared units), no_variation.
+    """
+    data = code(unit=unit, value=value, rater=rater)
+    if data.rater is None or not data.value.size:
+        return []
+    sizes = data.sizes[data.unit]
+    sums = np.bincount(data.unit, weights=data.value)[data.unit]
+    met = sizes > 1
+    mean = steady((sums - data.value) / np.maximum(sizes - 1, 1))
+    order = np.argsort(data.rater, kind="stable")
+    edges = np.searchsorted(data.rater[order], np.arange(len(data.raters) + 1))
+    found = []
+    for place, name in enumerate(data.raters):
+        own = order[edges[place] : edges[place + 1]]
+        own = own[met[own]]
+        found.append(_compare(name, data.value[own], mean[own]))
+    return sorted(found, key=lambda one: one.rater)
+
+
+def _compare(rater: str, own: Floats, others: Floats) -> Against:
+    n = {"units": len(own)}
+    reason = None
+    if len(own) < 3:
+        reason = Reason.TOO_FEW if len(own) else Reason.NO_OVERLAP
+    method = METHODS["spearman"]
+    if reason:
+        rho = undefined("loo_spearman", reason, method=method, n=n)
+    elif np.ptp(own) == 0 or np.ptp(others) == 0:
+        rho = undefined("loo_spearman", Reason.NO_VARIATION, method=method, n=n)
+    else:
+        ranks = stats.rankdata(own), stats.rankdata(others)
+        value = float(np.clip(np.corrcoef(*ranks)[0, 1], -1, 1))
+        low, high = fisher_interval(value, len(own), "spearman")
+        rho = finite_figure("loo_spearman", method=method, value=value, low=low, high=high, n=n,
+                            details={"interval": "Fisher's z"})  # fmt: skip
+    if not len(own):
+        offset = undefined("loo_bias", Reason.NO_OVERLAP, method=_OFFSET, n=n)
+    else:
+        offset = mean_with_t("loo_bias", own - others, method=_OFFSET, n=n)
+    return Against(rater=rater, spearman=rho, offset=offset)
+
+
+def mean_with_t(name: str, values: Floats, *, method: str, n: dict[str, int]) -> Figure:
+    """The mean of some values, one or more, with its t interval (none for a single value)."""
+    mean = float(values.mean())
+    if len(values) < 2:
+        single = {"interval": "none: a single value"}
+        return Figure(name=name, method=method, value=mean, n=n, details=single)
+    if np.ptp(values) == 0:
+        same: dict[str, Any] = {"interval": "none: all values are equal", "se": 0.0}
+        return Figure(name=name, method=method, value=mean, n=n, details=same)
+    error = float(values.std(ddof=1) / len(values) ** 0.5)
+    reach = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
+    details: dict[str, Any] = {
+        "interval": "t, values taken as independent",
+        "se": error,
+        "df": len(values) - 1,
+    }
+    return finite_figure(name, method=method, value=mean, low=mean - reach, high=mean + reach, n=n,
+                         details=details)  # fmt: skip

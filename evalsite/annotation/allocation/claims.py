@@ -1,0 +1,200 @@
+"""Handing out work: sets of free slots under a lease (reliability.md section 2).
+
+Counts are always derived from rows; there is no counter that could drift. Whoever writes for a
+participant locks that participant's row first, so two tabs of one person never cross.
+"""
+
+from functools import partial
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from evalsite.annotation.allocation.controls import deal_in_controls
+from evalsite.annotation.allocation.item_order import order_items
+from evalsite.annotation.allocation.leases import (
+    answered_items,
+    hold_again,
+    lapsed_slots,
+    lease_end,
+    lock_participant,
+    must_give_way,
+    release_lapsed,
+    release_places,
+    reserve_set,
+)
+from evalsite.annotation.allocation.selection import Pick, new_to, pick_places, with_room
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.lib.deadlocks import in_transaction
+from evalsite.lib.integrity import is_violation
+from evalsite.lib.prepared import Prepared
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.models import Item, Study
+
+_TRIES = 3
+_study_of = Prepared(lambda pk: Study.objects.for_pages().filter(pk=pk).order_by())
+_last_set_of = Prepared(
+    lambda participant: ItemSet.objects.filter(participant=participant).order_by("-number")[:1]
+)
+
+
+class LostRace(Exception):
+    """Somebody else took a slot between the look and the update: look again."""
+
+
+def claim_set(participant: Participant) -> ItemSet | None:
+    """The participant holds the items of an open set, or None: there is nothing for them now.
+
+    An open set comes back as it was, less what others have finished since its lease lapsed. In a
+    study that is paused or closed it comes back with what is still held, and nothing new is dealt.
+    """
+    # Locked rows are skipped; before anyone hears that nothing is left, they are waited for. In
+    # a transaction of its own: who waits must hold no lock but in the order of the places, and
+    # PostgreSQL keeps a lock on each row that it looked at and found taken.
+    return _claim_in_tries(participant, skip_locked=True) or _claim_in_tries(
+        participant, skip_locked=False
+    )
+
+
+def _claim_in_tries(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
+    for _ in range(_TRIES):
+        try:
+            # who changes k locks the places of an item, and this those of a group
+            return in_transaction(partial(_claim, participant, skip_locked=skip_locked))
+        except LostRace:
+            continue
+        except IntegrityError as error:
+            if not is_lost_race(error):
+                raise
+    return None
+
+
+def is_lost_race(error: IntegrityError) -> bool:
+    """Whether this person was dealt one of these items, or another set, at the same moment."""
+    return is_violation(error, Slot, "one_slot_of_an_item_per_participant") or is_violation(
+        error, ItemSet, "one_open_set_per_participant", "set_number_once_per_participant"
+    )
+
+
+def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
+    me = lock_participant(participant)
+    study = _study_of.one(me.study_id)
+    if study is None or me.stopped_at or me.withdrawn_at:
+        return None
+    last_set = _last_set_of.one(me.pk)
+    open_set = last_set if last_set and last_set.finished_at is None else None
+    if open_set is not None:
+        if must_give_way(open_set, study):
+            release_places(me)
+            return None
+        if hold_again(open_set, me, study):
+            return open_set
+    if not study.is_open or (open_set is None and not may_have_another_set(me, study)):
+        return None
+    pick = _pick(me, study, skip_locked=skip_locked)
+    # others may be about to give back what they only looked at: no short set before that is sure
+    if not pick.places or (skip_locked and not pick.is_full):
+        return None
+    number = last_set.number + 1 if last_set else 1
+    return _deal(pick, me, study, open_set or ItemSet(study=study, participant=me, number=number))
+
+
+def _pick(me: Participant, study: Study, *, skip_locked: bool) -> Pick:
+    """What I can be dealt now; with that what others have let lapse, if that is needed."""
+    left = items_left(me, study)
+    if not skip_locked:
+        return pick_places(me, study, left=left, skip_locked=False)
+    is_more = release_lapsed(study, but=me)
+    pick = pick_places(me, study, left=left, skip_locked=True)
+    while not pick.is_full and is_more:
+        is_more = release_lapsed(study, but=me)
+        pick = pick_places(me, study, left=left, skip_locked=True)
+    return pick
+
+
+def may_have_another_set(me: Participant, study: Study) -> bool:
+    """Whether the study's caps of sets and of items leave room for one more."""
+    if items_left(me, study) == 0:
+        return False
+    if study.max_sets is None:
+        return True
+    return ItemSet.objects.filter(participant=me).count() < study.max_sets
+
+
+def items_left(me: Participant, study: Study) -> int | None:
+    """How many main items this person may still be dealt; None: there is no cap of items."""
+    if study.max_items is None:
+        return None
+    held = Slot.objects.filter(participant=me, study=study).count()
+    # what was reported, or came too late to count, was work too
+    more = Annotation.objects.filter(participant=me, slot=None, item__kind=Item.Kind.MAIN).count()
+    return max(0, study.max_items - held - more)
+
+
+def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
+    """These places are leased to me as my set; LostRace if one of them was taken meanwhile.
+
+    A set of mine that others have emptied is filled again, behind the places it had. It is never
+    deleted: an answer that arrives late may still name it.
+    """
+    slots = pick.slots
+    is_first = mine.number == 1 and not answered_items(mine)
+    is_unearned = is_first or mine.reserved_until is not None
+    until = reserve_set(mine, study) if is_unearned else lease_end(study)
+    taken = (
+        Slot.objects.free()
+        .filter(pk__in=[slot.pk for slot in slots])
+        .update(state=Slot.State.LEASED, participant=me, lease_until=until)
+    )
+    if taken != len(slots):
+        raise LostRace
+    me.cursor = pick.cursor
+    me.save(update_fields=["cursor"])
+    items = [slot.item for slot in slots]
+    arrangements = {slot.item_id: slot.arrangement for slot in slots}
+    dealt = order_items(items, me, study, mine.number, arrangements)
+    if mine._state.adding:
+        dealt = deal_in_controls(dealt, items, me, study, mine.number)
+    else:
+        # no controls then: nobody could say what stands how far from what
+        wanted = {*dealt, *answered_items(mine)}
+        mine.lost_ids = [item_id for item_id in mine.lost_ids if item_id not in wanted]
+    mine.item_ids += [item_id for item_id in dealt if item_id not in mine.item_ids]
+    mine.save()
+    return mine
+
+
+def has_work(me: Participant, study: Study) -> bool:
+    """Whether a claim by this person would find something now."""
+    if not study.is_open or me.stopped_at or not may_have_another_set(me, study):
+        return False
+    left, is_new = items_left(me, study), new_to(me.pk, study.pk, study.groups)
+    free = with_room(Slot.objects.free().filter(study=study), study, left)
+    if free.filter(is_new).exists():
+        return True
+    # a claim frees what has lapsed, so that is work too
+    lapsed = lapsed_slots(study)
+    return with_room(lapsed, study, left, among=lapsed).filter(is_new).exists()
+
+
+def deal_pilot_set(participant: Participant) -> ItemSet | None:
+    """A pilot participant has a set of the first items; no slot is touched. None: no items left."""
+    with transaction.atomic():
+        me = Participant.objects.select_for_update().get(pk=participant.pk)
+        last_set = _last_set_of.one(me.pk)
+        if last_set is not None and last_set.finished_at is None:
+            return last_set
+        study = Study.objects.get(pk=me.study_id)
+        seen = Q(annotations__participant=me)
+        items = list(
+            Item.objects.main().filter(study=study).exclude(seen).order_by("id")[: study.set_size]
+        )
+        if not items:
+            return None
+        number = last_set.number + 1 if last_set else 1
+        dealt = order_items(items, me, study, number)
+        return ItemSet.objects.create(
+            study=study,
+            participant=me,
+            number=number,
+            item_ids=deal_in_controls(dealt, items, me, study, number),
+        )

@@ -1,0 +1,185 @@
+"""Places for answers that were collected elsewhere.
+
+Before the launch the batches that such answers are about are opened for them: their places stand
+as a launch would make them, and what is left of them is handed out after the launch.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import connection
+from django.db.models import Count
+
+from evalsite.annotation.allocation.change_k import count_waiting
+from evalsite.annotation.allocation.slots import Progress, make_slots
+from evalsite.annotation.models import Annotation, RatingsFile, Slot
+from evalsite.jobs.models import Job
+from evalsite.lib.clock import now
+from evalsite.lib.seeds import arrange
+from evalsite.participants.models import Origin
+from evalsite.studies.models import Batch, Item, Study
+
+# with fewer items than this the places are looked up item by item
+_FEW = 500
+# the jobs that make and remove places
+_BUSY = ("launch", "places")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """An answer that wants a place: whose, of which item, with the outputs in which order."""
+
+    participant_id: int
+    item_id: int
+    key: str
+    order_shown: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Free:
+    """A free place of an item, and the order in which it shows the outputs."""
+
+    pk: int
+    arrangement: int
+
+
+def check_at_rest(study: Study) -> Study:
+    """The study's row, locked; ValidationError while its places are made or removed."""
+    current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if current.state == Study.State.ARCHIVED:
+        raise ValidationError("This study is archived, so nothing is added to it or taken from it.")
+    jobs = Job.objects.filter(study_id=study.pk, kind__in=_BUSY)
+    if jobs.filter(state__in=[Job.State.WAITING, Job.State.RUNNING]).exists():
+        raise ValidationError(
+            "Places are being made or removed just now. Wait until that is done, then try again."
+        )
+    if not current.is_launched and current.version_id is not None:
+        raise ValidationError(
+            "The launch of this study has stopped in the middle. Start it again on the launch "
+            "page; when that is done, try again."
+        )
+    return current
+
+
+def count_free(study: Study, item_ids: Collection[int]) -> dict[int, int]:
+    """How many more answers of each of these items would count."""
+    free = Slot.objects.free().filter(study=study).order_by().values_list("item")
+    if len(item_ids) < _FEW:
+        free = free.filter(item__in=item_ids)
+    found = {item: n for item, n in free.annotate(n=Count("pk")).iterator()}
+    if not study.is_launched:
+        # of what is not open yet, all places are still to be made
+        items = Item.objects.main().filter(study=study, batch__opened_at__isnull=True)
+        found |= dict.fromkeys(items.values_list("pk", flat=True).iterator(), study.k)
+    return {item_id: found.get(item_id, 0) for item_id in item_ids}
+
+
+def make_places(study: Study, batches: Collection[UUID], progress: Progress) -> None:
+    """The items of these batches have their places; may be run again after a stop."""
+    unopened = Batch.objects.filter(study=study, pk__in=batches, opened_at__isnull=True)
+    if unopened and not study.is_launched:
+        make_slots(study, unopened, progress)
+
+
+def open_for_answers(study: Study, batches: Collection[UUID]) -> None:
+    """These batches of a draft count as open from now on; inside a transaction."""
+    if study.is_launched:
+        return
+    Batch.objects.filter(study=study, pk__in=batches, opened_at__isnull=True).update(
+        opened_at=now()
+    )
+    # what an attempt that stopped has left of others
+    _delete_places_of_unopened(study)
+
+
+def close_unanswered(study: Study) -> None:
+    """Batches of a draft that no answer is left of are as they were; inside a transaction."""
+    if study.is_launched:
+        return
+    answered = Annotation.objects.filter(study=study, origin=Origin.IMPORTED)
+    opened = study.batches.filter(opened_at__isnull=False)
+    opened.exclude(pk__in=answered.values("item__batch")).update(opened_at=None)
+    _delete_places_of_unopened(study)
+
+
+def _delete_places_of_unopened(study: Study) -> None:
+    free = Slot.objects.free().filter(item__study=study, item__batch__opened_at__isnull=True)
+    # free ones have no answers; Django would look for them row by row
+    free._raw_delete(free.db)
+
+
+def take_places(study: Study, wanted: Sequence[Wanted]) -> list[int | None]:
+    """For each answer the place that it fills from now on; None: its item has no free one.
+
+    Those that come first take the places, each one that shows what was shown if there is one.
+    Inside a transaction.
+    """
+    free = _lock_free(study, {one.item_id for one in wanted})
+    found: list[int | None] = []
+    for one in wanted:
+        places = free.get(one.item_id, [])
+        number = _choose(study, places, one)
+        found.append(None if number is None else places.pop(number).pk)
+    taken = [
+        (pk, one.participant_id) for pk, one in zip(found, wanted, strict=True) if pk is not None
+    ]
+    _mark_done(taken)
+    return found
+
+
+def _choose(study: Study, places: Sequence[_Free], one: Wanted) -> int | None:
+    """The number of the place that shows what was shown; else of the first, if there is any."""
+    shown, size = list(one.order_shown), len(one.order_shown)
+    for number, place in enumerate(places if shown else ()):
+        if arrange(size, place.arrangement, study.seed, one.key) == shown:
+            return number
+    return 0 if places else None
+
+
+def _lock_free(study: Study, items: set[int]) -> dict[int, list[_Free]]:
+    """The free places of these items, those made first at the beginning."""
+    free = Slot.objects.free().filter(study=study)
+    if len(items) < _FEW:
+        free = free.filter(item__in=items)
+    # in the order of the places, as by those who wait for one
+    locked = free.select_for_update(of=("self",)).order_by("pos", "id")
+    found: dict[int, list[_Free]] = defaultdict(list)
+    for pk, item_id, arrangement in locked.values_list("pk", "item_id", "arrangement").iterator():
+        if item_id in items:
+            found[item_id].append(_Free(pk, arrangement))
+    return found
+
+
+def _mark_done(taken: Sequence[tuple[int, int]]) -> None:
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(
+                "UPDATE annotation_slot SET state = 2, participant_id = taken.who "
+                "FROM unnest(%s::bigint[], %s::bigint[]) AS taken (slot, who) "
+                "WHERE id = taken.slot",
+                [[pk for pk, _ in taken], [who for _, who in taken]],
+            )
+        else:
+            cursor.executemany(
+                "UPDATE annotation_slot SET state = 2, participant_id = %s WHERE id = %s",
+                [(who, pk) for pk, who in taken],
+            )
+
+
+def free_places(file: RatingsFile) -> int:
+    """The places of this file's answers are free again, before these go; returns how many.
+
+    Inside a transaction.
+    """
+    answers = Annotation.objects.filter(ratings_file=file, slot__isnull=False)
+    done = Slot.objects.done().filter(pk__in=answers.values("slot"))
+    return done.update(state=Slot.State.FREE, participant=None, lease_until=None)
+
+
+def fill_freed(study: Study) -> None:
+    """No surplus answer waits while its item has a free place."""
+    # the log tells of what made room
+    count_waiting(study, lambda fit: None)

@@ -1,0 +1,267 @@
+"""Leases: who holds which places, for how long, and how they come back (reliability.md 2).
+
+Whoever writes for a participant locks that participant's row first, so two tabs of one person
+never cross.
+"""
+
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from evalsite.annotation.allocation.controls import find_controls, lost_controls
+from evalsite.annotation.models import Draft, Slot
+from evalsite.lib.clock import now
+from evalsite.lib.prepared import Prepared
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.models import Item, Study
+
+_REAP = 5
+# a set without an answer: so long from being dealt, and so much longer once
+RESERVATION = timedelta(minutes=15)
+# after a reservation without an answer others come first, unless there is enough for everybody
+OTHERS_FIRST = timedelta(minutes=5)
+# a lease younger than this is not written again with every answer
+_RENEW_AFTER_SECONDS = 60
+# a reserved place is held for less than a lease by more than that: the first answer renews it
+_RESERVED_LESS = timedelta(seconds=_RENEW_AFTER_SECONDS + 1)
+_locked = Prepared(
+    lambda pk: Participant.objects.select_for_update(no_key=True).filter(pk=pk).order_by()
+)
+_answered = Prepared(
+    lambda participant, *items: (
+        Item.objects.filter(pk__in=items, annotations__participant=participant)
+        .order_by()
+        .values_list("pk")
+    )
+)
+# locked in the order of the places, as by those who wait for one
+_held = Prepared(
+    lambda participant, study: (
+        Slot.objects.leased()
+        .filter(participant=participant, study=study)
+        .select_for_update()
+        .order_by("pos", "id")
+        .values_list("item_id", "pk", "lease_until")
+    )
+)
+
+
+def lock_participant(participant: Participant) -> Participant:
+    """The participant's row, locked and fresh; every write for a person begins here.
+
+    no_key: rows that refer to this one may still be written by somebody else.
+    """
+    locked = _locked.one(participant.pk)
+    if locked is None:
+        raise Participant.DoesNotExist
+    return locked
+
+
+def lease_end(study: Study) -> Any:
+    return now() + timedelta(minutes=study.lease_minutes)
+
+
+def reserve_set(item_set: ItemSet, study: Study) -> Any:
+    """Return until when the places of a set without an answer are held; the set is not saved."""
+    item_set.reserved_until = now() + 2 * RESERVATION
+    return min(now() + RESERVATION, lease_end(study) - _RESERVED_LESS)
+
+
+def longest_hold(open_set: ItemSet | None, study: Study) -> Any:
+    """Return the latest moment until which the places of this set can be held from now."""
+    if open_set is None or open_set.reserved_until is None:
+        return lease_end(study)
+    return min(open_set.reserved_until, lease_end(study) - _RESERVED_LESS)
+
+
+def lapsed_slots(study: Study) -> QuerySet[Slot]:
+    return Slot.objects.leased().filter(study=study, lease_until__lt=now())
+
+
+def release_lapsed(study: Study, *, but: Participant) -> int:
+    """A few slots whose lease has ended are free again, each with all that share its place.
+
+    Returns how many are.
+    """
+    lapsed = lapsed_slots(study).exclude(participant=but)
+    if not lapsed.exists():
+        return 0
+    # By heads, as they are dealt: two claims that each lock a part of one group would wait for
+    # one another.
+    lower = Slot.objects.leased().filter(
+        participant=OuterRef("participant"), pos=OuterRef("pos"), id__lt=OuterRef("id")
+    )
+    heads = (
+        lapsed.filter(~Exists(lower))
+        .select_for_update(skip_locked=True)
+        .order_by("lease_until")
+        .values("participant", "pos")[:_REAP]
+    )
+    released = 0
+    for place in heads:
+        shared = Slot.objects.leased().filter(study=study, **place)
+        locked = list(shared.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        # fewer: their holder is back at this very moment, and keeps them
+        if len(locked) == shared.count():
+            released += Slot.objects.filter(pk__in=locked).update(
+                state=Slot.State.FREE, participant=None, lease_until=None
+            )
+    return released
+
+
+def release_places(me: Participant) -> None:
+    """Free every place that this person holds."""
+    held = Slot.objects.leased().filter(participant=me).select_for_update().order_by("pos", "id")
+    Slot.objects.filter(pk__in=[slot.pk for slot in held]).update(
+        state=Slot.State.FREE, participant=None, lease_until=None
+    )
+
+
+def must_give_way(open_set: ItemSet, study: Study) -> bool:
+    """Whether this set was reserved for nothing until a moment ago, and others may want places.
+
+    Otherwise a person who never answers could take the same places at every end of a reservation,
+    before anybody else can. If as many places are left for others, nobody has to wait.
+    """
+    ended = open_set.reserved_until
+    if not study.is_open or ended is None or not ended <= now() < ended + OTHERS_FIRST:
+        return False
+    wanted = open_set.total or study.set_size
+    left = 2 * wanted
+    for places in (Slot.objects.free().filter(study=study), lapsed_slots(study)):
+        left -= places.filter(item__held_at__isnull=True)[:left].count() if left else 0
+    return left > 0
+
+
+def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
+    """Keep what I hold of my open set, retake what is free; False when nothing of it is left.
+
+    Nothing is held for longer by asking again: only places that have lapsed, or were free, get a
+    new end, and they are reserved until something is answered. What went to others is marked as
+    lost. It keeps its place in the set, for good, and is not retaken: the set may have been filled
+    again since.
+    """
+    answered = answered_items(open_set)
+    kept: dict[int, tuple[int, Any]] = {
+        item_id: (pk, until) for item_id, pk, until in _held.all(me.pk, study.pk)
+    }
+    lapsed = [pk for pk, until in kept.values() if until <= now()]
+    held = set(kept) & set(open_set.item_ids)
+    before = open_set.reserved_until, open_set.lost_ids
+    until = _find_new_end(open_set, study, [until for _, until in kept.values()])
+    retaken = Slot.objects.filter(pk__in=lapsed).update(lease_until=until) if lapsed else 0
+    controls = find_controls(open_set, study)
+    gone = set()
+    for item_id in open_set.item_ids:
+        if item_id in answered or item_id in held or item_id in controls:
+            continue
+        may_be_mine = study.is_open and item_id not in open_set.lost_ids
+        if may_be_mine and _take_slot(item_id, me, until):
+            retaken += 1
+        else:
+            gone.add(item_id)
+    if controls:
+        gone |= lost_controls(
+            open_set, controls, lost=gone, answered=answered, held=held, study=study
+        )
+    if not retaken:
+        open_set.reserved_until = before[0]
+    open_set.lost_ids = [item_id for item_id in open_set.item_ids if item_id in gone]
+    if (open_set.reserved_until, open_set.lost_ids) != before:
+        open_set.save(update_fields=["reserved_until", "lost_ids"])
+    return open_set.total > 0
+
+
+def _find_new_end(open_set: ItemSet, study: Study, ends: Collection[datetime]) -> Any:
+    """Return until when places are held that are retaken now: as long as others of the set."""
+    running = [until for until in ends if until > now()]
+    if running:
+        return max(running)
+    if open_set.reserved_until is not None and open_set.reserved_until > now():
+        return longest_hold(open_set, study)
+    return reserve_set(open_set, study)
+
+
+def answered_items(item_set: ItemSet) -> set[int]:
+    """Items of this set that its participant has answered, in whichever set that was."""
+    return {item_id for (item_id,) in _answered.all(item_set.participant_id, *item_set.item_ids)}
+
+
+def _take_slot(item_id: int, me: Participant, until: Any) -> bool:
+    slot = free_slot_of(item_id)
+    if slot is None:
+        return False
+    return bool(
+        Slot.objects.free()
+        .filter(pk=slot.pk, item__held_at__isnull=True)
+        .update(state=Slot.State.LEASED, participant=me, lease_until=until)
+    )
+
+
+def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) -> Slot | None:
+    """A free slot of this item, locked where the database locks rows; None: there is none.
+
+    One of an arrangement that is alike, if there is one.
+    """
+    free = Slot.objects.free().filter(item_id=item_id).order_by("no")
+    locked = free.select_for_update(skip_locked=True)
+    if is_alike is not None:
+        arrangements = free.values_list("pk", "arrangement")
+        alike = [pk for pk, arrangement in arrangements if is_alike(arrangement)]
+        if found := locked.filter(pk__in=alike).first():
+            return found
+    return locked.first()
+
+
+def renew_leases(me: Participant, study: Study, until: Any) -> None:
+    """Hold every place that I have in this study until then."""
+    held = [pk for _, pk, _ in _held.all(me.pk, study.pk)]
+    Slot.objects.filter(pk__in=held).update(lease_until=until)
+
+
+def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:
+    """What I hold is mine for a full lease again, unless that was written a moment ago.
+
+    Without a slot (the answer on the page stands already) nobody knows, so it is written.
+    """
+    if _is_fresh(slot, lease_end(study)):
+        return
+    with transaction.atomic():
+        me = lock_participant(participant)
+        reserved = ItemSet.objects.filter(participant=me, finished_at__isnull=True)
+        reserved.filter(reserved_until__isnull=False).update(reserved_until=None)
+        renew_leases(me, study, lease_end(study))
+
+
+def keep_lease_once(
+    participant: Participant, study: Study, slot: Slot | None, draft: Draft
+) -> bool:
+    """Renew what this person holds because of a draft; return whether a later one could, too.
+
+    A draft does so once for its item. A set without an answer is held to the end of its
+    reservation, and no longer.
+    """
+    if draft.renewed_at is not None:
+        return False
+    if _is_fresh(slot, lease_end(study)):
+        return True
+    with transaction.atomic():
+        me = lock_participant(participant)
+        open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+        until = longest_hold(open_set, study)
+        is_over = until <= now() or (slot is not None and slot.lease_until == until)
+        if not is_over:
+            renew_leases(me, study, until)
+        if open_set is None or open_set.reserved_until is None:
+            Draft.objects.filter(pk=draft.pk).update(renewed_at=now())
+    return False
+
+
+def _is_fresh(slot: Slot | None, until: datetime) -> bool:
+    """Whether this slot is held until then, but for what isn't worth writing."""
+    if slot is None or slot.lease_until is None:
+        return False
+    return (until - slot.lease_until).total_seconds() <= _RENEW_AFTER_SECONDS

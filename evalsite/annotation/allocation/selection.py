@@ -1,0 +1,278 @@
+"""Choosing what a set is dealt: free places by heads, whole groups only, nothing met twice.
+
+The queue is planned so that any run of it is balanced (layers.py). Where it has gaps, because
+others hold some of it or because I have met it, places are chosen from a window of the queue, so
+that what a set has enough of is passed over while it can get something else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import groupby, pairwise
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+
+from evalsite.annotation.allocation.balance import Place, Tally, find_shown, sort_by_shown
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.lib.prepared import Prepared
+from evalsite.participants.models import Participant
+from evalsite.studies.models import Item, Study
+
+# how many times what a set can hold is looked at, where its places do not simply follow
+_WINDOW = 3
+
+
+@dataclass
+class Pick:
+    """The places of a set. `is_full`: it would hold no more, however many were free.
+
+    `cursor`: nothing before it was passed over, so there the next set may be looked for.
+    """
+
+    study: Study
+    left: int | None
+    places: list[Place] = field(default_factory=list)
+    is_full: bool = False
+    cursor: int = -1
+    held: int = 0
+    met: set[object] = field(default_factory=set)
+
+    @property
+    def slots(self) -> list[Slot]:
+        return [slot for place in self.places for slot in place]
+
+    def is_new(self, place: Place) -> bool:
+        return self.met.isdisjoint(map(self._key_of, place))
+
+    def _key_of(self, slot: Slot) -> object:
+        """What nobody is shown twice: an item, or all of its group where once is all."""
+        return slot.item.group if self.study.groups == Study.Groups.ONCE else slot.item_id
+
+    def has_room(self, place: Place) -> bool:
+        """Whole groups only; one that is larger than a set is dealt alone."""
+        total = self.held + len(place)
+        is_allowed = self.left is None or total <= self.left
+        return is_allowed and (total <= self.study.set_size or not self.places)
+
+    def add(self, place: Place) -> None:
+        self.places.append(place)
+        self.held += len(place)
+        self.met.update(map(self._key_of, place))
+        self.is_full = self.held >= self.study.set_size or self.held == self.left
+
+
+def pick_places(me: Participant, study: Study, *, left: int | None, skip_locked: bool) -> Pick:
+    """Free places for one set, of no more items than are `left` to me (None: there is no cap)."""
+    pick = Pick(study, left)
+    if left == 0:
+        return pick
+    # who waits for locked rows locks them in the order of their places, so only from the start
+    spans: list[tuple[int, int | None]] = [(-1, None)]
+    if skip_locked and me.cursor >= 0:
+        spans = [(me.cursor, None), (-1, me.cursor)]
+    for after, upto in spans:
+        _pick_between(_Queue(pick, me, after, upto, skip_locked))
+        if pick.is_full:
+            break
+    return pick
+
+
+def _pick_between(queue: "_Queue") -> None:
+    """The set is full, or holds all that it can get from this part of the queue."""
+    pick = queue.pick
+    places = queue.look(1) if pick.study.groups == Study.Groups.TOGETHER else []
+    count = max(1, pick.study.set_size // max(map(len, places), default=1))
+    places += queue.look(count - len(places))
+    is_run = not pick.places and _is_run(places)
+    if not is_run:
+        places += queue.look((_WINDOW - 1) * count)
+    while places:
+        passed = _take_in_order(pick, places) if is_run else _take_evenly(pick, places)
+        before = [place[0].pos - 1 for place in passed]
+        pick.cursor = min([*before, places[-1][0].pos])
+        if pick.is_full:
+            return
+        is_run = False
+        places = queue.look(_WINDOW * count)
+
+
+def _is_run(places: Sequence[Place]) -> bool:
+    """Whether these places follow one another as they were planned, in one layer."""
+    return all(
+        before[0].pos + 1 == after[0].pos and before[0].no == after[0].no
+        for before, after in pairwise(places)
+    )
+
+
+def _take_in_order(pick: Pick, places: Sequence[Place]) -> list[Place]:
+    """The set has these places while it has room; returns those that it has no room for."""
+    passed = []
+    for place in places:
+        if not pick.is_new(place):
+            continue
+        if not pick.is_full and pick.has_room(place):
+            pick.add(place)
+        else:
+            passed.append(place)
+    pick.is_full |= bool(passed and pick.places)
+    return passed
+
+
+def _take_evenly(pick: Pick, places: Sequence[Place]) -> list[Place]:
+    """The set has what it lacked most of these places; returns those that it could have had.
+
+    Layer by layer: nothing is dealt again while something is free that was not dealt before.
+    """
+    shown = find_shown(pick.study, [*pick.places, *places])
+    tally = Tally.of(shown[place[0].pos] for place in pick.places)
+    passed: list[Place] = []
+    for _, layer in groupby(places, key=lambda place: place[0].no):
+        waiting = sort_by_shown(list(layer), shown)
+        while waiting and not pick.is_full:
+            lacked = min(waiting, key=lambda one: (*tally.weigh(one), waiting[one][-1][0].pos))
+            place = waiting[lacked].pop()
+            if not waiting[lacked]:
+                del waiting[lacked]
+            if not pick.is_new(place):
+                continue
+            if pick.has_room(place):
+                pick.add(place)
+                tally.add(lacked)
+            else:
+                passed.append(place)
+        passed += [place for same in waiting.values() for place in same if pick.is_new(place)]
+    pick.is_full |= bool(passed and pick.places)
+    return passed
+
+
+# --- the queue ------------------------------------------------------------------------
+
+
+@dataclass
+class _Queue:
+    """The free places that are new to me after one pos, up to another, in their order."""
+
+    pick: Pick
+    me: Participant
+    after: int
+    upto: int | None
+    skip_locked: bool
+
+    def look(self, count: int) -> list[Place]:
+        """The next places, heads locked; none when there are no more.
+
+        No more heads are locked than are wanted: what one locks, others have to do without.
+        """
+        places: list[Place] = []
+        while len(places) < count:
+            wanted = count - len(places)
+            heads = self._heads(wanted)
+            if heads:
+                self.after = heads[-1].pos
+                places += _places_at(heads, self.pick.study, self.me)
+            if len(heads) < wanted:
+                break
+        return places
+
+    def _heads(self, count: int) -> list[Slot]:
+        """The lowest free slot of each of the next places, with its item, of items new to me."""
+        study, met = self.pick.study, self.pick.met
+        is_together = study.groups == Study.Groups.TOGETHER
+        if not is_together and not met and self.upto is None:
+            first = _first_heads(study.groups, self.skip_locked, count)
+            return first.all(self.me.pk, study.pk, self.after)
+        heads = _free_heads(self.me.pk, study.pk, self.after, study.groups, self.skip_locked)
+        if is_together:
+            lower = Slot.objects.free().filter(
+                study=OuterRef("study"),
+                pos=OuterRef("pos"),
+                id__lt=OuterRef("id"),
+                item__held_at__isnull=True,
+            )
+            heads = with_room(heads.filter(~Exists(lower)), study, self.pick.left)
+        if met:
+            key = "item__group" if study.groups == Study.Groups.ONCE else "item"
+            heads = heads.exclude(**{f"{key}__in": met})
+        if self.upto is not None:
+            heads = heads.filter(pos__lte=self.upto)
+        return list(heads[:count])
+
+
+def _free_heads(me: Any, study: Any, after: Any, groups: str, skip_locked: bool) -> QuerySet[Slot]:
+    """Free slots behind this pos with their items, locked in order, of items that are new to me."""
+    free = _with_item(Slot.objects.free()).filter(new_to(me, study, groups), study=study)
+    locked = free.filter(pos__gt=after).select_for_update(skip_locked=skip_locked, of=("self",))
+    return locked.order_by("pos", "id")
+
+
+@cache
+def _first_heads(groups: str, skip_locked: bool, count: int) -> Prepared[Slot]:
+    return Prepared(
+        lambda me, study, after: _free_heads(me, study, after, groups, skip_locked)[:count]
+    )
+
+
+def with_room(
+    slots: QuerySet[Slot], study: Study, left: int | None, *, among: QuerySet[Slot] | None = None
+) -> QuerySet[Slot]:
+    """Of these slots those whose group is no larger than what is left, where groups are whole.
+
+    `among`: what is dealt of a group; all that is free, if nothing else is said.
+    """
+    if left is None or study.groups != Study.Groups.TOGETHER:
+        return slots
+    shared = (Slot.objects.free() if among is None else among).filter(
+        study=OuterRef("study"), pos=OuterRef("pos"), item__held_at__isnull=True
+    )
+    count = shared.order_by().values("pos").annotate(n=Count("pk")).values("n")
+    return slots.alias(shared=Subquery(count)).filter(shared__lte=left)
+
+
+def new_to(me: Any, study: Any, groups: str) -> Q:
+    """Slots of items that this person has neither been dealt nor answered, nor their group."""
+    same: dict[str, Any] = {"item": OuterRef("item")}
+    if groups == Study.Groups.ONCE:
+        same = {"item__group": OuterRef("item__group"), "study": study}
+    dealt = Slot.objects.filter(participant=me, **same)
+    answered = Annotation.objects.filter(participant=me, **same)
+    if groups == Study.Groups.ONCE:
+        # a control that shares its inputs with an item takes nobody away from that item
+        answered = answered.filter(item__kind=Item.Kind.MAIN)
+    return ~Q(Exists(dealt)) & ~Q(Exists(answered)) & Q(item__held_at__isnull=True)
+
+
+def _with_item(slots: QuerySet[Slot]) -> QuerySet[Slot]:
+    """These slots with what dealing needs of their items."""
+    return slots.select_related("item").defer("item__inputs", "item__extra", "item__gold")
+
+
+def _places_at(heads: list[Slot], study: Study, me: Participant) -> list[Place]:
+    """The places of these heads: each head alone, or with the free slots that share its place."""
+    # only groups that stay together share a place
+    if study.groups != Study.Groups.TOGETHER:
+        return [[head] for head in heads]
+    return _whole_groups_at(heads, me)
+
+
+def _whole_groups_at(heads: list[Slot], me: Participant) -> list[Place]:
+    """The free slots that share a place with each head; none of a place with an item of mine."""
+    slots = (
+        _with_item(Slot.objects.free())
+        .filter(study_id=heads[0].study_id, pos__in=[head.pos for head in heads])
+        .filter(item__held_at__isnull=True)
+        .order_by("pos", "id")
+    )
+    groups: dict[int, Place] = {head.pos: [] for head in heads}
+    for slot in slots:
+        groups[slot.pos].append(slot)
+    several = [slot.item_id for group in groups.values() if len(group) > 1 for slot in group]
+    mine = _items_of(me, several) if several else set()
+    return [group for group in groups.values() if group and not {s.item_id for s in group} & mine]
+
+
+def _items_of(me: Participant, item_ids: list[int]) -> set[int]:
+    """Which of these items I have been dealt or have answered."""
+    dealt = Slot.objects.filter(participant=me, item_id__in=item_ids)
+    answered = Annotation.objects.filter(participant=me, item_id__in=item_ids)
+    return {*dealt.values_list("item_id", flat=True), *answered.values_list("item_id", flat=True)}

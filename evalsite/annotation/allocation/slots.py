@@ -1,0 +1,248 @@
+"""Making slots: k places for each item, in layers, as the plan of the study's seed has them.
+
+What was opened to participants together is planned together: an *opening* is all batches with the
+same `opened_at`. Layer by layer its slots stand one after the other, without gaps.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import Max
+
+from evalsite.annotation.allocation.slot_plan import Entry, Place, plan_layers
+from evalsite.annotation.models import Slot
+from evalsite.lib.seeds import derive_number
+from evalsite.studies.models import Batch, Item, Output, Study, System
+
+CHUNK = 10_000
+Progress = Callable[[int, int], None]
+
+
+class PlannedSlot(NamedTuple):
+    """A slot as the seed has it. `rank`: its place in the queue, from 0 in each layer.
+
+    Items of a group that stays together have the same rank, as their slots have the same pos.
+    """
+
+    item_id: int
+    no: int
+    rank: int
+    arrangement: int
+
+
+class _OtherPlan(Exception):
+    """What stands of an opening that nobody has been let into is not of this plan."""
+
+
+@dataclass
+class _Opening:
+    """Batches that are planned together, with the layers of their plan, one after the other."""
+
+    batch_ids: list[Any]
+    is_open: bool
+    items: int
+    layers: Iterator[list[Place]]
+
+    def slots(self, study: Study, no: int) -> Any:
+        return Slot.objects.filter(study=study, no=no, item__batch__in=self.batch_ids)
+
+
+def make_slots(
+    study: Study, batches: Iterable[Batch], progress: Progress = lambda done, total: None
+) -> int:
+    """Each main item of these batches has its slots; returns how many slots they have.
+
+    In layers: every item once in a seeded order, then again in another. May be run again after
+    a stop in the middle, or with a greater k: what stands already is left as it is.
+    """
+    batches = list(batches)
+    try:
+        _make_missing(study, batches, progress)
+    except _OtherPlan:
+        # a launch was stopped, and then the batches were changed: nobody has been dealt anything
+        _delete_unopened(study, batches)
+        _make_missing(study, batches, progress)
+    _refresh_statistics()
+    return Slot.objects.filter(study=study, item__batch__in=batches).count()
+
+
+def _make_missing(study: Study, batches: list[Batch], progress: Progress) -> None:
+    openings = list(_find_openings(study, batches, study.k))
+    total = sum(opening.items for opening in openings) * study.k
+    done = 0
+    for no in range(study.k):
+        for opening in openings:
+            slots = _number(next(opening.layers), no)
+            if opening.is_open and opening.slots(study, no).count() == opening.items:
+                done += opening.items
+                continue
+            base = _find_base(study, opening, no, slots)
+            # the last place goes with the first, so that nobody else begins in between
+            last = [slot for slot in slots if slot.rank == slots[-1].rank]
+            for chunk in _in_chunks(slots):
+                base = _insert(study, base, chunk + last)
+                done, last = done + len(chunk), []
+                progress(done, total)
+
+
+def _in_chunks(slots: list[PlannedSlot]) -> Iterator[list[PlannedSlot]]:
+    """Some CHUNK slots at a time, never a part of what shares a place: people work meanwhile."""
+    start = 0
+    while start < len(slots):
+        end = start + CHUNK
+        while end < len(slots) and slots[end].rank == slots[end - 1].rank:
+            end += 1
+        yield slots[start:end]
+        start = end
+
+
+def _number(places: list[Place], no: int) -> list[PlannedSlot]:
+    return [
+        PlannedSlot(item_id, no, rank, arrangement)
+        for rank, place in enumerate(places)
+        for item_id, arrangement in place
+    ]
+
+
+def _find_base(study: Study, opening: _Opening, no: int, slots: list[PlannedSlot]) -> int | None:
+    """The pos of the layer's first place, as what stands of the layer has it; None: nothing does.
+
+    What has been opened stays as it is, even if it was planned otherwise.
+    """
+    standing = opening.slots(study, no)
+    if not standing.exists():
+        return None
+    planned = {slot.item_id: slot for slot in slots}
+    rows = list(standing.values_list("item_id", "pos", "arrangement"))
+    bases = {pos - planned[item_id].rank for item_id, pos, _ in rows}
+    is_same = all(planned[item_id].arrangement == own for item_id, _, own in rows)
+    if len(bases) == 1 and is_same:
+        return bases.pop()
+    if not opening.is_open:
+        raise _OtherPlan
+    return None
+
+
+def _insert(study: Study, base: int | None, slots: list[PlannedSlot]) -> int:
+    """These slots stand, in one short transaction; returns the pos of the layer's first place."""
+    with transaction.atomic():
+        if base is None:
+            # two jobs at once would begin at the same place
+            Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+            top = Slot.objects.filter(study=study).aggregate(top=Max("pos"))["top"]
+            base = 0 if top is None else top + 1
+        rows = [(slot.item_id, slot.no, base + slot.rank, slot.arrangement) for slot in slots]
+        study_id = Study._meta.pk.get_db_prep_value(study.pk, connection)
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                cursor.execute(
+                    f"{_INSERT} SELECT %s, item, no, pos, arrangement, 0 "  # noqa: S608
+                    "FROM unnest(%s::bigint[], %s::int[], %s::bigint[], %s::int[]) "
+                    "AS planned (item, no, pos, arrangement) ON CONFLICT DO NOTHING",
+                    [study_id, *map(list, zip(*rows, strict=True))],
+                )
+            else:
+                cursor.executemany(
+                    f"{_INSERT} VALUES (%s, %s, %s, %s, %s, 0) ON CONFLICT DO NOTHING",
+                    [(study_id, *row) for row in rows],
+                )
+    return base
+
+
+_INSERT = "INSERT INTO annotation_slot (study_id, item_id, no, pos, arrangement, state)"
+
+
+def _delete_unopened(study: Study, batches: list[Batch]) -> None:
+    """No slot is left of batches that were never open to participants."""
+    unopened = [batch for batch in batches if batch.opened_at is None]
+    slots = Slot.objects.free().filter(study=study, item__batch__in=unopened)
+    while chunk := list(slots.values_list("pk", flat=True)[:CHUNK]):
+        Slot.objects.filter(pk__in=chunk).delete()
+
+
+def _refresh_statistics() -> None:
+    """PostgreSQL plans by how many rows there are now, not by what it last counted.
+
+    It counts again within minutes by itself. Until then a table that was empty a moment ago
+    passes for empty, and a claim that reads it row by row for each row takes minutes.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE annotation_slot, studies_item")
+
+
+# --- the plan of a study ----------------------------------------------------------------
+
+
+def _find_openings(study: Study, batches: Iterable[Batch], layers: int) -> Iterator[_Opening]:
+    """What was opened together, in the order in which it was; what is not open yet comes last."""
+    dated = sorted(batches, key=lambda batch: (batch.opened_at is None, batch.opened_at or 0))
+    for opened_at, together in groupby(dated, key=lambda batch: batch.opened_at):
+        batch_ids = [batch.pk for batch in together]
+        entries = list(_read_entries(study, batch_ids))
+        plan = plan_layers(
+            entries,
+            seed=study.seed,
+            layers=layers,
+            is_together=study.groups == Study.Groups.TOGETHER,
+        )
+        yield _Opening(batch_ids, opened_at is not None, len(entries), plan)
+
+
+def _read_entries(study: Study, batch_ids: list[Any]) -> Iterator[Entry]:
+    """What a plan must know of each main item of these batches; no texts."""
+    items = Item.objects.main().filter(study=study, batch__in=batch_ids).order_by("id")
+    outputs = Output.objects.filter(item__in=items.order_by()).order_by("item_id", "position")
+    ranks = _rank_systems(study)
+    pairs = outputs.values_list("item_id", "system_id").iterator(chunk_size=CHUNK)
+    systems = {
+        item_id: tuple(ranks[system_id] for _, system_id in own)
+        for item_id, own in groupby(pairs, key=itemgetter(0))
+    }
+    columns = ("id", "shuffle_key", "group_shuffle_key", "group", "cluster")
+    for item_id, key, number, group, cluster in items.values_list(*columns).iterator(CHUNK):
+        yield Entry(item_id, key, (number, group), systems.get(item_id, ()), cluster)
+
+
+def _rank_systems(study: Study) -> dict[int | None, int]:
+    """Each system's place in the order that the study's seed gives them; none is first."""
+    systems = System.objects.filter(study=study).values_list("pk", "name")
+    seeded = sorted(systems, key=lambda one: (derive_number(study.seed, "system", one[1]), one[1]))
+    return {None: 0, **{pk: rank for rank, (pk, _) in enumerate(seeded, start=1)}}
+
+
+def planned_slots(study: Study, batches: Iterable[Batch] | None = None) -> Iterator[PlannedSlot]:
+    """Every slot that the seed gives the main items of these batches, in the order of dealing.
+
+    Of all batches that are open where none are named; layer after layer of each opening. To
+    compare with rows: `arrangement` is to be equal, and the row's pos less the lowest of its layer
+    (same `no`, same `Batch.opened_at`) is to be `rank`. `count_strays` does so.
+    """
+    if batches is None:
+        batches = study.batches.filter(opened_at__isnull=False)
+    for opening in _find_openings(study, batches, study.k):
+        for no, places in enumerate(opening.layers):
+            yield from _number(places, no)
+
+
+def count_strays(study: Study) -> int:
+    """How many slots of the first k layers stand otherwise than the seed gives them."""
+    opened = study.batches.filter(opened_at__isnull=False)
+    strays = 0
+    for opening in _find_openings(study, opened, study.k):
+        for no, places in enumerate(opening.layers):
+            planned = {slot.item_id: slot for slot in _number(places, no)}
+            rows = opening.slots(study, no)
+            good: Counter[int] = Counter()
+            count = 0
+            for item_id, pos, arrangement in rows.values_list("item_id", "pos", "arrangement"):
+                count += 1
+                if arrangement == planned[item_id].arrangement:
+                    good[pos - planned[item_id].rank] += 1
+            strays += count - max(good.values(), default=0)
+    return strays

@@ -1,0 +1,51 @@
+"""Agreeing to the consent text or declining it, and what becomes of work already done."""
+
+from django.db import transaction
+
+from evalsite.annotation.allocation.leases import lock_participant, release_places
+from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.pages.saving import act_on_report, lock_awaiting, withdraw_awaiting
+from evalsite.participants.models import Participant
+from evalsite.participants.services import Withdrawn, has_agreed, record_consent
+
+
+@transaction.atomic
+def answer_consent(*, participant: Participant, is_given: bool) -> None:
+    """Record the choice; answers waiting for it count, or are withdrawn with all places given back.
+
+    Somebody who has agreed to the current text already takes that back by withdrawing instead.
+    """
+    me = lock_participant(participant)
+    if me.withdrawn_at is not None:
+        raise Withdrawn
+    me.study = participant.study
+    if has_agreed(me):
+        return
+    record_consent(participant=me, is_given=is_given)
+    participant.consented_to = me.consented_to
+    if is_given:
+        _count_awaiting(me)
+        # sent after declining, so nothing of them was kept: their items may be answered again
+        Annotation.objects.filter(participant=me, status=Annotation.Status.WITHDRAWN).delete()
+    else:
+        withdraw_awaiting(me)
+        release_places(me)
+        Draft.objects.filter(participant=me).delete()
+
+
+def _count_awaiting(me: Participant) -> None:
+    """Count each answer whose slot this person still holds; the others stay surplus."""
+    answers = lock_awaiting(me)
+    mine = Slot.objects.leased().filter(participant=me, item__in=[one.item_id for one in answers])
+    slots = {slot.item_id: slot for slot in mine.select_for_update().order_by("pos", "id")}
+    for answer in answers:
+        answer.awaits_consent = False
+        is_report = answer.outcome == Annotation.Outcome.REPORTED
+        is_wanted = answer.status == Annotation.Status.SURPLUS and not is_report
+        if is_wanted and (slot := slots.get(answer.item_id)):
+            slot.state, slot.lease_until = Slot.State.DONE, None
+            slot.save(update_fields=["state", "lease_until"])
+            answer.slot, answer.status = slot, Annotation.Status.COUNTED
+        answer.save(update_fields=["awaits_consent", "slot", "status"])
+        if is_report:
+            act_on_report(me, answer.item)

@@ -1,0 +1,63 @@
+"""What gold says of an answer, in the names that the page had."""
+
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.screens import Screen
+from evalsite.annotation.pages.view_models import output_label, question_names
+from evalsite.studies.gold import Feedback, feedback, find_gold, right_values
+from evalsite.studies.models import Output
+
+
+def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
+    """What gold says of each answer, by the names under which the outputs were shown."""
+    config, uploaded = screen.study.config, _as_uploaded(screen)
+    # gold speaks of outputs as uploaded; people know them by the place where they saw them
+    count = len(uploaded)
+    names = [output_label(config, screen.outputs.index(one) + 1, count) for one in uploaded]
+    found: list[Feedback] = []
+    for criterion in find_gold(config, screen.item.gold):
+        values = criterion.scale.read_values(
+            {
+                rating.output_id: rating.value
+                for rating in annotation.ratings.all()
+                if rating.criterion == criterion.key and rating.value is not None
+            },
+            [output.pk for output in uploaded],
+        )
+        found += feedback(
+            criterion,
+            screen.item.gold[criterion.key],
+            [value for value in values if value is not None],
+            standard_of(screen),
+            names,
+            _systems(uploaded),
+        )
+    return found
+
+
+def standard_of(screen: Screen) -> int | None:
+    """The score that magnitudes of this screen relate to, where there is one."""
+    return screen.study.config.standard_score(screen.content["options"], screen.item.inputs)
+
+
+def right_entries(screen: Screen) -> dict[str, str]:
+    """What to enter to meet this item's gold, by question name, as somebody would send it."""
+    uploaded, count = _as_uploaded(screen), len(screen.outputs)
+    order = [uploaded.index(output) for output in screen.outputs]
+    entries = {}
+    for criterion in find_gold(screen.study.config, screen.item.gold):
+        gold = screen.item.gold[criterion.key]
+        names = _systems(uploaded) or [str(number) for number in range(1, count + 1)]
+        values = right_values(criterion, gold, names, standard_of(screen))
+        right = criterion.scale.write_entries(values, order)
+        for name, _, number in question_names(screen.study.config, count, [criterion]):
+            if number in right:
+                entries[name] = right[number]
+    return entries
+
+
+def _as_uploaded(screen: Screen) -> list[Output]:
+    return sorted(screen.outputs, key=lambda output: output.position)
+
+
+def _systems(uploaded: list[Output]) -> list[str]:
+    return [output.system.name for output in uploaded if output.system]

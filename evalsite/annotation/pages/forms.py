@@ -1,0 +1,232 @@
+"""The form of a rating page: one field for each question, exactly as the protocol declares them."""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS
+from django.http import QueryDict
+
+from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
+from evalsite.annotation.pages.submitted_values import Passage, Value
+from evalsite.annotation.pages.view_models import output_label, question_names
+from evalsite.fields import NoteField, drop_unstorable, unify_breaks
+from evalsite.protocol import Criterion, Protocol
+
+logger = logging.getLogger(__name__)
+
+_DEVICE = re.compile(r"(narrow|medium|wide)-(portrait|landscape)")
+_LARGEST_MS = 2**31 - 1
+# of what marks an output, in a draft; a page posts a passage once, however long it is
+_LONGEST_MARKS = 200_000
+_OF_THE_PAGE = frozenset({"state", "go", "device", "client_ms", "active_ms", "first_ms"})
+SENT_TWICE = "This answer was sent twice with different values: enter it again"
+IGNORE_OR_SCORE = (
+    "Scores and “ignore” were sent together, so neither is saved. "
+    "Save the scores, or ignore the example without scores"
+)
+
+
+class RatingForm(forms.Form):
+    """Cleans to the answer of each question, by its name."""
+
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        config: Protocol,
+        outputs: int,
+        criteria: Sequence[Criterion] | None = None,
+        texts: Sequence[str] = (),
+    ) -> None:
+        super().__init__(data)
+        self.config = config
+        self.outputs = outputs
+        # without the texts nothing can be marked, as in practice
+        self.texts = texts
+        self.marks = marks_fields(config, outputs) if texts else []
+        self.readings: list[Reading] = []
+        for field in self.marks:
+            self.fields[field.name] = forms.Field(required=False)
+            self.fields[field.passages] = forms.Field(required=False)
+        self.criteria = config.criteria if criteria is None else criteria
+        for name, criterion, number in question_names(config, outputs, criteria):
+            label = output_label(config, number, outputs)
+            self.fields[name] = criterion.make_field(label, is_one_of_several=outputs > 1)
+        if config.has_note:
+            self.fields["note"] = NoteField()
+        if config.has_ignore:
+            self.fields["ignore"] = forms.CharField(required=False, validators=[_refuse])
+
+    def clean(self) -> dict[str, Any]:
+        _refuse_sent_twice(self)
+        if unasked := set(self.data) - set(self.fields) - _OF_THE_PAGE:
+            logger.debug("ignored fields that this page does not have: %s", sorted(unasked))
+        self._read_marks()
+        # what goes together can't be told while a part of it is not asked
+        if not self.errors and len(self.criteria) == len(self.config.criteria):
+            self.config.clean(self.cleaned_data)
+        return self.cleaned_data
+
+    def _read_marks(self) -> None:
+        self.readings = [
+            read_marks(self.data, field, self.texts[field.number - 1]) for field in self.marks
+        ]
+        for field, reading in zip(self.marks, self.readings, strict=True):
+            if reading.error and not {field.name, field.passages} & self.errors.keys():
+                self.add_error(field.name, reading.error)
+
+    @property
+    def first_errors(self) -> dict[str, str]:
+        """The message of each question at fault, in page order, and of all of them together."""
+        names = [*self.fields, NON_FIELD_ERRORS]
+        return {name: str(self.errors[name][0]) for name in names if name in self.errors}
+
+    @property
+    def entered(self) -> dict[str, str]:
+        """What was entered, as text, whether right or wrong."""
+        return read_entered(self.config, self.outputs, self.data)
+
+    def values(self, output_ids: Sequence[int]) -> tuple[Value, ...]:
+        """The ratings, given the outputs in the order in which they were shown."""
+        return tuple(
+            Value(
+                criterion=criterion.key,
+                output_id=output_id,
+                value=value,
+                typed=str(self.data.get(name, "")) if criterion.scale.keeps_typed else "",
+            )
+            for name, criterion, number in question_names(self.config, self.outputs, self.criteria)
+            for output_id, value in criterion.scale.make_rows(
+                self.cleaned_data[name], output_ids, number
+            )
+        )
+
+    def passages(self, output_ids: Sequence[int]) -> tuple[Passage, ...]:
+        """The highlights, given the outputs in the order in which they were shown."""
+        return tuple(
+            Passage(
+                output_id=output_ids[field.number - 1],
+                start=span.start,
+                end=span.end,
+                quote=self.texts[field.number - 1][span.start : span.end],
+            )
+            for field, reading in zip(self.marks, self.readings, strict=True)
+            for span in reading.spans
+        )
+
+
+def _refuse_sent_twice(form: forms.Form) -> None:
+    for name in form.fields:
+        if isinstance(form.data, QueryDict) and len(set(form.data.getlist(name))) > 1:
+            form.errors.pop(name, None)
+            form.add_error(name, SENT_TWICE)
+
+
+def _refuse(value: str) -> None:
+    raise forms.ValidationError(IGNORE_OR_SCORE)
+
+
+def read_entered(config: Protocol, outputs: int, data: Mapping[str, Any]) -> dict[str, str]:
+    """The raw text of each question in posted data; other fields are ignored."""
+    names = [name for name, _, _ in question_names(config, outputs)]
+    entered = {name: str(data[name])[:5000] for name in names if name in data}
+    if config.has_note and "note" in data:
+        # longer than a note may be: whoever is asked to shorten it needs all of it
+        entered["note"] = unify_breaks(str(data["note"]))[:_LONGEST_MARKS]
+    for field in marks_fields(config, outputs):
+        for name in (field.name, field.passages):
+            # a part of a list could not be read back
+            if name in data and len(str(data[name])) <= _LONGEST_MARKS:
+                entered[name] = str(data[name])
+    return {name: drop_unstorable(text) for name, text in entered.items()}
+
+
+class ReportForm(forms.Form):
+    """A problem with an item. The item is then somebody else's, and this person is paid."""
+
+    REASONS = (
+        ("missing", "text missing"),
+        ("offensive", "offensive or distressing"),
+        ("cannot-judge", "can't judge"),
+        ("other", "other"),
+    )
+    reason = forms.ChoiceField(choices=REASONS, error_messages={"required": "Choose what is wrong"})
+    note = NoteField()
+
+
+class IgnoreForm(forms.Form):
+    """Why an item is ignored. No scores travel with it."""
+
+    def __init__(self, data: Any = None, *, config: Protocol, outputs: int) -> None:
+        super().__init__(data)
+        self.scores = [name for name, _, _ in question_names(config, outputs)]
+        why = "Choose why you ignore this example"
+        self.fields["ignore"] = forms.ChoiceField(
+            choices=[(reason.key, reason.label) for reason in config.ignore_reasons],
+            error_messages={"required": why, "invalid_choice": why},
+        )
+
+    def clean(self) -> dict[str, Any]:
+        _refuse_sent_twice(self)
+        if any(self.data.get(name) for name in self.scores):
+            self.errors.pop("ignore", None)
+            self.add_error("ignore", IGNORE_OR_SCORE)
+        return self.cleaned_data
+
+
+def read_circumstances(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Device class and browser times as the page sent them; whatever is malformed is left out."""
+    device = str(data.get("device", ""))
+    return {
+        "device": device if _DEVICE.fullmatch(device) else "",
+        "client_ms": _read_ms(data.get("client_ms")),
+        "active_ms": _read_ms(data.get("active_ms")),
+    }
+
+
+def _read_ms(value: Any) -> int | None:
+    text = str(value or "")
+    if not (text.isascii() and text.isdigit() and len(text) < 11):
+        return None
+    return int(text) if int(text) <= _LARGEST_MS else None
+
+
+class ComprehensionForm(forms.Form):
+    """The protocol's questions on its instructions, as radio buttons in the order declared."""
+
+    def __init__(self, data: Any = None, *, config: Protocol) -> None:
+        super().__init__(data)
+        self.config = config
+        for number, question in enumerate(config.comprehension, start=1):
+            self.fields[f"question-{number}"] = forms.ChoiceField(
+                choices=[(str(n), text) for n, text in enumerate(question.choices, start=1)],
+                error_messages={
+                    "required": f"Choose an answer to question {number}",
+                    "invalid_choice": f"Choose one of the answers to question {number}",
+                },
+            )
+
+    @property
+    def answers(self) -> dict[int, str]:
+        """The words that were chosen, by the number of the question."""
+        return {
+            number: question.choices[int(self.cleaned_data[f"question-{number}"]) - 1]
+            for number, question in enumerate(self.config.comprehension, start=1)
+        }
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        """Each question as the page shows it, with what was chosen and what is wrong."""
+        return [
+            {
+                "name": name,
+                "text": question.question,
+                "choices": [(str(n), text) for n, text in enumerate(question.choices, start=1)],
+                "value": self[name].value() or "",
+                "error": next(iter(self.errors.get(name, [])), ""),
+            }
+            for name, question in zip(self.fields, self.config.comprehension, strict=True)
+        ]

@@ -1,0 +1,135 @@
+"""Ignoring an item on a page of its own, and taking it back."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evalsite.annotation.allocation.leases import keep_lease
+from evalsite.annotation.pages.forms import IgnoreForm
+from evalsite.annotation.pages.ignored_items import ignore_item, reason_of, undo_ignoring
+from evalsite.annotation.pages.rating_views import address_for_consent
+from evalsite.annotation.pages.saving import WITHOUT_CONSENT, Saved, Submission
+from evalsite.annotation.pages.screens import Screen
+from evalsite.annotation.pages.sets import group_place, unanswered_places
+from evalsite.annotation.pages.shown_screens import circumstances, load_place, load_shown
+from evalsite.annotation.pages.signed_state import Shown
+from evalsite.participants.access import address, page_context, participant_page, unknown_link
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.services import has_agreed
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def ignore(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+    """Why this item is ignored. A POST saves that, without scores, and goes on."""
+    item_set = _find_set(me, number, place)
+    if item_set is None or not me.study.config.has_ignore:
+        return unknown_link(request)
+    if item_set.finished_at is not None:
+        return _final(request)
+    text = request.POST.get("state") or request.GET.get("state")
+    try:
+        shown, screen = load_shown(text, me) if text else load_place(me, item_set, place)
+    except Http404:
+        return unknown_link(request)
+    if shown.item_id != item_set.item_ids[place - 1]:
+        return unknown_link(request)
+    config = me.study.config
+    data = request.POST if request.method == "POST" else None
+    form = IgnoreForm(data, config=config, outputs=len(screen.outputs))
+    if form.is_bound and form.is_valid():
+        return _ignore(request, me, item_set, shown, screen, form.cleaned_data["ignore"])
+    return _ask(request, me, item_set, shown, screen, form)
+
+
+def _find_set(me: Participant, number: int, place: int) -> ItemSet | None:
+    item_set = ItemSet.objects.filter(participant=me, number=number).first()
+    if item_set is None or not 1 <= place <= len(item_set.item_ids):
+        return None
+    return item_set
+
+
+def _final(request: HttpRequest) -> HttpResponse:
+    """The set is finished: what was sent changes nothing any more, and the page says so."""
+    was = "?was=final" if request.method == "POST" else ""
+    return redirect(address(request, "participant-finish") + was)
+
+
+def _ignore(
+    request: HttpRequest,
+    me: Participant,
+    item_set: ItemSet,
+    shown: Shown,
+    screen: Screen,
+    key: str,
+) -> HttpResponse:
+    said = circumstances(shown, screen) | {
+        "item_set_id": item_set.pk,
+        "place": shown.place,
+        "language": request.headers.get("Accept-Language", "").split(",")[0][:35],
+    }
+    saved = ignore_item(
+        participant=me,
+        item_set=item_set,
+        submission=Submission(**said),
+        reason=reason_of(me.study.config, key),
+    )
+    if saved is Saved.FINAL:
+        return _final(request)
+    if saved in WITHOUT_CONSENT:
+        return redirect(address_for_consent(request, saved))
+    if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
+        keep_lease(me, me.study, screen.slot)
+    following = _address_after(request, me, item_set, shown.place)
+    return redirect(f"{following}?was=ignored&undo={shown.place}#main")
+
+
+def _address_after(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> str:
+    """The next place that wants an answer, by way of a break that is due; else the review page."""
+    later = [one for one in unanswered_places(item_set) if one > place]
+    if not later:
+        return address(request, "set-review", item_set.number)
+    every = me.study.break_every
+    is_break_due = every and any(one % every == 0 for one in range(place, later[0]))
+    name = "set-break" if is_break_due else "rating-page"
+    return address(request, name, item_set.number, later[0])
+
+
+def _ask(
+    request: HttpRequest,
+    me: Participant,
+    item_set: ItemSet,
+    shown: Shown,
+    screen: Screen,
+    form: IgnoreForm,
+) -> HttpResponse:
+    config = me.study.config
+    context = page_context(request, me) | {
+        "frame": "annotation/ignore.html",
+        "layout": config.layout.style,
+        "item": screen.view({}, is_disabled=True, group=group_place(me, item_set, shown.item_id)),
+        "reasons": config.ignore_reasons,
+        "chosen": form.data.get("ignore", ""),
+        "error": form.errors["ignore"][0] if form.errors else "",
+        "place": shown.place,
+        "state": shown.sign(),
+        "back_url": address(request, "rating-page", item_set.number, shown.place),
+    }
+    return render(request, config.item_template, context, status=422 if form.errors else 200)
+
+
+@participant_page
+@require_POST
+def undo(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+    """What was ignored with this item is as it was before, and its page is in view."""
+    item_set = _find_set(me, number, place)
+    if item_set is None:
+        return unknown_link(request)
+    if not has_agreed(me):
+        return redirect(address(request, "participant-home"))
+    if item_set.finished_at is not None:
+        return _final(request)
+    item_id = item_set.item_ids[place - 1]
+    undone = undo_ignoring(participant=me, item_set=item_set, item_id=item_id)
+    was = "?was=undone" if undone else ""
+    return redirect(f"{address(request, 'rating-page', number, place)}{was}#main")

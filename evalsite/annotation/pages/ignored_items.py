@@ -1,0 +1,198 @@
+"""Ignoring an item, and taking it back: what stood before goes to the history and comes back."""
+
+from dataclasses import replace
+
+from django.db import transaction
+from django.db.models import F
+
+from evalsite.annotation.allocation.leases import lease_end
+from evalsite.annotation.models import Annotation, Draft, Revision, Slot
+from evalsite.annotation.pages.saving import (
+    Saved,
+    Submission,
+    keep_revision,
+    lock_present,
+    replace_annotation,
+    save_locked,
+)
+from evalsite.annotation.pages.screens import load_screen
+from evalsite.annotation.pages.submitted_values import Passage, Value
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.services import Agreement
+from evalsite.protocol import IgnoreReason, Protocol
+from evalsite.studies.models import Item
+
+_IGNORED = Annotation.Outcome.IGNORED
+
+
+def reason_of(config: Protocol, key: str) -> IgnoreReason:
+    """The reason of this key, also of one that the protocol has dropped since."""
+    found = (reason for reason in config.ignore_reasons if reason.key == key)
+    return next(found, IgnoreReason(key=key, label=key))
+
+
+def ignored_items(me: Participant, item_set: ItemSet) -> dict[int, str]:
+    """The items of the set that this person ignored, each with the key of the reason."""
+    found = Annotation.objects.filter(
+        participant=me, item_id__in=item_set.item_ids, outcome=_IGNORED
+    )
+    return dict(found.order_by().values_list("item_id", "reason"))
+
+
+@transaction.atomic
+def ignore_item(
+    *, participant: Participant, item_set: ItemSet, submission: Submission, reason: IgnoreReason
+) -> Saved:
+    """The item is ignored, and so are those of its group in this set if the reason covers them.
+
+    Scores that stood are in the history. What went to others, or was reported, stays as it is.
+    """
+    agreement = lock_present(participant)
+    asked = replace(submission, outcome=_IGNORED, reason=reason.key, values=(), highlights=())
+    covered = [asked]
+    if reason.covers == "group":
+        covered += _same_for_mates(participant, asked, item_set)
+    # by item: two people who ignore one group must not wait for one another
+    covered.sort(key=lambda one: one.item.pk)
+    became = {one.item.pk: _ignore_one(participant, one, agreement) for one in covered}
+    return became[submission.item.pk]
+
+
+def _ignore_one(participant: Participant, submission: Submission, agreement: Agreement) -> Saved:
+    saved = save_locked(participant=participant, submission=submission, agreement=agreement)
+    if saved is Saved.ALREADY:
+        # entered since, and not meant: it would come back as a change of this answer
+        Draft.objects.filter(
+            participant=participant,
+            item=submission.item,
+            item__annotations__participant=participant,
+            item__annotations__submitted_at__lt=F("updated_at"),
+        ).delete()
+    return saved
+
+
+def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) -> list[Submission]:
+    """The same for each other item of the group that is this person's in this set.
+
+    A control is a group of its own there, whatever inputs it shares.
+    """
+    if submission.item.kind != Item.Kind.MAIN:
+        return []
+    mates = Item.objects.main().filter(pk__in=item_set.item_ids, group=submission.item.group)
+    mates = mates.exclude(pk=submission.item.pk)
+    slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=mates)}
+    answers = Annotation.objects.filter(participant=me, item__in=mates)
+    outcomes = dict(answers.order_by().values_list("item_id", "outcome"))
+    found = []
+    for item in mates:
+        is_mine = me.is_pilot or item.pk in slots or item.pk in outcomes
+        if not is_mine or outcomes.get(item.pk) == Annotation.Outcome.REPORTED:
+            continue
+        slot = slots.get(item.pk)
+        found.append(
+            replace(
+                submission,
+                item=item,
+                slot_id=slot.pk if slot else None,
+                place=item_set.item_ids.index(item.pk) + 1,
+                order_shown=tuple(load_screen(me, item, slot).order),
+                # it was not on the screen: no time was spent on it
+                started_at=now(),
+                client_ms=None,
+                active_ms=None,
+            )
+        )
+    return found
+
+
+# --- taking it back ---------------------------------------------------------------------
+
+
+@transaction.atomic
+def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) -> int:
+    """All that was ignored together with this item is as it was before; returns how many are.
+
+    Where scores stood, they stand again. Where nothing stood, the place is this person's again.
+    Nothing is done once the set is finished, where nothing is ignored, or without consent.
+    """
+    if lock_present(participant) is not Agreement.CURRENT:
+        return 0
+    if ItemSet.objects.get(pk=item_set.pk).finished_at is not None:
+        return 0
+    ignored = _ignored_together(participant, item_set, item_id)
+    for annotation in ignored:
+        before = _find_before(annotation)
+        if before is None:
+            _remove(participant, annotation)
+        else:
+            _restore(participant, annotation, before)
+    return len(ignored)
+
+
+def _ignored_together(me: Participant, item_set: ItemSet, item_id: int) -> list[Annotation]:
+    mine = Annotation.objects.filter(participant=me, item_set=item_set, outcome=_IGNORED)
+    first = mine.select_related("item").filter(item_id=item_id).first()
+    if first is None:
+        return []
+    covers = reason_of(me.study.config, first.reason).covers
+    if covers == "item" or first.item.kind != Item.Kind.MAIN:
+        return [first]
+    mates = mine.filter(item__group=first.item.group, item__kind=Item.Kind.MAIN)
+    mates = mates.filter(reason=first.reason)
+    return list(mates.select_related("item").order_by("item_id"))
+
+
+def _find_before(annotation: Annotation) -> Revision | None:
+    """What stood before it was ignored; in the history each undoing cancels what it undid."""
+    undone = 0
+    for revision in annotation.revisions.order_by("-id"):
+        if revision.state.get("is_undone"):
+            undone += 1
+        elif undone:
+            undone -= 1
+        else:
+            return revision
+    return None
+
+
+def _restore(me: Participant, annotation: Annotation, before: Revision) -> None:
+    keep_revision(annotation, is_undone=True)
+    state = before.state
+    submission = Submission(
+        item=annotation.item,
+        outcome=state["outcome"],
+        reason=state["reason"],
+        note=state["note"],
+        values=tuple(
+            Value(criterion=criterion, output_id=output_id, value=value, typed=typed)
+            for criterion, output_id, value, typed in state["ratings"]
+        ),
+        highlights=tuple(
+            Passage(output_id=output_id, start=start, end=end, quote=quote)
+            for output_id, start, end, quote in state.get("highlights", ())
+        ),
+    )
+    replace_annotation(annotation, me, submission)
+    # it is the answer of that moment, not a new one
+    Annotation.objects.filter(pk=annotation.pk).update(submitted_at=before.submitted_at)
+
+
+def _remove(me: Participant, annotation: Annotation) -> None:
+    """The item wants an answer again, and this person holds its place; the log keeps what was."""
+    AuditEntry.objects.record(
+        "ignore undone",
+        by=None,
+        study_id=annotation.study_id,
+        who=me.pseudonym,
+        item=annotation.item.key,
+        reason=annotation.reason,
+        ignored_at=annotation.submitted_at.isoformat(),
+        undone_at=now().isoformat(),
+    )
+    slot = annotation.slot
+    annotation.delete()
+    if slot is not None:
+        slot.state, slot.lease_until = Slot.State.LEASED, lease_end(me.study)
+        slot.save(update_fields=["state", "lease_until"])

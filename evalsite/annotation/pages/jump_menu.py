@@ -1,0 +1,99 @@
+"""The jump menu: from any place of a set to any other, and to parts of the instructions."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from evalsite.annotation.pages.sets import open_places, wanted_places
+from evalsite.annotation.pages.signed_state import Shown
+from evalsite.lib.markdown import list_anchors
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.models import Study
+from evalsite.studies.versions import shown_content
+
+# the id of the heading of the instructions page
+TITLE = "title"
+_NUMBER = re.compile("[0-9]{1,5}")
+
+
+@dataclass(frozen=True)
+class MenuHeading:
+    """A heading of the instructions, by its words and its id."""
+
+    label: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class MenuPlace:
+    """A place of the set: its number from 1, whether it is answered, and whether it is open now."""
+
+    number: int
+    is_answered: bool
+    is_here: bool
+
+
+@dataclass(frozen=True)
+class JumpMenu:
+    """What a rating page leads to, beside the next place."""
+
+    headings: list[MenuHeading]
+    places: list[MenuPlace]
+
+
+def build_menu(
+    me: Participant, item_set: ItemSet, place: int, answered: Collection[int]
+) -> JumpMenu | None:
+    """The menu of this place of the set; None where the protocol has none.
+
+    What went to others is not offered. `answered` holds items.
+    """
+    if not me.study.config.layout.menu:
+        return None
+    return JumpMenu(
+        headings=menu_headings(me.study),
+        places=[
+            MenuPlace(number, item_set.item_ids[number - 1] in answered, number == place)
+            for number in open_places(item_set)
+        ],
+    )
+
+
+def menu_headings(study: Study) -> list[MenuHeading]:
+    """The headings that the protocol wants in its menus, as far as the study's text has them."""
+    config = study.config
+    if not config.layout.menu:
+        return []
+    anchors = list_anchors(shown_content(study)["texts"]["instructions"])
+    anchors = {config.instructions_title: TITLE, **anchors}
+    return [MenuHeading(label, anchors[label]) for label in config.layout.menu if label in anchors]
+
+
+def asked_place(go: str | None, shown: Shown, *, has_menu: bool) -> int | None:
+    """The place that the button pressed names: [Back], or one of the menu; None: save and next."""
+    if go == "back":
+        return max(1, shown.place - 1)
+    if not has_menu or go is None or not _NUMBER.fullmatch(go):
+        return None
+    return min(max(1, int(go)), shown.total)
+
+
+def place_after(me: Participant, shown: Shown) -> int | None:
+    """The place to go on to once this one is saved; None for the review page.
+
+    With a menu: the next in order, and from the last one the first that is missing, until
+    nothing is. Without: the next in order.
+    """
+    if not me.study.config.layout.menu:
+        return shown.place + 1 if shown.place < shown.total else None
+    sets = ItemSet.objects.filter(participant=me, number=shown.set_number).order_by()
+    # the set beside each of my answers: one query, on a path where each of them counts
+    rows = list(sets.values_list("item_ids", "lost_ids", "participant__annotations__item_id"))
+    if not rows:
+        return None
+    item_ids, lost_ids, _ = rows[0]
+    item_set = ItemSet(participant=me, item_ids=item_ids, lost_ids=lost_ids)
+    missing = wanted_places(me, item_set, [answered for _, _, answered in rows])
+    if not missing:
+        return None
+    return next((one for one in open_places(item_set) if one > shown.place), missing[0])

@@ -1,0 +1,119 @@
+"""Where a participant is: which page comes next, decided from rows alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalsite.annotation.allocation.leases import answered_items
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.qualification import has_begun, next_to_qualify
+from evalsite.annotation.pages.sets import wanted_places
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.services import consent_of, has_agreed, instructions_hash
+from evalsite.studies.models import Item
+from evalsite.studies.qualification import plan_qualification
+
+# shown to whom they concern, also in a study that is paused or closed
+_FAREWELLS = ("participant-withdrawn", "participant-unqualified")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A page by its URL name and the arguments after the token."""
+
+    name: str
+    args: tuple[int, ...] = ()
+
+
+def entry_step(me: Participant) -> Step | None:
+    """What must be done before any work, or None when all of it is done."""
+    study = me.study
+    if me.withdrawn_at is not None:
+        return Step("participant-withdrawn")
+    if not has_agreed(me):
+        declined = consent_of(me) is not None
+        return Step("participant-declined" if declined else "participant-consent")
+    if shut_out := _admission_step(me):
+        return shut_out
+    if me.instructions_read != instructions_hash(study):
+        return Step("participant-instructions")
+    if study.is_qualification_on:
+        return _qualification_step(me)
+    number = next_practice(me)
+    return Step("participant-practice", (number,)) if number else None
+
+
+def _admission_step(me: Participant) -> Step | None:
+    """The question whether this person may take part, or the page that says that they may not."""
+    study = me.study
+    if study.is_eligibility_on and study.config.eligibility is not None:
+        if me.is_eligible is None:
+            return Step("participant-entry")
+        if not me.is_eligible:
+            return Step("participant-refused")
+    is_out = study.is_qualification_on and me.is_qualified is False
+    return Step("participant-unqualified") if is_out else None
+
+
+def _qualification_step(me: Participant) -> Step | None:
+    """What the qualification still wants of this person: an answer, or to read the suggestions."""
+    if me.is_qualified:
+        return None if me.practised_at else Step("qualification-suggestions")
+    plan = plan_qualification(me.study)
+    if plan is None:
+        return None
+    number = None if plan.is_on_instructions or not has_begun(me) else next_to_qualify(me)
+    return Step("qualification-item", (number,)) if number else Step("participant-qualification")
+
+
+def next_practice(me: Participant) -> int | None:
+    """The number, from 1, of the first practice item without an answer; None when done."""
+    if not me.study.is_practice_on or me.practised_at is not None:
+        return None
+    items = list(Item.objects.practice().filter(study=me.study).values_list("id", flat=True))
+    answered = set(
+        Annotation.objects.filter(participant=me, item_id__in=items).values_list(
+            "item_id", flat=True
+        )
+    )
+    return next((n for n, item in enumerate(items, start=1) if item not in answered), None)
+
+
+def next_step(me: Participant) -> Step:
+    """The page that the personal link opens now."""
+    step = entry_step(me)
+    if step is not None:
+        return _unless_shut(me, step)
+    return step_in(me, ItemSet.objects.filter(participant=me, finished_at__isnull=True).first())
+
+
+def step_in(me: Participant, open_set: ItemSet | None) -> Step:
+    """The page of somebody who has nothing to do before work: in their open set, or between two."""
+    if open_set is not None and open_set.total:
+        places = wanted_places(me, open_set)
+        if places and not may_go_on(me, [open_set.item_ids[place - 1] for place in places]):
+            return Step("participant-shut")
+        if places:
+            return Step("rating-page", (open_set.number, places[0]))
+        # also in a study that has ended: what is answered earns its code
+        if answered_items(open_set):
+            return Step("set-review", (open_set.number,))
+    if ItemSet.objects.filter(participant=me, finished_at__isnull=False).exists():
+        return Step("participant-finish")
+    return _unless_shut(me, Step("participant-start"))
+
+
+def may_go_on(me: Participant, missing: Sequence[int]) -> bool:
+    """Whether this person may rate these items now: the study is open, or they hold a place in it.
+
+    Where only controls are missing, all that they held is answered: that set may be finished.
+    """
+    if me.is_pilot or me.study.is_open or me.slots.leased().exists():
+        return True
+    return not Item.objects.main().filter(pk__in=missing).exists()
+
+
+def _unless_shut(me: Participant, step: Step) -> Step:
+    """The step, or the page of a paused or closed study."""
+    if me.is_pilot or me.study.is_open or step.name in _FAREWELLS:
+        return step
+    return Step("participant-shut")

@@ -1,0 +1,196 @@
+"""Taking the qualification: each answer stands once in its try, and the last one decides.
+
+`Annotation.place` is the number of the try, from 1; practice leaves it at 0. Answers to questions
+on the instructions are `Answer` rows, one for each try.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+
+from evalsite.annotation.allocation.leases import lock_participant
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.feedback import explain_answers
+from evalsite.annotation.pages.saving import (
+    Submission,
+    keep_revision,
+    replace_annotation,
+    submit_annotation,
+)
+from evalsite.annotation.pages.screens import Screen, answered_screen
+from evalsite.lib.clock import now
+from evalsite.participants.models import Answer, Participant
+from evalsite.participants.services import Withdrawn, record_answers
+from evalsite.studies.gold import Feedback, count_met
+from evalsite.studies.models import Item
+from evalsite.studies.qualification import TRIES, list_qualifying, needed_of, plan_qualification
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many of the things compared were met in one try, and how many would have passed."""
+
+    met: int
+    asked: int
+    needed: int
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One item of the qualification with its answer, and what gold says of it."""
+
+    screen: Screen
+    annotation: Annotation
+    feedback: list[Feedback]
+
+
+def current_try(me: Participant) -> int:
+    """The number of the try that this person is at, from 1."""
+    return me.tries + 1
+
+
+def next_to_qualify(me: Participant) -> int | None:
+    """The number, from 1, of the first item without an answer in this try; None: all have one."""
+    items = list_qualifying(me.study)
+    answered = set(
+        Annotation.objects.filter(
+            participant=me, item__in=items, place=current_try(me)
+        ).values_list("item_id", flat=True)
+    )
+    return next((n for n, item in enumerate(items, start=1) if item.pk not in answered), None)
+
+
+def has_begun(me: Participant) -> bool:
+    """Whether an item has an answer in this try."""
+    mine = Annotation.objects.filter(participant=me, item__kind=Item.Kind.PRACTICE)
+    return mine.filter(place=current_try(me)).exists()
+
+
+@transaction.atomic
+def answer_item(*, participant: Participant, submission: Submission, attempt: int) -> None:
+    """The answer stands in its try, unless one stands there already or the try is over."""
+    me = _lock_for(participant, attempt)
+    if me is None:
+        return
+    said = replace(submission, place=attempt)
+    standing = Annotation.objects.filter(participant=me, item=said.item).first()
+    if standing is None:
+        submit_annotation(participant=me, submission=said)
+    elif standing.place < attempt:
+        # what was said at the first try is kept, with its times
+        keep_revision(standing, attempt=standing.place, started_at=standing.started_at.isoformat())
+        standing.place, standing.started_at = attempt, said.started_at
+        replace_annotation(standing, me, said)
+    _decide(me)
+
+
+@transaction.atomic
+def answer_questions(*, participant: Participant, answers: Mapping[int, str], attempt: int) -> None:
+    """The answers to the questions on the instructions stand, and their try is decided."""
+    me = _lock_for(participant, attempt)
+    if me is None:
+        return
+    said = {_question_key(attempt, number): text for number, text in answers.items()}
+    record_answers(participant=me, answers=said)
+    _decide(me)
+
+
+@transaction.atomic
+def decide_try(*, participant: Participant) -> None:
+    """A try of which nothing is left to answer is decided; any other stays open."""
+    me = _lock_for(participant, current_try(participant))
+    if me is not None:
+        _decide(me)
+
+
+def _lock_for(participant: Participant, attempt: int) -> Participant | None:
+    """The participant's row, locked; None where this try is not open any more."""
+    me = lock_participant(participant)
+    if me.withdrawn_at is not None:
+        raise Withdrawn
+    me.study = participant.study
+    return me if me.is_qualified is None and attempt == current_try(me) else None
+
+
+def _decide(me: Participant) -> None:
+    """Once nothing is left to answer, the try counts, and passes or fails."""
+    plan = plan_qualification(me.study)
+    if plan is None:
+        return
+    attempt = current_try(me)
+    if plan.is_on_instructions:
+        if not _answers_of(me, attempt):
+            return
+    elif next_to_qualify(me) is not None:
+        return
+    me.tries = attempt
+    if plan.is_passed_by(score_of(me).met):
+        me.is_qualified = True
+        me.practised_at = None  # once the suggestions have been read
+    elif attempt >= TRIES:
+        me.is_qualified = False
+        # gets no more work, whatever page is asked for
+        me.stopped_at = now()
+    me.save(update_fields=["tries", "is_qualified", "practised_at", "stopped_at"])
+
+
+# --- what came of it ------------------------------------------------------------------
+
+
+def score_of(me: Participant) -> Score:
+    """How the last finished try went."""
+    plan = plan_qualification(me.study)
+    if plan is not None and plan.is_on_instructions:
+        given = _answers_of(me, me.tries)
+        met = sum(is_met for _, _, is_met in _compare(me, given))
+        return Score(met, plan.asked, plan.needed)
+    met, asked = count_met(line for one in explain_try(me) for line in one.feedback)
+    return Score(met, asked, needed_of(me.study, asked))
+
+
+def explain_try(me: Participant) -> list[Explained]:
+    """Each item as it was answered in the last finished try, with what is suggested."""
+    answered = {
+        annotation.item_id: annotation
+        for annotation in Annotation.objects.filter(
+            participant=me, item__kind=Item.Kind.PRACTICE, place=me.tries
+        )
+        .select_related("item")
+        .prefetch_related("ratings")
+    }
+    found = []
+    for item in list_qualifying(me.study):
+        if annotation := answered.get(item.pk):
+            screen = answered_screen(annotation, me.study)
+            found.append(Explained(screen, annotation, explain_answers(screen, annotation)))
+    return found
+
+
+def explain_questions(me: Participant) -> list[dict[str, object]]:
+    """Each question on the instructions, what was answered at last, and what is right."""
+    return [
+        {"question": question, "given": given, "is_met": is_met}
+        for question, given, is_met in _compare(me, _answers_of(me, me.tries))
+    ]
+
+
+def _compare(me: Participant, answers: Mapping[int, str]) -> list[tuple]:
+    return [
+        (question, answers.get(number, ""), answers.get(number) == question.right)
+        for number, question in enumerate(me.study.config.comprehension, start=1)
+    ]
+
+
+def _answers_of(me: Participant, attempt: int) -> dict[int, str]:
+    """What was answered to the questions on the instructions in this try, by their number."""
+    start = _question_key(attempt, "")
+    mine = Answer.objects.filter(participant=me, question__startswith=start)
+    return {
+        int(question.removeprefix(start)): value
+        for question, value in mine.values_list("question", "value")
+    }
+
+
+def _question_key(attempt: int, number: int | str) -> str:
+    return f"qualification-{attempt}-{number}"

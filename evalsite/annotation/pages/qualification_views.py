@@ -1,0 +1,193 @@
+"""The qualification: told beforehand, asked without feedback, explained to those who pass."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.forms import ComprehensionForm
+from evalsite.annotation.pages.next_step import entry_step
+from evalsite.annotation.pages.practice_views import frame_of, read_form, read_submission
+from evalsite.annotation.pages.qualification import (
+    Explained,
+    answer_item,
+    answer_questions,
+    current_try,
+    decide_try,
+    explain_questions,
+    explain_try,
+    has_begun,
+    next_to_qualify,
+    score_of,
+)
+from evalsite.annotation.pages.screens import Screen, entered_values, load_screen
+from evalsite.annotation.pages.shown_screens import as_shown
+from evalsite.annotation.pages.signed_state import read_shown
+from evalsite.lib.clock import now
+from evalsite.participants.access import address, page_context, participant_page, unknown_link
+from evalsite.participants.models import Participant
+from evalsite.studies.qualification import TRIES, list_qualifying, plan_qualification
+
+_ASKING = ("participant-qualification", "qualification-item")
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def qualification(request: HttpRequest, me: Participant) -> HttpResponse:
+    """What will be asked and what it takes to pass; before the second try, how the first went."""
+    plan = plan_qualification(me.study)
+    if plan is None or not _is_asked(me):
+        return go_home(request)
+    if request.method == "POST":
+        return _begin(request, me, is_on_instructions=plan.is_on_instructions)
+    context = page_context(request, me) | {
+        "plan": plan,
+        "tries": TRIES,
+        "is_last_try": current_try(me) == TRIES,
+        "score": score_of(me) if me.tries and not has_begun(me) else None,
+    }
+    return render(request, "annotation/qualification.html", context)
+
+
+def _begin(request: HttpRequest, me: Participant, *, is_on_instructions: bool) -> HttpResponse:
+    if is_on_instructions:
+        return redirect(address(request, "qualification-questions"))
+    number = next_to_qualify(me)
+    if number is None:
+        decide_try(participant=me)
+        return go_home(request)
+    return redirect(address(request, "qualification-item", number))
+
+
+def _is_asked(me: Participant) -> bool:
+    """Whether the qualification is what comes next for this person."""
+    step = entry_step(me)
+    return step is not None and step.name in _ASKING
+
+
+def go_home(request: HttpRequest) -> HttpResponse:
+    return redirect(address(request, "participant-home"))
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def qualification_item(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
+    """One item in the real layout, asked once in each try and not explained."""
+    items = list_qualifying(me.study)
+    if not 1 <= number <= len(items):
+        return unknown_link(request)
+    if not _is_asked(me):
+        return go_home(request)
+    item, attempt = items[number - 1], current_try(me)
+    if Annotation.objects.filter(participant=me, item=item, place=attempt).exists():
+        return go_home(request)
+    screen = load_screen(me, item, None)
+    frame = frame_of(request, me, number, len(items)) | {
+        "frame": "annotation/qualification_item.html"
+    }
+    if request.method == "POST":
+        return _take_item(request, me, screen, frame)
+    shown = replace(as_shown(me, screen), set_number=attempt)
+    context = frame | {"item": screen.view({}), "state": shown.sign()}
+    return render(request, me.study.config.item_template, context)
+
+
+def _take_item(
+    request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
+) -> HttpResponse:
+    shown = read_shown(request.POST.get("state"))
+    if shown is None or (shown.participant_id, shown.item_id) != (me.pk, screen.item.pk):
+        return unknown_link(request)
+    if shown.set_number != current_try(me):
+        # from an earlier try, in another tab
+        return go_home(request)
+    form = read_form(request, screen)
+    if not form.is_valid():
+        context = frame | {
+            "item": screen.view(form.entered, form.first_errors),
+            "errors": list(form.first_errors.items()),
+            "state": shown.sign(),
+            "status": "Look at what is marked, then go on",
+        }
+        return render(request, me.study.config.item_template, context, status=422)
+    said = read_submission(request, screen, shown, form)
+    answer_item(participant=me, submission=said, attempt=shown.set_number)
+    return go_home(request)
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def qualification_questions(request: HttpRequest, me: Participant) -> HttpResponse:
+    """The questions on the instructions, all on one page; sent once in each try."""
+    plan = plan_qualification(me.study)
+    if plan is None or not plan.is_on_instructions or not _is_asked(me):
+        return go_home(request)
+    attempt = current_try(me)
+    if request.method == "POST" and request.POST.get("attempt") != str(attempt):
+        return go_home(request)
+    form = ComprehensionForm(
+        request.POST if request.method == "POST" else None, config=me.study.config
+    )
+    if form.is_bound and form.is_valid():
+        answer_questions(participant=me, answers=form.answers, attempt=attempt)
+        return go_home(request)
+    context = page_context(request, me) | {
+        "form": form,
+        "attempt": attempt,
+        "questions": form.questions,
+        "errors": [one for one in form.questions if one["error"]],
+    }
+    status = 422 if form.errors else 200
+    return render(request, "annotation/qualification_questions.html", context, status=status)
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def suggestions(request: HttpRequest, me: Participant) -> HttpResponse:
+    """For those who passed: every item with their answer, what is suggested, and why."""
+    if not (me.study.is_qualification_on and me.is_qualified):
+        return go_home(request)
+    if request.method == "POST":
+        Participant.objects.filter(pk=me.pk, practised_at=None).update(practised_at=now())
+        return redirect(address(request, "participant-start"))
+    context = page_context(request, me) | {
+        "score": score_of(me),
+        "explained": [_show(one, number) for number, one in enumerate(explain_try(me), start=1)],
+        "questions": explain_questions(me),
+        "is_read": me.practised_at is not None,
+    }
+    return render(request, "annotation/suggestions.html", context)
+
+
+def _show(explained: Explained, number: int) -> dict[str, Any]:
+    """What was read and said, without the questions, which are known by now."""
+    screen, config = explained.screen, explained.screen.study.config
+    values = entered_values(screen, explained.annotation)
+    context = {
+        "frame": "annotation/recalled.html",
+        "item": screen.view(values, is_disabled=True),
+        "id_prefix": f"item-{number}-",
+        "texts": screen.content["texts"],
+        "is_practice": True,
+    }
+    return {
+        "number": number,
+        "html": render_to_string(config.item_template, context),
+        "feedback": explained.feedback,
+        "names_criteria": len(screen.criteria) > 1,
+        "why": screen.item.gold.get("why", ""),
+    }
+
+
+@participant_page
+@require_safe
+def unqualified(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Both tries failed: thanks, what it means, and what to do now."""
+    if not me.study.is_qualification_on or me.is_qualified is not False:
+        return go_home(request)
+    context = page_context(request, me) | {"score": score_of(me)}
+    return render(request, "annotation/unqualified.html", context)

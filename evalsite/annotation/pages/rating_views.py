@@ -1,0 +1,346 @@
+"""The rating page and its drafts."""
+
+import logging
+import re
+from statistics import median
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evalsite.annotation.allocation.leases import keep_lease, keep_lease_once
+from evalsite.annotation.models import Annotation, Draft
+from evalsite.annotation.pages.forms import RatingForm, read_circumstances, read_entered
+from evalsite.annotation.pages.ignored_items import ignored_items, reason_of
+from evalsite.annotation.pages.jump_menu import asked_place, build_menu, place_after
+from evalsite.annotation.pages.saving import (
+    WITHOUT_CONSENT,
+    Saved,
+    Submission,
+    save_draft,
+    submit_annotation,
+)
+from evalsite.annotation.pages.screens import (
+    Screen,
+)
+from evalsite.annotation.pages.sets import find_set, group_place, kept_until, look_over
+from evalsite.annotation.pages.shown_screens import as_shown, circumstances, fill_screen, load_shown
+from evalsite.annotation.pages.signed_state import Shown
+from evalsite.annotation.pages.view_models import NO_GROUP, Progress
+from evalsite.lib.clock import now
+from evalsite.participants.access import (
+    address,
+    keeps_page,
+    page_context,
+    participant_page,
+    unknown_link,
+)
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.services import Agreement, agreement_of, has_agreed
+from evalsite.studies.bonus import say_bonus
+from evalsite.studies.set_size import items_per_set
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_MINUTES = 10
+
+
+def show_unsaved(
+    request: HttpRequest, me: Participant, wait: int, number: int, place: int
+) -> HttpResponse:
+    """The page as it was sent, because too much came at once: when to press Save again."""
+    try:
+        shown, screen = load_shown(request.POST.get("state"), me)
+    except Http404:
+        return unknown_link(request)
+    texts = [output.text for output in screen.outputs]
+    form = RatingForm(request.POST, config=me.study.config, outputs=len(texts), texts=texts)
+    seconds = "1 second" if wait == 1 else f"{wait} seconds"
+    status = f"Not saved yet: too much came at once. Wait {seconds}, then press the button again."
+    return _show_again(request, me, shown, screen, form, {}, status, code=429)
+
+
+@participant_page
+@keeps_page(show_unsaved)
+@require_http_methods(["GET", "HEAD", "POST"])
+def rating_page(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+    """One item of an open set. A GET changes nothing; a POST saves and goes on."""
+    if request.method == "POST":
+        return _save(request, me)
+    if not has_agreed(me):
+        return redirect(address(request, "participant-home"))
+    item_set = find_set(me, number)
+    if item_set is None or not 1 <= place <= len(item_set.item_ids):
+        return unknown_link(request)
+    if item_set.finished_at is not None:
+        asked = request.GET.urlencode()
+        return redirect(address(request, "participant-finish") + (f"?{asked}" if asked else ""))
+    return _show(request, me, item_set, place)
+
+
+def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> HttpResponse:
+    item_id = item_set.item_ids[place - 1]
+    times, groups = look_over(me, item_set)
+    if item_id in item_set.lost_ids and item_id not in times:
+        return redirect(address(request, "participant-home"))
+    screen, values = fill_screen(me, item_id, is_answered=item_id in times)
+    until = kept_until(me, screen, item_set, times)
+    taken = _seconds_taken(times, item_set)
+    if item_id not in times and not me.is_pilot and (until is None or until < now()):
+        lapsed = page_context(request, me) | {
+            "start_url": address(request, "participant-start"),
+            "status": Saved.words_of(request.GET.get("was", "")),
+        }
+        return render(request, "annotation/continue.html", lapsed)
+    context = {
+        **_frame(request, me, as_shown(me, screen, item_set, place)),
+        "ignored": ignored_here(request, screen, item_set, place)
+        or ignored_before(request, me, item_set),
+        "item": screen.view(values, group=group_place(me, item_set, item_id, times, groups)),
+        "order_mark": screen.order_mark(me),
+        "note": values.get("note", ""),
+        "status": Saved.words_of(request.GET.get("was", "")),
+        "menu": build_menu(me, item_set, place, times),
+        "progress": Progress(len(taken), item_set.total),
+        "minutes_left": _minutes_left(me, taken, item_set.total),
+        "lease_until": until,
+    }
+    return render(request, me.study.config.item_template, context)
+
+
+def ignored_here(
+    request: HttpRequest, screen: Screen, item_set: ItemSet, place: int
+) -> dict[str, Any] | None:
+    """What the page of an item that this person ignored says about that; None of any other."""
+    answer = screen.answer
+    if answer is None or answer.outcome != Annotation.Outcome.IGNORED:
+        return None
+    return {
+        "is_here": True,
+        "reason": reason_of(screen.study.config, answer.reason),
+        "undo_url": address(request, "ignore-undo", item_set.number, place),
+    }
+
+
+def ignored_before(
+    request: HttpRequest, me: Participant, item_set: ItemSet
+) -> dict[str, Any] | None:
+    """What the page after an ignored item says of it, with the way back; None of any other."""
+    place = request.GET.get("undo", "")
+    if request.GET.get("was") != "ignored" or not re.fullmatch("[0-9]{1,5}", place):
+        return None
+    item_id = dict(enumerate(item_set.item_ids, start=1)).get(int(place))
+    ignored = ignored_items(me, item_set)
+    if item_id not in ignored:
+        return None
+    return {
+        "place": int(place),
+        "reason": reason_of(me.study.config, ignored[item_id]),
+        "undo_url": address(request, "ignore-undo", item_set.number, int(place)),
+    }
+
+
+def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any]:
+    """What the rating page shows around its item."""
+    config = me.study.config
+    state = shown.sign()
+    report = address(request, "rating-report", shown.set_number, shown.place)
+    ignore = address(request, "rating-ignore", shown.set_number, shown.place)
+    asked = urlencode({"state": state})
+    return {
+        **page_context(request, me),
+        "frame": "annotation/annotate.html",
+        "layout": config.layout.style,
+        "place": shown.place,
+        "total": shown.total,
+        "state": state,
+        "errors": [],
+        "has_back": shown.place > 1,
+        "has_note": config.has_note,
+        "has_highlight": config.has_highlight,
+        "highlight_hint": config.highlight,
+        "note_label": config.note,
+        "draft_url": address(request, "rating-draft"),
+        "report_url": f"{report}?{asked}",
+        "ignore_url": f"{ignore}?{asked}" if config.has_ignore else "",
+        "aids_script": config.aids_script,
+        "set_label": _set_label(me, shown.set_number),
+        "bonus": say_bonus(me.study),
+    }
+
+
+def _set_label(me: Participant, number: int) -> str:
+    most = me.study.max_sets
+    return f"Set {number} of at most {most}" if most else ""
+
+
+def _seconds_taken(times: dict[int, float], item_set: ItemSet) -> list[float]:
+    """Of each answer that the set asks for; a late one to what went to others is none of them."""
+    return [taken for item_id, taken in times.items() if item_id not in item_set.lost_ids]
+
+
+def _minutes_left(me: Participant, seconds: list[float], total: int) -> int:
+    """From this person's own median when there are two answers, else from the protocol's guess."""
+    study = me.study
+    guess = (
+        study.minutes_per_set / items_per_set(study)
+        if study.minutes_per_set
+        else study.config.minutes_per_item
+    )
+    # what was ignored together with another item took no time
+    taken = [one for one in seconds if one >= 1]
+    pace = median(taken) / 60 if len(taken) > 1 else guess
+    return max(1, round(min(pace, _LONGEST_MINUTES) * (total - len(seconds))))
+
+
+# --- saving ---------------------------------------------------------------------------
+
+
+def _save(request: HttpRequest, me: Participant) -> HttpResponse:
+    try:
+        shown, screen = load_shown(request.POST.get("state"), me)
+    except Http404:
+        return unknown_link(request)
+    config = me.study.config
+    go = request.POST.get("go")
+    target = asked_place(go, shown, has_menu=bool(config.layout.menu))
+    texts = [output.text for output in screen.outputs]
+    form = RatingForm(request.POST, config=config, outputs=len(texts), texts=texts)
+    # a jump saves what is complete, so that the menu never shows it as missing
+    if target is not None and (go == "back" or not form.is_valid()):
+        _save_draft(request, me, screen)
+        return _go_on(request, f"{_place_address(request, shown, target)}#main")
+    if not form.is_valid():
+        errors = form.first_errors
+        answers = "1 answer needs" if len(errors) == 1 else f"{len(errors)} answers need"
+        status = f"Not saved: {answers} another look"
+        return _show_again(request, me, shown, screen, form, errors, status, code=422)
+    saved = submit_annotation(participant=me, submission=_submission(request, shown, screen, form))
+    if saved is Saved.UNCHANGED:
+        # it comes back as a change to send once the new text is agreed to
+        _save_draft(request, me, screen)
+    if saved in WITHOUT_CONSENT:
+        return _go_on(request, address_for_consent(request, saved))
+    if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
+        keep_lease(me, me.study, screen.slot)
+    # with a fragment of its own: a browser would carry over that of an error link, and land the
+    # next keystrokes in a box of the next item
+    following = _place_address(request, shown, target) if target else None
+    following = following or next_address(request, me, shown)
+    return _go_on(request, f"{following}?was={saved.name.lower()}#main")
+
+
+def _save_draft(request: HttpRequest, me: Participant, screen: Screen) -> Draft | None:
+    entered = read_entered(me.study.config, len(screen.outputs), request.POST)
+    return save_draft(participant=me, item=screen.item, values=entered, order=screen.order)
+
+
+def address_for_consent(request: HttpRequest, saved: Saved) -> str:
+    """The page that tells what became of an answer that was sent without agreeing."""
+    name = "declined" if saved is Saved.UNUSED else "consent"
+    return f"{address(request, f'participant-{name}')}?was={saved.name.lower()}"
+
+
+def _go_on(request: HttpRequest, address: str) -> HttpResponse:
+    """The way on: a redirect, or the address alone for the script that holds the page meanwhile."""
+    if request.headers.get("Accept") == "application/json":
+        return JsonResponse({"next": address})
+    return HttpResponseRedirect(address)
+
+
+def _submission(request: HttpRequest, shown: Shown, screen: Screen, form: RatingForm) -> Submission:
+    return Submission(
+        values=form.values(screen.output_ids),
+        highlights=form.passages(screen.output_ids),
+        note=form.cleaned_data.get("note", ""),
+        language=request.headers.get("Accept-Language", "").split(",")[0][:35],
+        **circumstances(shown, screen),
+        **read_circumstances(request.POST),
+    )
+
+
+def _show_again(
+    request: HttpRequest,
+    me: Participant,
+    shown: Shown,
+    screen: Screen,
+    form: RatingForm,
+    errors: dict[str, str],
+    status: str,
+    *,
+    code: int,
+) -> HttpResponse:
+    """The page again, as it was, with every entered value and a message at each fault."""
+    item_set = find_set(me, shown.set_number)
+    times, groups = look_over(me, item_set) if item_set else ({}, {})
+    group = group_place(me, item_set, shown.item_id, times, groups) if item_set else NO_GROUP
+    total = item_set.total if item_set else shown.total
+    taken = _seconds_taken(times, item_set) if item_set else []
+    context = {
+        **_frame(request, me, shown),
+        "item": screen.view(form.entered, errors, group=group),
+        "order_mark": screen.order_mark(me),
+        "note": form.entered.get("note", ""),
+        "errors": list(errors.items()),
+        "ignore_error": errors.get("ignore", ""),
+        "status": status,
+        "menu": build_menu(me, item_set, shown.place, times) if item_set else None,
+        "progress": Progress(len(taken), total),
+        "minutes_left": _minutes_left(me, taken, total),
+        "lease_until": kept_until(me, screen, item_set, times),
+    }
+    return render(request, me.study.config.item_template, context, status=code)
+
+
+def _place_address(request: HttpRequest, shown: Shown, place: int) -> str:
+    return address(request, "rating-page", shown.set_number, place)
+
+
+def next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
+    following = place_after(me, shown)
+    if following is None:
+        return address(request, "set-review", shown.set_number)
+    every = me.study.break_every
+    if every and shown.place % every == 0 and following == shown.place + 1:
+        return address(request, "set-break", shown.set_number, following)
+    return _place_address(request, shown, following)
+
+
+@participant_page
+@require_POST
+def draft(request: HttpRequest, me: Participant) -> HttpResponse:
+    """What was entered so far is kept, and the place with it."""
+    try:
+        shown, screen = load_shown(request.POST.get("state"), me)
+    except Http404:
+        return unknown_link(request)
+    kept = None if _is_ignored_since(me, shown) else _save_draft(request, me, screen)
+    if agreement_of(me) is Agreement.NONE:
+        return JsonResponse({"lease_until": None}, status=403)
+    if me.is_pilot:
+        return JsonResponse({"lease_until": None})
+    if screen.slot is not None and screen.slot.participant_id != me.pk:
+        return JsonResponse({"lease_until": None}, status=409)
+    may_renew = False
+    if kept is not None and has_agreed(me):
+        may_renew = keep_lease_once(me, me.study, screen.slot, kept)
+    until = kept_until(me, screen, None)
+    if screen.slot is not None:
+        screen.slot.refresh_from_db(fields=["lease_until"])
+        until = screen.slot.lease_until
+    return JsonResponse({"lease_until": until, "is_final": not may_renew})
+
+
+def _is_ignored_since(me: Participant, shown: Shown) -> bool:
+    """Whether the item was ignored after this page was shown.
+
+    A draft that arrives late, from a page that was left for that, would undo it at Finish.
+    """
+    if not me.study.config.has_ignore:
+        return False
+    ignored = Annotation.objects.filter(
+        participant=me, item_id=shown.item_id, outcome=Annotation.Outcome.IGNORED
+    )
+    return ignored.filter(submitted_at__gt=shown.shown_at).exists()

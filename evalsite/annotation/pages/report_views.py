@@ -1,0 +1,51 @@
+"""Reporting a problem with an item."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.forms import ReportForm
+from evalsite.annotation.pages.rating_views import address_for_consent, next_address
+from evalsite.annotation.pages.saving import WITHOUT_CONSENT, Submission, submit_annotation
+from evalsite.annotation.pages.shown_screens import circumstances, load_place, load_shown
+from evalsite.fields import drop_unstorable
+from evalsite.participants.access import address, page_context, participant_page, unknown_link
+from evalsite.participants.models import ItemSet, Participant
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def report(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
+    """A problem with an item: the item goes to somebody else, and this person goes on."""
+    item_set = ItemSet.objects.filter(
+        participant=me, number=number, finished_at__isnull=True
+    ).first()
+    if item_set is None or not 1 <= place <= len(item_set.item_ids):
+        return unknown_link(request)
+    text = request.POST.get("state") or request.GET.get("state")
+    try:
+        shown, screen = load_shown(text, me) if text else load_place(me, item_set, place)
+    except Http404:
+        return unknown_link(request)
+    form = ReportForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        said = {name: form.cleaned_data[name] for name in ("reason", "note")}
+        reported = Submission(
+            outcome=Annotation.Outcome.REPORTED, **circumstances(shown, screen), **said
+        )
+        saved = submit_annotation(participant=me, submission=reported)
+        if saved in WITHOUT_CONSENT:
+            return redirect(address_for_consent(request, saved))
+        return redirect(f"{next_address(request, me, shown)}#main")
+    context = page_context(request, me) | {
+        "reasons": ReportForm.REASONS,
+        "reason": request.POST.get("reason", ""),
+        "note": drop_unstorable(request.POST.get("note", "")),
+        "errors": [(name, messages[0]) for name, messages in form.errors.items()],
+        **{f"{name}_error": messages[0] for name, messages in form.errors.items()},
+        "place": place,
+        "state": shown.sign(),
+        "back_url": address(request, "rating-page", number, place),
+    }
+    return render(request, "annotation/report.html", context, status=422 if form.errors else 200)

@@ -1,0 +1,441 @@
+"""Saving what a participant submits: once, counted if the item needs it, never lost."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from django.db import IntegrityError, connection, transaction
+
+from evalsite.annotation.allocation.leases import (
+    free_slot_of,
+    lock_participant,
+)
+from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
+from evalsite.annotation.pages.submitted_values import Passage, Value
+from evalsite.annotation.pages.view_models import order_of
+from evalsite.lib.clock import now
+from evalsite.lib.integrity import is_violation
+from evalsite.lib.prepared import PreparedInsert
+from evalsite.participants.models import Participant
+from evalsite.participants.services import Agreement, Withdrawn, agreement_of
+from evalsite.studies.models import Item
+
+logger = logging.getLogger(__name__)
+
+# two reports of an item, and it waits for the researcher
+REPORTS_TO_HOLD = 2
+# how often a save that lost a race to another tab is tried again
+_TRIES = 3
+
+
+_insert_annotation = PreparedInsert(Annotation)
+_insert_ratings = PreparedInsert(Rating)
+
+
+class Saved(Enum):
+    """What became of a submission, in words. Each of them is a success for the participant."""
+
+    SAVED = "Saved"
+    ALREADY = "Already saved"
+    CHANGED = "Changed: the new answer is saved"
+    FINAL = "This answer is final. Nothing was changed."
+    IGNORED = "Ignored"
+    UNDONE = "Undone: this is not ignored any more"
+    AWAITING = "Your answer is saved. It counts once you agree to the text below."
+    UNCHANGED = "Your earlier answer is unchanged. To change it, agree to the text below."
+    UNUSED = (
+        "You chose not to take part, so the answer you just sent isn’t used and wasn’t kept. "
+        "Answers you saved before are unchanged."
+    )
+
+    @classmethod
+    def words_of(cls, name: str) -> str:
+        """What to say of the outcome that an address names; nothing if it names none."""
+        return next((one.value for one in cls if one.name.lower() == name), "")
+
+
+# what became of submissions of people who don't agree to the text that is shown now
+WITHOUT_CONSENT = (Saved.AWAITING, Saved.UNCHANGED, Saved.UNUSED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """All that one participant submits for one item, checked."""
+
+    item: Item
+    values: tuple[Value, ...] = ()
+    highlights: tuple[Passage, ...] = ()
+    outcome: str = Annotation.Outcome.RATED
+    reason: str = ""
+    note: str = ""
+    slot_id: int | None = None
+    item_set_id: UUID | None = None
+    place: int = 0
+    version_id: int | None = None
+    order_shown: tuple[int, ...] = ()
+    is_aided: bool = False
+    started_at: datetime = field(default_factory=now)
+    device: str = ""
+    language: str = ""
+    client_ms: int | None = None
+    active_ms: int | None = None
+
+    def key_for(self, participant: Participant) -> UUID:
+        """One key per slot and participant, so however often it is sent, it is one answer."""
+        place = f"slot/{self.slot_id}" if self.slot_id else f"item/{self.item.pk}"
+        return uuid5(NAMESPACE_URL, f"evalsite/{place}/participant/{participant.pk}")
+
+
+def submit_annotation(*, participant: Participant, submission: Submission) -> Saved:
+    """The submission is in the database, once; counted, or surplus if nobody needs it any more."""
+    for _ in range(_TRIES):
+        try:
+            return _insert(participant, submission)
+        except IntegrityError as error:
+            if not _is_lost_race(error):
+                raise
+            # Another tab, a second send or a reload was first: the whole transaction is gone,
+            # the slot's new state too. What stands decides; where nothing stands, another tab
+            # has just been dealt this item, and saving it again finds that slot.
+            clash = error
+        with transaction.atomic():
+            agreement = lock_present(participant)
+            standing = find_standing(participant, submission.item)
+            if standing is not None:
+                return _settle(standing, participant, submission, agreement)
+    raise clash
+
+
+def _is_lost_race(error: IntegrityError) -> bool:
+    """Whether the place, or the answer to the item, was taken while this one was being saved."""
+    return is_violation(
+        error,
+        Annotation,
+        "one_annotation_per_key",
+        "one_annotation_per_slot",
+        "one_annotation_of_an_item_per_participant",
+    ) or is_violation(error, Slot, "one_slot_of_an_item_per_participant")
+
+
+def save_locked(*, participant: Participant, submission: Submission, agreement: Agreement) -> Saved:
+    """As `submit_annotation`, in the transaction of a caller who has locked the participant."""
+    standing = find_standing(participant, submission.item)
+    if standing is not None:
+        return _settle(standing, participant, submission, agreement)
+    return _insert(participant, submission)
+
+
+@transaction.atomic
+def _insert(participant: Participant, submission: Submission) -> Saved:
+    agreement = lock_present(participant)
+    status, slot_id = _place(participant, submission, agreement)
+    if status in (Annotation.Status.SURPLUS, Annotation.Status.WITHDRAWN):
+        standing = find_standing(participant, submission.item)
+        if standing is not None:
+            return _settle(standing, participant, submission, agreement)
+    if agreement is Agreement.NONE:
+        # that something was sent is kept, so that counts can be explained, but not what it said
+        submission = replace(submission, values=(), highlights=(), note="", reason="")
+    is_report = submission.outcome == Annotation.Outcome.REPORTED
+    is_outdated = agreement is Agreement.OUTDATED
+    annotation = Annotation(
+        study_id=participant.study_id,
+        item=submission.item,
+        participant=participant,
+        slot_id=slot_id,
+        status=status,
+        awaits_consent=is_outdated,
+        origin=participant.origin,
+        key=submission.key_for(participant),
+        submitted_at=now(),
+        version_id=submission.version_id,
+        item_set_id=submission.item_set_id,
+        place=submission.place,
+        order_shown=list(submission.order_shown),
+        is_aided=submission.is_aided,
+        started_at=submission.started_at,
+        device=submission.device,
+        language=submission.language,
+        client_ms=submission.client_ms,
+        active_ms=submission.active_ms,
+        **_what_was_said(submission),
+    )
+    _insert_annotation.run([annotation])
+    _write_answers(annotation, submission)
+    if agreement is Agreement.NONE:
+        return Saved.UNUSED
+    if is_report and not is_outdated:
+        act_on_report(participant, submission.item)
+    return Saved.AWAITING if is_outdated else Saved.SAVED
+
+
+def lock_present(participant: Participant) -> Agreement:
+    """Lock the participant's row and return what they agree to; Withdrawn if they have left.
+
+    Both may have changed since the page was asked for.
+    """
+    locked = lock_participant(participant)
+    if locked.withdrawn_at is not None:
+        raise Withdrawn
+    locked.study = participant.study
+    return agreement_of(locked)
+
+
+def _what_was_said(submission: Submission) -> dict[str, str]:
+    return {
+        "outcome": submission.outcome,
+        "reason": submission.reason,
+        "note": submission.note,
+    }
+
+
+def _place(
+    participant: Participant, submission: Submission, agreement: Agreement
+) -> tuple[str, int | None]:
+    """Status of a new annotation and the slot that it fills, if any."""
+    if agreement is Agreement.NONE:
+        return Annotation.Status.WITHDRAWN, None
+    if participant.is_pilot:
+        return Annotation.Status.PILOT, None
+    if submission.item.kind != Item.Kind.MAIN:
+        return Annotation.Status.CONTROL, None
+    is_report = submission.outcome == Annotation.Outcome.REPORTED
+    if is_report or agreement is Agreement.OUTDATED:
+        return Annotation.Status.SURPLUS, None
+    slot_id = _fill_slot(participant, submission)
+    return (Annotation.Status.COUNTED if slot_id else Annotation.Status.SURPLUS), slot_id
+
+
+def _fill_slot(participant: Participant, submission: Submission) -> int | None:
+    """The slot that is done by this submission: the one I hold, else a free one of the item."""
+    if submission.slot_id and _finish_mine(submission.slot_id, participant, submission.item):
+        return submission.slot_id
+    if Annotation.objects.filter(participant=participant, item=submission.item).exists():
+        return None
+    mine = Slot.objects.leased().filter(participant=participant, item=submission.item)
+    if _finish(mine, participant):
+        return Slot.objects.done().get(participant=participant, item=submission.item).pk
+    slot = _free_slot_for(participant, submission)
+    if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
+        return slot.pk
+    return None
+
+
+def _finish_mine(slot_id: int, participant: Participant, item: Item) -> bool:
+    """Mark this slot as done if it is leased to this participant, as nearly every one is."""
+    with connection.cursor() as cursor:
+        # as a queryset's update(), which costs a save a sixth of its time
+        cursor.execute(
+            "UPDATE annotation_slot SET state = %s, lease_until = NULL"
+            " WHERE id = %s AND item_id = %s AND participant_id = %s AND state = %s",
+            [Slot.State.DONE, slot_id, item.pk, participant.pk, Slot.State.LEASED],
+        )
+        return bool(cursor.rowcount)
+
+
+def _free_slot_for(participant: Participant, submission: Submission) -> Slot | None:
+    """A free slot of the item: one that shows what was shown, so that each order is kept exact."""
+    item, shown = submission.item, list(submission.order_shown)
+    seed = participant.study.seed
+    return free_slot_of(
+        item.pk, lambda arrangement: order_of(seed, item, len(shown), arrangement) == shown
+    )
+
+
+def _finish(slots: Any, participant: Participant) -> bool:
+    return bool(slots.update(state=Slot.State.DONE, participant=participant, lease_until=None))
+
+
+def _write_answers(annotation: Annotation, submission: Submission) -> None:
+    """The ratings and highlights of the submission are those of the annotation."""
+    _insert_ratings.run(
+        [
+            Rating(
+                study_id=annotation.study_id,
+                annotation=annotation,
+                criterion=value.criterion,
+                output_id=value.output_id,
+                value=value.value,
+                value_typed=value.typed,
+            )
+            for value in submission.values
+        ]
+    )
+    Highlight.objects.bulk_create(
+        Highlight(
+            study_id=annotation.study_id,
+            annotation=annotation,
+            output_id=passage.output_id,
+            start=passage.start,
+            end=passage.end,
+            quote=passage.quote,
+        )
+        for passage in submission.highlights
+    )
+
+
+def act_on_report(participant: Participant, item: Item) -> None:
+    """My place goes to someone else; an item reported twice waits for the researcher."""
+    Slot.objects.leased().filter(participant=participant, item=item).update(
+        state=Slot.State.FREE, participant=None, lease_until=None
+    )
+    hold_or_release(item)
+
+
+def hold_or_release(item: Item) -> None:
+    """The item is held if it stands reported twice, and not held if it does not any more.
+
+    Reports that were looked at before the item was released don't count towards the two.
+    """
+    # two reports at once would each count only their own
+    locked = Item.objects.select_for_update(no_key=True).get(pk=item.pk)
+    reports = Annotation.objects.reports().filter(item=item)
+    if locked.released_at is not None:
+        reports = reports.filter(submitted_at__gt=locked.released_at)
+    is_held = reports.count() >= REPORTS_TO_HOLD
+    if is_held != (locked.held_at is not None):
+        locked.held_at = now() if is_held else None
+        locked.save(update_fields=["held_at"])
+
+
+# --- an answer of mine stands already -----------------------------------------------
+
+
+def find_standing(participant: Participant, item: Item) -> Annotation | None:
+    """This person's answer to this item, locked; None: there is none yet."""
+    return (
+        Annotation.objects.select_for_update(of=("self",))
+        .filter(participant=participant, item=item)
+        .select_related("item_set")
+        .first()
+    )
+
+
+def _settle(
+    standing: Annotation, participant: Participant, submission: Submission, agreement: Agreement
+) -> Saved:
+    """Same values: nothing to do. Others: a revision while the set is open, else nothing.
+
+    What somebody agreed to is never changed by what they send without agreeing.
+    """
+    if agreement is Agreement.NONE:
+        return Saved.UNUSED
+    if agreement is Agreement.OUTDATED and not standing.awaits_consent:
+        return Saved.UNCHANGED
+    ratings, highlights = list(standing.ratings.all()), list(standing.highlights.all())
+    before = {(rating.criterion, rating.output_id, rating.value) for rating in ratings}
+    marked = {(one.output_id, one.start, one.end) for one in highlights}
+    is_same = before == {value.identity for value in submission.values}
+    is_same = is_same and marked == {passage.identity for passage in submission.highlights}
+    if is_same and all(getattr(standing, k) == v for k, v in _what_was_said(submission).items()):
+        return Saved.AWAITING if standing.awaits_consent else Saved.ALREADY
+    if standing.item_set is None or standing.item_set.finished_at is not None:
+        return Saved.FINAL
+    keep_revision(standing)
+    replace_annotation(standing, participant, submission)
+    return Saved.AWAITING if agreement is Agreement.OUTDATED else Saved.CHANGED
+
+
+def keep_revision(standing: Annotation, **more: Any) -> None:
+    """The answer as it stands now is kept for ever, whatever is said in its place."""
+    Revision.objects.create(
+        study_id=standing.study_id,
+        annotation=standing,
+        submitted_at=standing.submitted_at,
+        state={
+            "outcome": standing.outcome,
+            "reason": standing.reason,
+            "note": standing.note,
+            "ratings": [
+                [rating.criterion, rating.output_id, rating.value, rating.value_typed]
+                for rating in standing.ratings.all()
+            ],
+            "highlights": [
+                [one.output_id, one.start, one.end, one.quote] for one in standing.highlights.all()
+            ],
+            **more,
+        },
+    )
+
+
+def replace_annotation(
+    standing: Annotation, participant: Participant, submission: Submission
+) -> None:
+    """The annotation says what was submitted, and holds a place where it needs one."""
+    was_reported = standing.outcome == Annotation.Outcome.REPORTED
+    is_reported = submission.outcome == Annotation.Outcome.REPORTED
+    for name, value in _what_was_said(submission).items():
+        setattr(standing, name, value)
+    standing.submitted_at = now()
+    if was_reported != is_reported:
+        _move_place(standing, participant, submission)
+    standing.save()
+    standing.ratings.all().delete()
+    standing.highlights.all().delete()
+    _write_answers(standing, submission)
+    if is_reported and not was_reported and not standing.awaits_consent:
+        act_on_report(participant, submission.item)
+    if was_reported and not is_reported:
+        hold_or_release(submission.item)
+
+
+def _move_place(standing: Annotation, participant: Participant, submission: Submission) -> None:
+    """A report gives its slot back; a rating in place of a report takes one if one is free."""
+    if standing.status not in (Annotation.Status.COUNTED, Annotation.Status.SURPLUS):
+        return
+    if standing.awaits_consent:
+        return
+    freed, standing.slot = standing.slot, None
+    standing.status = Annotation.Status.SURPLUS
+    if submission.outcome == Annotation.Outcome.REPORTED:
+        standing.save()
+        if freed is not None:
+            Slot.objects.filter(pk=freed.pk).update(
+                state=Slot.State.FREE, participant=None, lease_until=None
+            )
+        return
+    slot = _free_slot_for(participant, submission)
+    if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
+        standing.slot, standing.status = slot, Annotation.Status.COUNTED
+
+
+# --- answers that wait for consent ----------------------------------------------------
+
+
+def lock_awaiting(me: Participant) -> list[Annotation]:
+    """Return this person's answers that wait for consent, locked; answers go before places."""
+    awaiting = Annotation.objects.filter(participant=me, awaits_consent=True)
+    return list(awaiting.select_for_update(of=("self",)).order_by("pk"))
+
+
+def withdraw_awaiting(me: Participant) -> None:
+    """Delete what answers said that were given without agreeing; a row tells that they were."""
+    answers = [answer.pk for answer in lock_awaiting(me)]
+    for model in (Rating, Highlight, Revision):
+        model.objects.filter(annotation__in=answers).delete()
+    Annotation.objects.filter(pk__in=answers).update(
+        status=Annotation.Status.WITHDRAWN, awaits_consent=False, note="", reason=""
+    )
+
+
+# --- around it ------------------------------------------------------------------------
+
+
+@transaction.atomic
+def save_draft(
+    *, participant: Participant, item: Item, values: Mapping[str, str], order: Sequence[int] = ()
+) -> Draft | None:
+    """What was entered so far is kept, and comes back with the page; None without consent."""
+    if lock_present(participant) is Agreement.NONE:
+        return None
+    draft, _ = Draft.objects.update_or_create(
+        participant=participant,
+        item=item,
+        study_id=participant.study_id,
+        defaults={"values": dict(values), "order_shown": list(order), "updated_at": now()},
+    )
+    return draft

@@ -1,0 +1,169 @@
+"""One item as one participant meets it: its row, its outputs in order, its slot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.utils.crypto import salted_hmac
+
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
+from evalsite.annotation.pages.view_models import (
+    NO_GROUP,
+    GroupPlace,
+    ItemView,
+    add_marks,
+    order_of,
+    question_names,
+    view_item,
+)
+from evalsite.lib.prepared import Prepared
+from evalsite.lib.seeds import derive_number
+from evalsite.participants.models import Participant
+from evalsite.protocol import Criterion
+from evalsite.studies.gold import asked_criteria
+from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.versions import shown_content
+
+_SALT = "evalsite.annotation.order"
+_outputs_of = Prepared(lambda item: Output.objects.filter(item=item).order_by("position"))
+
+
+@dataclass
+class Screen:
+    """An item with its outputs in the order that this participant sees."""
+
+    study: Study
+    item: Item
+    order: list[int]
+    outputs: list[Output]
+    slot: Slot | None = None
+    # what stands already; none: nothing does
+    answer: Annotation | None = None
+
+    @property
+    def output_ids(self) -> list[int]:
+        return [output.pk for output in self.outputs]
+
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """What is asked of this item: in practice only what has gold, else everything."""
+        config = self.study.config
+        if self.item.kind != Item.Kind.PRACTICE:
+            return config.criteria
+        return asked_criteria(config, self.item.gold)
+
+    def order_mark(self, me: Participant) -> str:
+        """The same for the same outputs in the same places, and telling nothing of them."""
+        told = f"{me.pk}/{self.item.pk}/{self.order}"
+        return salted_hmac(_SALT, told, algorithm="sha256").hexdigest()[:12]
+
+    @cached_property
+    def content(self) -> dict:
+        return shown_content(self.study)
+
+    def view(
+        self,
+        values: Mapping[str, str],
+        errors: Mapping[str, str] | None = None,
+        *,
+        is_disabled: bool = False,
+        group: GroupPlace = NO_GROUP,
+    ) -> ItemView:
+        texts = [output.text for output in self.outputs]
+        view = view_item(
+            self.study.config,
+            inputs=self.item.inputs,
+            texts=texts,
+            options=self.content["options"],
+            values=values,
+            errors=errors,
+            criteria=self.criteria,
+            is_aided=self.content["settings"]["is_aided"],
+            is_disabled=is_disabled,
+            group=group,
+        )
+        if is_disabled or self.item.kind == Item.Kind.PRACTICE:
+            return view
+        return add_marks(view, self.study.config, texts=texts, values=values, errors=errors or {})
+
+
+def load_screen(me: Participant, item: Item, slot: Slot | None) -> Screen:
+    """The screen of an item; its order is the slot's, and without a slot a seeded one.
+
+    Outputs of practice and of repeats stand in the order in which they are kept.
+    """
+    outputs = _outputs_of.all(item.pk)
+    if item.kind in (Item.Kind.PRACTICE, Item.Kind.REPEAT):
+        order = list(range(len(outputs)))
+    else:
+        own = derive_number(me.study.seed, "order", me.pseudonym, item.key)
+        arrangement = slot.arrangement if slot else own
+        order = order_of(me.study.seed, item, len(outputs), arrangement)
+    return in_order(me.study, item, outputs, order, slot)
+
+
+def in_order(
+    study: Study, item: Item, outputs: list[Output], order: list[int], slot: Slot | None = None
+) -> Screen:
+    by_position = {output.position: output for output in outputs}
+    return Screen(study, item, order, [by_position[position] for position in order], slot)
+
+
+def answered_screen(annotation: Annotation, study: Study) -> Screen:
+    """The screen as it was when this annotation was given."""
+    outputs = list(Output.objects.filter(item_id=annotation.item_id))
+    screen = in_order(study, annotation.item, outputs, annotation.order_shown)
+    screen.answer = annotation
+    return screen
+
+
+def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
+    """What stands in the boxes of an answered item, by question name."""
+    given, typed = _given_values(annotation)
+    places = range(len(screen.outputs))
+    entries = {
+        criterion.key: criterion.scale.write_entries(
+            criterion.scale.read_values(given[criterion.key], screen.output_ids), places
+        )
+        for criterion in screen.criteria
+        if criterion.key in given
+    }
+    values = {}
+    for name, criterion, number in question_names(
+        screen.study.config, len(screen.outputs), screen.criteria
+    ):
+        entry = entries.get(criterion.key, {}).get(number)
+        if entry is not None:
+            output_id = screen.output_ids[number - 1] if number else None
+            values[name] = typed.get((criterion.key, output_id)) or entry
+    if annotation.note:
+        values["note"] = annotation.note
+    return values | _entered_marks(screen, annotation)
+
+
+def _given_values(
+    annotation: Annotation,
+) -> tuple[dict[str, dict[int | None, int]], dict[tuple[str, int | None], str]]:
+    """Return the stored values by criterion and output, and what was typed for them."""
+    values: dict[str, dict[int | None, int]] = {}
+    typed = {}
+    for rating in annotation.ratings.all():
+        if rating.value is None:
+            continue
+        values.setdefault(rating.criterion, {})[rating.output_id] = rating.value
+        typed[rating.criterion, rating.output_id] = rating.value_typed
+    return values, typed
+
+
+def _entered_marks(screen: Screen, annotation: Annotation) -> dict[str, str]:
+    found = {}
+    for field in marks_fields(screen.study.config, len(screen.outputs)):
+        output = screen.outputs[field.number - 1]
+        spans = [
+            Span(one.start, one.end)
+            for one in annotation.highlights.all()
+            if one.output_id == output.pk
+        ]
+        found[field.name] = write_marks(spans, output.text)
+    return found

@@ -1,0 +1,226 @@
+"""Sets: what is still to answer, changes that were not sent yet, and finishing."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from string import ascii_uppercase
+
+from django.db import transaction
+from django.db.models import FilteredRelation, Max, Q
+
+from evalsite.annotation.allocation.controls import CONTROLS
+from evalsite.annotation.allocation.leases import answered_items, lease_end, lock_participant
+from evalsite.annotation.models import Annotation, Draft
+from evalsite.annotation.pages.forms import RatingForm
+from evalsite.annotation.pages.saving import Submission, submit_annotation
+from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values
+from evalsite.annotation.pages.view_models import NO_GROUP, GroupPlace
+from evalsite.lib.clock import now
+from evalsite.lib.prepared import Prepared
+from evalsite.participants.models import ItemSet, Participant, make_completion_code
+from evalsite.participants.services import has_agreed
+from evalsite.studies.models import Item, Study
+
+_set_of = Prepared(
+    lambda participant, number: ItemSet.objects.filter(
+        participant=participant, number=number
+    ).order_by()
+)
+_answers_to = Prepared(
+    lambda participant, *items: (
+        Item.objects.filter(pk__in=items)
+        .annotate(
+            mine=FilteredRelation("annotations", condition=Q(annotations__participant=participant))
+        )
+        .order_by()
+        .values_list("pk", "group", "kind", "mine__started_at", "mine__submitted_at")
+    )
+)
+_drafts_of = Prepared(
+    lambda participant, *items: Draft.objects.filter(participant=participant, item__pk__in=items)
+)
+
+
+def find_set(me: Participant, number: int) -> ItemSet | None:
+    """Return this person's set of this number, if there is one."""
+    return _set_of.one(me.pk, number)
+
+
+def unanswered_places(item_set: ItemSet, answered: Collection[int] | None = None) -> list[int]:
+    """Places of the set, from 1, that still want an answer; what went to others wants none."""
+    settled = {*(answered_items(item_set) if answered is None else answered), *item_set.lost_ids}
+    return [
+        place for place, item_id in enumerate(item_set.item_ids, start=1) if item_id not in settled
+    ]
+
+
+def wanted_places(
+    me: Participant, item_set: ItemSet, answered: Collection[int] | None = None
+) -> list[int]:
+    """Places that this person may still answer: none once the study has ended without them."""
+    has_ended = me.study.has_ended or me.study.is_past_its_end
+    if has_ended and not me.is_pilot and not me.slots.leased().exists():
+        return []
+    return unanswered_places(item_set, answered)
+
+
+def open_places(item_set: ItemSet) -> list[int]:
+    """Places of the set, from 1, that are this participant's: all but those lost to others."""
+    lost = set(item_set.lost_ids)
+    return [
+        place for place, item_id in enumerate(item_set.item_ids, start=1) if item_id not in lost
+    ]
+
+
+def look_over(me: Participant, item_set: ItemSet) -> tuple[dict[int, float], dict[int, str]]:
+    """How many seconds each answered item of the set took this person; the group of every item."""
+    times, groups = {}, {}
+    rows = _answers_to.all(me.pk, *item_set.item_ids)
+    for pk, group, kind, started, submitted in rows:
+        groups[pk] = _group_in_set(pk, group, kind)
+        if submitted is not None:
+            times[pk] = (submitted - started).total_seconds()
+    return times, groups
+
+
+def _group_in_set(item_id: int, group: str, kind: str) -> str:
+    """The group as it is met in a set: a control is one of its own, whatever it shares."""
+    return group if kind == Item.Kind.MAIN else f"control {item_id}"
+
+
+def group_place(
+    me: Participant,
+    item_set: ItemSet,
+    item_id: int,
+    answered: Collection[int] = (),
+    groups: Mapping[int, str] | None = None,
+) -> GroupPlace:
+    """Where this item stands in its group, and its group in the set, if groups stay together.
+
+    What went to others counts no more, but no group ever takes the letter of another.
+    `groups` are those of `look_over`, where they are at hand.
+    """
+    if me.study.groups != Study.Groups.TOGETHER:
+        return NO_GROUP
+    if groups is None:
+        items = Item.objects.filter(pk__in=item_set.item_ids).order_by()
+        rows = items.values_list("pk", "group", "kind")
+        groups = {pk: _group_in_set(pk, group, kind) for pk, group, kind in rows}
+    letters = list(dict.fromkeys(groups[pk] for pk in item_set.item_ids))
+    lost = set(item_set.lost_ids) - set(answered) - {item_id}
+    mates = [pk for pk in item_set.item_ids if groups[pk] == groups[item_id] and pk not in lost]
+    return GroupPlace(
+        letter=_letter_of(letters.index(groups[item_id])),
+        place=mates.index(item_id) + 1,
+        size=len(mates),
+    )
+
+
+def _letter_of(number: int) -> str:
+    """A, B, ... Z, AA, AB, ... for 0, 1, ... 25, 26, 27, ..."""
+    more, last = divmod(number, len(ascii_uppercase))
+    return (_letter_of(more - 1) if more else "") + ascii_uppercase[last]
+
+
+def kept_until(
+    me: Participant, screen: Screen, item_set: ItemSet | None, answered: Collection[int] = ()
+) -> datetime | None:
+    """Until when the place of this screen is kept for this person; None: it is not, or no more.
+
+    A control is kept as long as the rest of its set, and told as any other item is.
+    """
+    if screen.slot is not None or screen.item.kind not in CONTROLS or me.is_pilot or screen.answer:
+        return screen.slot.lease_until if screen.slot else None
+    held = me.slots.leased().aggregate(until=Max("lease_until"))["until"]
+    if held is None and item_set is not None:
+        missing = {*item_set.item_ids} - {*item_set.lost_ids} - {*answered}
+        if Item.objects.main().filter(pk__in=missing).exists():
+            return None
+    return held or _kept_without_places(me)
+
+
+def _kept_without_places(me: Participant) -> datetime:
+    """A full lease since the last sign of this person, as if that had renewed a place.
+
+    Counted from now, each look at the page would move it, and so tell a control from an item.
+    """
+    until = lease_end(me.study)
+    lease = timedelta(minutes=me.study.lease_minutes)
+    given = me.annotations.aggregate(last=Max("submitted_at"))["last"]
+    entered = me.drafts.aggregate(last=Max("updated_at"))["last"]
+    last = max((sign for sign in (given, entered) if sign is not None), default=None)
+    return until if last is None or last + lease < now() else last + lease
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of an answer that was entered but not sent, with the form that judges it."""
+
+    annotation: Annotation
+    place: int
+    screen: Screen
+    form: RatingForm
+
+
+def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
+    """Drafts of answered items that are newer than the answer and say something else."""
+    drafts = {draft.item_id: draft for draft in _drafts_of.all(me.pk, *item_set.item_ids)}
+    if not drafts:
+        return []
+    annotations = (
+        Annotation.objects.filter(participant=me, item_id__in=list(drafts))
+        .select_related("item")
+        .prefetch_related("ratings")
+    )
+    found = []
+    for annotation in annotations:
+        draft = drafts[annotation.item_id]
+        screen = answered_screen(annotation, me.study)
+        if draft.updated_at <= annotation.submitted_at or not draft.fits(screen.order):
+            continue
+        if draft.values == entered_values(screen, annotation):
+            continue
+        texts = [output.text for output in screen.outputs]
+        form = RatingForm(draft.values, config=me.study.config, outputs=len(texts), texts=texts)
+        place = item_set.item_ids.index(annotation.item_id) + 1
+        found.append(Change(annotation, place, screen, form))
+    return found
+
+
+@transaction.atomic
+def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
+    """The set is finished and has its code; its answers are final. Done twice, it is done once.
+
+    Changes that were entered but not sent are saved first, because their page said that they are
+    kept. False, and nothing done, while a place wants an answer, a change is no valid answer, or
+    the current consent text isn't agreed to.
+    """
+    me = lock_participant(participant)
+    me.study = participant.study
+    if not has_agreed(me):
+        return False
+    current = find_set(me, item_set.number)
+    if current is None:
+        raise ItemSet.DoesNotExist
+    if current.finished_at is not None:
+        return True
+    changes = find_changes(me, current)
+    if wanted_places(me, current) or not all(change.form.is_valid() for change in changes):
+        return False
+    for change in changes:
+        submit_annotation(participant=me, submission=_as_submission(change))
+    current.finished_at = now()
+    current.code = current.code or make_completion_code()
+    current.save(update_fields=["finished_at", "code"])
+    Draft.objects.filter(participant=me).delete()
+    return True
+
+
+def _as_submission(change: Change) -> Submission:
+    return Submission(
+        item=change.annotation.item,
+        values=change.form.values(change.screen.output_ids),
+        highlights=change.form.passages(change.screen.output_ids),
+        note=change.form.cleaned_data.get("note", ""),
+        order_shown=tuple(change.screen.order),
+    )

@@ -1,0 +1,144 @@
+"""What one person has on the screen: from rows, or from what a form says that was shown."""
+
+import logging
+from typing import Any
+
+from django.db.models import FilteredRelation, Q
+from django.http import Http404
+
+from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, load_screen
+from evalsite.annotation.pages.signed_state import Shown, read_shown
+from evalsite.lib.clock import now
+from evalsite.lib.prepared import Prepared
+from evalsite.lib.rows import only
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.models import Item
+
+logger = logging.getLogger(__name__)
+
+_draft_of = Prepared(
+    lambda participant, item: Draft.objects.filter(participant=participant, item=item)
+)
+# with what was entered for its item
+_held_by = Prepared(
+    lambda participant, item: (
+        Slot.objects.filter(participant=participant, item=item)
+        .annotate(
+            draft=FilteredRelation(
+                "participant__drafts", condition=Q(participant__drafts__item=item)
+            )
+        )
+        .select_related("item", "draft")  # type: ignore[misc] # the stubs know no relation
+    )
+)
+_slot_shown = Prepared(
+    lambda slot, item: Slot.objects.select_related("item").filter(pk=slot, item=item)
+)
+
+
+def as_shown(
+    me: Participant, screen: Screen, item_set: ItemSet | None = None, place: int = 0
+) -> Shown:
+    """This screen as it is shown to this person at this moment."""
+    return Shown(
+        participant_id=me.pk,
+        item_id=screen.item.pk,
+        slot_id=screen.slot.pk if screen.slot else None,
+        set_id=item_set.pk if item_set else None,
+        set_number=item_set.number if item_set else 0,
+        place=place,
+        total=len(item_set.item_ids) if item_set else 0,
+        version_id=me.study.version_id,
+        is_aided=screen.content["settings"]["is_aided"],
+        shown_at=now(),
+        arrangement=screen.slot.arrangement if screen.slot else 0,
+    )
+
+
+def load_place(me: Participant, item_set: ItemSet, place: int) -> tuple[Shown, Screen]:
+    screen = screen_of(me, item_set.item_ids[place - 1])
+    return as_shown(me, screen, item_set, place), screen
+
+
+def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
+    """What this signed text says was shown; Http404 unless it was shown to this very person."""
+    shown = read_shown(text)
+    if shown is None or shown.participant_id != me.pk:
+        logger.warning("refused a post whose state belongs to nobody or to somebody else")
+        raise Http404("Nothing to save here.")
+    if shown.slot_id is None:
+        return shown, _load_without_slot(me, shown)
+    slot = _slot_shown.one(shown.slot_id, shown.item_id)
+    if slot is None:
+        return shown, _load_after_its_slot(me, shown)
+    return shown, load_screen(me, slot.item, slot)
+
+
+def _load_after_its_slot(me: Participant, shown: Shown) -> Screen:
+    """The screen as it was shown, though the study asks for fewer answers since."""
+    item = only(Item.objects.filter(pk=shown.item_id, study=me.study))
+    if item is None:
+        raise Http404("This item is gone.")
+    screen = load_screen(me, item, Slot(arrangement=shown.arrangement))
+    screen.slot = None
+    return screen
+
+
+def _load_without_slot(me: Participant, shown: Shown) -> Screen:
+    """The screen of an answer that stood already, in the order of that answer, or of a pilot.
+
+    An answer that has been taken back since leaves its place, and so its order, to this person.
+    """
+    standing = Annotation.objects.select_related("item")
+    annotation = only(standing.filter(participant=me, item_id=shown.item_id))
+    if annotation is not None:
+        return answered_screen(annotation, me.study)
+    try:
+        return screen_of(me, shown.item_id)
+    except Item.DoesNotExist:
+        raise Http404("This item is gone.") from None
+
+
+def fill_screen(
+    me: Participant, item_id: int, *, is_answered: bool
+) -> tuple[Screen, dict[str, str]]:
+    """The screen of an item, and what stands in its boxes: the newest of answer and draft."""
+    slot = _held_by.one(me.pk, item_id)
+    draft = getattr(slot, "draft", None) if slot else _draft_of.one(me.pk, item_id)
+    if not is_answered:
+        screen = _load_held(me, item_id, slot)
+        # after a lapse an item may come back with its outputs in other places
+        return screen, dict(draft.values) if draft and draft.fits(screen.order) else {}
+    annotation = (
+        Annotation.objects.select_related("item")
+        .prefetch_related("ratings")
+        .get(participant=me, item_id=item_id)
+    )
+    screen = answered_screen(annotation, me.study)
+    if draft and draft.fits(screen.order) and draft.updated_at > annotation.submitted_at:
+        return screen, dict(draft.values)
+    return screen, entered_values(screen, annotation)
+
+
+def screen_of(me: Participant, item_id: int) -> Screen:
+    return _load_held(me, item_id, _held_by.one(me.pk, item_id))
+
+
+def _load_held(me: Participant, item_id: int, slot: Slot | None) -> Screen:
+    item = slot.item if slot else Item.objects.get(pk=item_id)
+    return load_screen(me, item, slot)
+
+
+def circumstances(shown: Shown, screen: Screen) -> dict[str, Any]:
+    """What was shown, where and since when: the same for a rating and a report."""
+    return {
+        "item": screen.item,
+        "slot_id": shown.slot_id,
+        "item_set_id": shown.set_id,
+        "place": shown.place,
+        "version_id": shown.version_id,
+        "order_shown": tuple(screen.order),
+        "is_aided": shown.is_aided,
+        "started_at": shown.shown_at,
+    }

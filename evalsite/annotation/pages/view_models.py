@@ -1,0 +1,382 @@
+"""What a page shows of an item: plain values for the templates, blind by construction.
+
+Nothing here carries a system, an item key or a file name, so no template can leak one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from evalsite.annotation.pages.highlights import (
+    MOST,
+    MarksField,
+    Span,
+    marks_fields,
+    read_marks,
+    write_marks,
+    write_passages,
+)
+from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
+from evalsite.lib.markdown import render_markdown
+from evalsite.lib.seeds import arrange
+from evalsite.protocol import Criterion, Example, InputColumn, Protocol
+from evalsite.studies.models import Item
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of a text, marked or not."""
+
+    text: str
+    is_marked: bool = False
+
+
+@dataclass(frozen=True)
+class InputView:
+    """One input: its column, and its text in segments."""
+
+    name: str
+    label: str
+    kind: str
+    value: str
+    segments: tuple[Segment, ...]
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns of a dialogue; none of any other kind of input."""
+        return parse_dialogue(self.value) if self.kind == "dialogue" else ()
+
+
+@dataclass(frozen=True)
+class QuestionView:
+    """One question as a control: `name` is its form name and id, `value` what was entered."""
+
+    name: str
+    criterion: Criterion
+    definition: SafeString
+    output_label: str
+    number: int = 0  # the place of its output; 0: of all of them
+    value: str = ""
+    error: str = ""
+    is_disabled: bool = False
+
+    @property
+    def template(self) -> str:
+        return self.criterion.scale.template
+
+    @property
+    def fingerprint(self) -> int:
+        """The same number for the same words and points, in one process."""
+        return hash(self.criterion)
+
+    @property
+    def control_id(self) -> str:
+        """The id of the first control, where the link of an error leads."""
+        return self.criterion.scale.first_control(self.name)
+
+
+@dataclass(frozen=True)
+class MarksView:
+    """The passages that are marked in an output: in its text, and in the fields that post them."""
+
+    name: str
+    passages_name: str
+    segments: tuple[Segment, ...]
+    value: str
+    passages: str
+    error: str = ""
+    most: int = MOST
+
+
+@dataclass(frozen=True)
+class OutputView:
+    """One output in the place where it is shown, from 1, with the questions about it.
+
+    `text` is what is shown; what is stored may hold more, see `Protocol.output_kind`.
+    `marks` stand where passages of it can be marked on this page.
+    """
+
+    number: int
+    label: str
+    text: str
+    questions: tuple[QuestionView, ...]
+    speaker: str = ""
+    marks: MarksView | None = None
+
+    @property
+    def error(self) -> str:
+        return next((question.error for question in self.questions if question.error), "")
+
+
+@dataclass(frozen=True)
+class GroupPlace:
+    """Where an item stands among those of its set that share its input; size 0: not told."""
+
+    letter: str = ""
+    place: int = 0
+    size: int = 0
+
+
+NO_GROUP = GroupPlace()
+
+
+@dataclass(frozen=True)
+class ItemView:
+    """One screen: inputs, outputs in shown order, and all questions in page order."""
+
+    inputs: tuple[InputView, ...]
+    outputs: tuple[OutputView, ...]
+    questions: tuple[QuestionView, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+    aids: tuple[str, ...] = ()
+    group: GroupPlace = NO_GROUP
+    ignore_note: str = ""
+
+    @property
+    def extra_key(self) -> str:
+        """One text for each content of `extra`, for parts of pages that are kept."""
+        return repr(self.extra)
+
+    @property
+    def group_letter(self) -> str:
+        return self.group.letter
+
+    @property
+    def place_in_group(self) -> int:
+        return self.group.place
+
+    @property
+    def group_size(self) -> int:
+        return self.group.size
+
+    def input(self, name: str) -> InputView | None:
+        return next((one for one in self.inputs if one.name == name), None)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a participant is in a set."""
+
+    done: int
+    total: int
+    minutes_left: int | None = None
+
+    @property
+    def words(self) -> str:
+        return f"{self.done} of {self.total} done"
+
+
+def question_names(
+    config: Protocol, outputs: int, criteria: Sequence[Criterion] | None = None
+) -> list[tuple[str, Criterion, int]]:
+    """Form name, criterion and number of the output (0: of all) for each question, in page order.
+
+    `criteria` are those that are asked, where that is not all of them (`Screen.criteria`).
+    With one output a question is named after its criterion; with several, after criterion and
+    the place of the output on the page. Names never hold what produced an output.
+    """
+    found = []
+    for criterion in config.criteria if criteria is None else criteria:
+        if not criterion.per_output:
+            found.append((criterion.key, criterion, 0))
+        elif outputs == 1:
+            found.append((criterion.key, criterion, 1))
+        else:
+            found += [
+                (f"{criterion.key}-{number}", criterion, number) for number in range(1, outputs + 1)
+            ]
+    return found
+
+
+def output_label(config: Protocol, number: int, outputs: int) -> str:
+    """What a page calls the output in this place: "Response", "Utterance 2", "Response B".
+
+    0 stands for no one of them.
+    """
+    if outputs == 1 or not number:
+        return config.output_name
+    letters = config.layout.letters
+    name = letters[number - 1] if number <= len(letters) else str(number)
+    return f"{config.output_name} {name}"
+
+
+def order_of(study_seed: str, item: Item, outputs: int, arrangement: int) -> list[int]:
+    """The outputs' positions in the order that this arrangement of the item shows."""
+    return arrange(outputs, arrangement, study_seed, item.key)
+
+
+def view_item(
+    config: Protocol,
+    *,
+    inputs: Mapping[str, Any],
+    texts: Sequence[str],
+    options: Mapping[str, Any],
+    values: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+    marked: Mapping[str, Sequence[str]] | None = None,
+    criteria: Sequence[Criterion] | None = None,
+    is_aided: bool = False,
+    is_disabled: bool = False,
+    group: GroupPlace = NO_GROUP,
+) -> ItemView:
+    """The screen of one item. `texts` are the outputs in the order shown."""
+    values, errors, marked = values or {}, errors or {}, marked or {}
+    questions = tuple(
+        QuestionView(
+            name=name,
+            criterion=criterion,
+            definition=_rendered(criterion.definition),
+            output_label=output_label(config, number, len(texts)) if number else "",
+            number=number,
+            value=str(values.get(name, "")),
+            error=errors.get(name, ""),
+            is_disabled=is_disabled,
+        )
+        for name, criterion, number in question_names(config, len(texts), criteria)
+    )
+    shown = tuple(
+        _view_input(column, inputs[column.name], marked.get(column.name, ()))
+        for column in config.inputs
+        if inputs.get(column.name)
+    )
+    return ItemView(
+        inputs=shown,
+        outputs=_view_outputs(config, texts, shown, questions),
+        questions=questions,
+        extra=config.item_context(options, inputs),
+        aids=tuple(aid.key for aid in config.aids) if is_aided else (),
+        group=group,
+        ignore_note=_rendered(config.ignore_note if config.has_ignore else ""),
+    )
+
+
+def view_example(config: Protocol, example: Example, options: Mapping[str, Any]) -> ItemView:
+    """A worked example in the real layout, with the given scores filled in and disabled."""
+    count = len(example.outputs)
+    given = {
+        key: config.criterion_by_key[key].scale.write_entries(ratings, range(count))
+        for key, ratings in example.ratings.items()
+    }
+    values = {
+        name: given[criterion.key][number]
+        for name, criterion, number in question_names(config, count)
+        if criterion.key in given
+    }
+    return view_item(
+        config,
+        inputs=example.inputs,
+        texts=example.outputs,
+        options=options,
+        values=values,
+        marked=example.marked,
+        is_disabled=True,
+    )
+
+
+_html: dict[str, SafeString] = {}
+
+
+def _rendered(markdown: str) -> SafeString:
+    """A text of the protocol as HTML, rendered once: it stands in code, so it cannot change."""
+    if markdown not in _html:
+        _html[markdown] = render_markdown(markdown)
+    return _html[markdown]
+
+
+def _view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> InputView:
+    text = str(value)
+    return InputView(
+        name=column.name,
+        label=column.label,
+        kind=column.kind,
+        value=text,
+        segments=tuple(split_marked(text, marked)),
+    )
+
+
+def _view_outputs(
+    config: Protocol,
+    texts: Sequence[str],
+    inputs: Sequence[InputView],
+    questions: Sequence[QuestionView],
+) -> tuple[OutputView, ...]:
+    """Each output with its own questions; the next line of a dialogue without its markup."""
+    turns = [turn for shown in inputs for turn in shown.turns]
+    speakers = {turn.speaker for turn in turns}
+    views = []
+    for number, text in enumerate(texts, start=1):
+        is_turn = config.output_kind == "dialogue"
+        turn = plain_output(text, speakers) if is_turn else Turn("", text)
+        own = tuple(question for question in questions if question.number == number)
+        label = output_label(config, number, len(texts))
+        speaker = turn.speaker or (_whose_turn(turns) if is_turn else "")
+        views.append(OutputView(number, label, turn.text, own, speaker))
+    return tuple(views)
+
+
+def add_marks(
+    view: ItemView,
+    config: Protocol,
+    *,
+    texts: Sequence[str],
+    values: Mapping[str, str],
+    errors: Mapping[str, str],
+) -> ItemView:
+    """The screen with the marked passages of each output, where passages can be marked."""
+    fields = {field.number: field for field in marks_fields(config, len(texts))}
+    outputs = tuple(
+        replace(output, marks=_view_marks(fields[output.number], text, values, errors))
+        for output, text in zip(view.outputs, texts, strict=True)
+        if output.number in fields
+    )
+    return replace(view, outputs=outputs) if outputs else view
+
+
+def _view_marks(
+    field: MarksField, text: str, values: Mapping[str, str], errors: Mapping[str, str]
+) -> MarksView:
+    """What fits of the values, drawn and ready to be posted again; lines as they were entered."""
+    spans = read_marks(values, field, text).spans
+    return MarksView(
+        name=field.name,
+        passages_name=field.passages,
+        segments=tuple(split_spans(text, spans)),
+        value=write_marks(spans, text),
+        passages=values.get(field.passages, write_passages(spans, text)),
+        error=errors.get(field.name) or errors.get(field.passages, ""),
+    )
+
+
+def _whose_turn(turns: Sequence[Turn]) -> str:
+    """Who speaks next in a dialogue of two; nobody is named where more, or fewer, take part."""
+    speakers = {turn.speaker for turn in turns}
+    others = speakers - {turns[-1].speaker} if turns else set()
+    return others.pop() if len(speakers) == 2 and "" not in speakers else ""
+
+
+def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:
+    """The text in segments; each passage of `marked` is marked where it first stands."""
+    segments: list[Segment] = []
+    rest = text
+    for passage in sorted(marked, key=text.find):
+        before, found, after = rest.partition(passage)
+        if not found:
+            continue
+        segments += [Segment(before)] if before else []
+        segments.append(Segment(found, is_marked=True))
+        rest = after
+    return [*segments, Segment(rest)] if rest or not segments else segments
+
+
+def split_spans(text: str, spans: Iterable[Span]) -> list[Segment]:
+    """The text in segments, those of the spans marked; spans stand in order and apart."""
+    segments: list[Segment] = []
+    done = 0
+    for span in spans:
+        segments += [Segment(text[done : span.start])] if span.start > done else []
+        segments.append(Segment(text[span.start : span.end], is_marked=True))
+        done = span.end
+    return [*segments, Segment(text[done:])] if done < len(text) else segments

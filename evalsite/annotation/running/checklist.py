@@ -1,0 +1,306 @@
+"""What a study must have before people can be let in."""
+
+from dataclasses import dataclass, replace
+
+from django.db.models import Count
+
+from evalsite.annotation.allocation import feasibility
+from evalsite.annotation.allocation.controls import CHECKS
+from evalsite.annotation.allocation.feasibility import (
+    Offer,
+    Workload,
+    can_be_finished,
+    fewest_people,
+    find_offers,
+    most_each,
+)
+from evalsite.lib.clock import now
+from evalsite.studies.models import Item, Study
+from evalsite.studies.qualification import plan_qualification
+from evalsite.studies.set_size import FEWEST, checks_in, items_per_set, most_items
+from evalsite.studies.setting_changes import WITH_PLACEHOLDERS
+from evalsite.studies.starter_texts import find_placeholders
+from evalsite.studies.summary_lines import count_of, list_of
+from evalsite.studies.versions import protocol_instructions
+
+_NAMES = {"consent": "consent text"}
+_NO_END = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One point of the launch checklist: met, or with the problem and the page that mends it.
+
+    A remark is for the researcher to weigh: it keeps nobody from launching. Each of the offers
+    mends the problem.
+    """
+
+    label: str
+    problem: str = ""
+    remark: str = ""
+    url_name: str = "study-settings"
+    offers: tuple[Offer, ...] = ()
+
+    @property
+    def is_met(self) -> bool:
+        return not self.problem
+
+
+def check_launch(study: Study) -> list[Check]:
+    """Every point that must be met at launch, in the order of the page."""
+    return [
+        _check_items(study),
+        _check_consent(study),
+        _check_placeholders(study),
+        _check_contact(study),
+        _check_options(study),
+        _check_practice(study),
+        _check_qualification(study),
+        _check_checks(study),
+        _check_repeats(study),
+        *_check_order(study),
+        _check_bonus(study),
+        _check_closing_date(study),
+        _check_completion_url(study),
+        check_people(study),
+    ]
+
+
+def _check_items(study: Study) -> Check:
+    has_items = Item.objects.main().filter(study=study).exists()
+    problem = "" if has_items else "There are no items yet. Upload a batch."
+    return Check(label="Items are uploaded", problem=problem, url_name="batch-list")
+
+
+def _check_consent(study: Study) -> Check:
+    problem = "" if study.consent.strip() else "There is no consent text. Write one."
+    return Check(label="There is a consent text", problem=problem)
+
+
+def _check_placeholders(study: Study) -> Check:
+    counts = {name: len(find_placeholders(getattr(study, name))) for name in WITH_PLACEHOLDERS}
+    places = [f"{count} in the {_NAMES.get(name, name)}" for name, count in counts.items() if count]
+    problem = ""
+    if places:
+        # it goes with the number that follows it
+        verb = "is" if places[0].startswith("1 ") else "are"
+        problem = (
+            f"Put your own words in place of every [REPLACE: …]. There {verb} {list_of(places)}."
+        )
+    return Check(label="No placeholder is left in the texts", problem=problem)
+
+
+def _check_contact(study: Study) -> Check:
+    problem = "" if study.contact_email else "Enter an email address that participants write to."
+    return Check(label="Participants know whom to ask", problem=problem)
+
+
+def _check_options(study: Study) -> Check:
+    label = "The protocol's options are complete"
+    if study.config.options_form is None:
+        return Check(label=label)
+    form = study.config.options_form(study.config.default_options | study.options)
+    problems = [
+        f"{form[name].label}: {message}"
+        for name, messages in form.errors.items()
+        for message in messages
+    ]
+    return Check(label=label, problem=" ".join(problems))
+
+
+def _check_practice(study: Study) -> Check:
+    is_asked = study.is_practice_on and not study.is_qualification_on
+    has_practice = not is_asked or study.items.practice().exists()
+    problem = "" if has_practice else "Practice is on, but there is no practice item. Turn it off."
+    return Check(label="Practice is ready, or off", problem=problem)
+
+
+def _check_qualification(study: Study) -> Check:
+    label = "The qualification is ready, or off"
+    if not study.is_qualification_on:
+        return Check(label=label)
+    plan = plan_qualification(study)
+    if plan is None:
+        return Check(
+            label=label,
+            problem=(
+                "Qualification is on, but no practice item has a gold, and the protocol has no "
+                "questions on its instructions. Turn it off, or upload practice items with gold."
+            ),
+        )
+    what = "answers to questions on the instructions" if plan.is_on_instructions else "points"
+    return Check(label=f"The qualification is ready: {plan.needed} of {plan.asked} {what} pass")
+
+
+def _check_checks(study: Study) -> Check:
+    """Checks that are asked for are there; those that are there and not asked for, a remark."""
+    label = "Gold and attention items are ready, or there are none"
+    there = Item.objects.filter(study=study, kind__in=CHECKS).count()
+    if study.check_every is None:
+        remark = (
+            f"The batches hold {count_of(there, 'gold or attention item')}, but nobody gets one: "
+            "say in the settings after how many items a check comes."
+        )
+        return Check(label=label, remark=remark if there else "")
+    if not there:
+        problem = (
+            f"A check should come after every {study.check_every} items, but no batch has a gold "
+            "or attention item. Upload some, or leave that setting empty."
+        )
+        return Check(label=label, problem=problem)
+    wanted = (study.max_sets or 1) * checks_in(study, study.set_size)
+    remark = (
+        f"One person meets up to {count_of(wanted, 'check')}, but the batches hold {there}: the "
+        "last items then come without."
+    )
+    return Check(label=label, remark=remark if wanted > there else "")
+
+
+def _check_repeats(study: Study) -> Check:
+    """Repeats that are asked for can be dealt; otherwise a remark says that they stay off."""
+    label = "Hidden repeats can be dealt, or are off"
+    caps = most_items(study)
+    items = Item.objects.main().filter(study=study).count()
+    most = items if caps is None else min(items, caps)
+    remark = (
+        f"Nobody can get more than {count_of(most, 'item')}, and below {FEWEST} nothing is "
+        "repeated. Allow more sets or items per person, or set the repeats to 0."
+    )
+    return Check(label=label, remark=remark if study.repeat_percent and most < FEWEST else "")
+
+
+def _check_order(study: Study) -> list[Check]:
+    """A remark where the order of a file may tell participants which system they rate."""
+    is_single = study.config.outputs[1] == 1
+    if not is_single or study.item_order != Study.ItemOrder.UPLOADED:
+        return []
+    remark = (
+        "If the file is sorted by system, or its systems take turns, participants may come to "
+        "know them by the order. Mix the rows, or choose a random order."
+    )
+    return [Check(label="Items come in the order of the file", remark=remark)]
+
+
+def _check_bonus(study: Study) -> Check:
+    """A bonus has its number of sets; where the protocol's document says others, a remark."""
+    if study.has_bonus and study.max_sets is None:
+        return Check(
+            label="Cap and bonus are as people are told",
+            problem="A bonus for all sets needs a number of sets. Enter it, or untick the bonus.",
+        )
+    design = study.config.design
+    told = _say_sets(design.set_size, design.max_sets, has_bonus=design.has_bonus)
+    planned = _say_sets(items_per_set(study), study.max_sets, has_bonus=study.has_bonus)
+    # a protocol without a cap leaves it to the study
+    if design.max_sets is None or told == planned:
+        return Check(label="Sets, cap and bonus are as people are told", remark=_unpaid(study))
+    if study.instructions:
+        instructions = "See that your own instructions say so."
+    elif protocol_instructions(study) != study.config.instructions:
+        instructions = "Participants are told what this study has."
+    else:
+        instructions = (
+            "The protocol's instructions say what the document says: write your own in the "
+            "settings, with the sentence about the sets changed."
+        )
+    return Check(
+        label="Sets, cap or bonus differ from the document's",
+        remark=f"The document says {told}; this study has {planned}. {instructions} "
+        f"{_unpaid(study)}".strip(),
+    )
+
+
+def _unpaid(study: Study) -> str:
+    """Said where a bonus is promised in a study that names no money at all."""
+    if not study.has_bonus or study.bonus is not None or study.pay_per_set is not None:
+        return ""
+    return (
+        "People are promised a bonus, but neither a pay nor its amount is set. If you pay none, "
+        "untick “Bonus for all sets”."
+    )
+
+
+def _say_sets(size: int, most: int | None, *, has_bonus: bool) -> str:
+    cap = "no cap of sets" if most is None else f"at most {count_of(most, 'set')}"
+    bonus = "a bonus for all of them" if has_bonus else "no bonus"
+    return f"{cap} of {size:,} and {bonus}" if most else f"sets of {size:,}, {cap} and {bonus}"
+
+
+def _check_closing_date(study: Study) -> Check:
+    is_past = study.closes_at is not None and study.closes_at <= now()
+    problem = "The closing date is past. Choose a later one, or none." if is_past else ""
+    return Check(label="The closing date is to come, or there is none", problem=problem)
+
+
+def _check_completion_url(study: Study) -> Check:
+    is_right = not study.completion_url or study.completion_url.startswith("https://")
+    problem = "" if is_right else "The completion link must begin with https://."
+    return Check(label="The completion link is safe, or there is none", problem=problem)
+
+
+def check_people(study: Study) -> Check:
+    """Whether the people who are expected can finish the design; if not, with what they could."""
+    work, expected = measure_work(study), study.expected_participants
+    if not can_be_finished(work):
+        return Check(
+            label="The design can be finished",
+            problem=(
+                f"Nobody may be given more than {count_of(work.max_items or 0, 'item')}, but a "
+                f"group has {work.largest:,} and stays together. Set a higher limit, or none."
+            ),
+            offers=tuple(find_offers(work, expected or _NO_END)),
+        )
+    needed, why = people_needed(study, work)
+    if expected is None or expected >= needed:
+        return Check(
+            label=f"The design can be finished: it takes {count_of(needed, 'person', 'people')} "
+            "or more"
+        )
+    you = f"You expect {count_of(expected, 'person', 'people')}"
+    if expected >= fewest_people(work):
+        you += ". They can finish only if they come in a lucky order"
+        why = f"the last answers may be left to people who have met those {_met(work)} already"
+        problem = f"{you}: {why}. With {needed:,} the order does not matter."
+    else:
+        problem = f"{you}, but {why}. Expect at least {count_of(needed, 'person', 'people')}."
+    return Check(
+        label="The design can be finished by the people you expect",
+        problem=problem,
+        offers=tuple(find_offers(work, expected, has_bonus=study.has_bonus)),
+    )
+
+
+def _met(work: Workload) -> str:
+    return "items" if work.groups == Study.Groups.FREE else "groups"
+
+
+def people_needed(study: Study, work: Workload | None = None) -> tuple[int, str]:
+    """How many people finish this design in whatever order they come; what makes it so many."""
+    work = measure_work(study) if work is None else work
+    needed, most = feasibility.people_needed(work), most_each(work)
+    if most is not None and needed > feasibility.people_needed(
+        replace(work, max_sets=None, max_items=None)
+    ):
+        why = f"there are {work.answers:,} answers to give, and nobody may give more than {most:,}"
+    elif work.groups == Study.Groups.ONCE and work.largest > 1:
+        why = "a person meets a group once, and all items of it want their answers"
+    else:
+        why = f"each item is answered by {study.k} different people"
+    return needed, why
+
+
+def measure_work(study: Study) -> Workload:
+    """How much there is to answer, and how much of it each may do, in three queries."""
+    items = Item.objects.main().filter(study=study).order_by()
+    counts = items.aggregate(items=Count("pk"), groups=Count("group", distinct=True))
+    sizes = items.values("group").annotate(size=Count("pk")).values_list("size", flat=True)
+    return Workload(
+        items=counts["items"],
+        group_count=counts["groups"],
+        sizes=tuple(sorted(sizes.distinct())),
+        k=study.k,
+        set_size=study.set_size,
+        max_sets=study.max_sets,
+        max_items=study.max_items,
+        groups=study.groups,
+    )

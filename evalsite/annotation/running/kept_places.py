@@ -1,0 +1,113 @@
+"""Places kept for people who have gone quiet, and taking them back before their lease ends."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.db.models import Count, Max
+
+from evalsite.annotation.allocation.leases import RESERVATION
+from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.lib.deadlocks import in_transaction
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.models import Study
+
+IDLE_MINUTES = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """Somebody for whom places are kept, since when they gave no sign, and until when at most."""
+
+    participant_id: int
+    pseudonym: str
+    places: int
+    silent_since: datetime
+    kept_until: datetime
+
+
+def list_holders(study: Study, *, before: datetime) -> list[Holder]:
+    """Return whoever holds places and has given no sign since this moment, the longest first."""
+    held = Slot.objects.leased().filter(study=study, lease_until__gt=now()).order_by()
+    rows = list(
+        held.values_list("participant", "participant__pseudonym").annotate(
+            places=Count("pk"), until=Max("lease_until")
+        )
+    )
+    if not rows:
+        return []
+    signs = _find_signs(study, {row[0]: row[3] for row in rows})
+    holders = [
+        Holder(
+            participant_id=pk,
+            pseudonym=pseudonym,
+            places=places,
+            silent_since=signs[pk],
+            kept_until=until,
+        )
+        for pk, pseudonym, places, until in rows
+        if signs[pk] < before
+    ]
+    return sorted(holders, key=lambda holder: (holder.silent_since, holder.participant_id))
+
+
+def _find_signs(study: Study, leases: dict[int, datetime]) -> dict[int, datetime]:
+    """When each of these people last answered, entered something, or took or renewed places."""
+    sets = ItemSet.objects.filter(participant__in=leases, finished_at__isnull=True).order_by()
+    answers = Annotation.objects.filter(participant__in=leases).order_by()
+    drafts = Draft.objects.filter(participant__in=leases).order_by()
+    lease = timedelta(minutes=study.lease_minutes)
+    signs = {pk: [until - lease] for pk, until in leases.items()}
+    for pk, dealt, reserved_until in sets.values_list(
+        "participant", "created_at", "reserved_until"
+    ):
+        if reserved_until is not None:
+            signs[pk] = [reserved_until - 2 * RESERVATION]
+        signs[pk].append(dealt)
+    for pk, last in answers.values_list("participant").annotate(last=Max("submitted_at")):
+        signs[pk].append(last)
+    for pk, last in drafts.values_list("participant").annotate(last=Max("updated_at")):
+        signs[pk].append(last)
+    return {pk: max(moments) for pk, moments in signs.items()}
+
+
+def count_places(holders: Collection[Holder]) -> int:
+    return sum(holder.places for holder in holders)
+
+
+def take_back_places(*, study: Study, before: datetime, by: Any) -> list[Holder]:
+    """Free the places of whoever has given no sign since this moment; return who held them.
+
+    Whoever has answered meanwhile keeps theirs. Done twice, it is done once.
+    """
+    return in_transaction(partial(_take_back, study, before, by))
+
+
+def _take_back(study: Study, before: datetime, by: Any) -> list[Holder]:
+    asked = [holder.participant_id for holder in list_holders(study, before=before)]
+    people = Participant.objects.filter(pk__in=asked)
+    list(people.select_for_update(no_key=True).order_by("pk"))
+    # again, now that none of them can save
+    holders = [one for one in list_holders(study, before=before) if one.participant_id in asked]
+    if not holders:
+        return []
+    held = Slot.objects.leased().filter(
+        study=study, participant__in=[holder.participant_id for holder in holders]
+    )
+    locked = held.select_for_update().order_by("pos", "id").values_list("pk", flat=True)
+    Slot.objects.filter(pk__in=list(locked)).update(
+        state=Slot.State.FREE, participant=None, lease_until=None
+    )
+    AuditEntry.objects.record(
+        "places taken back",
+        by=by,
+        study_id=study.pk,
+        places=count_places(holders),
+        silent_before=before.isoformat(),
+        who=[holder.pseudonym for holder in holders],
+    )
+    return holders

@@ -1,0 +1,185 @@
+"""Letting people in: launch, pause, resume, close; and putting away what is closed."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.db.models import Count, F, Max
+
+from evalsite.annotation.allocation.change_k import count_places, list_lacking
+from evalsite.annotation.allocation.slots import make_slots
+from evalsite.annotation.models import Slot
+from evalsite.annotation.running.checklist import check_launch
+from evalsite.audit.models import AuditEntry
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
+from evalsite.lib.clock import now
+from evalsite.studies.models import Batch, Membership, Study
+from evalsite.studies.summary_lines import count_of, format_moment
+from evalsite.studies.versions import make_version
+
+KIND = "launch"
+
+
+@transaction.atomic
+def launch_study(*, study: Study, by: Any) -> Job:
+    """The texts stand as version 1, and a job makes the slots; it opens the study at its end."""
+    insist_on_owner(study, by)
+    study = Study.objects.select_for_update().get(pk=study.pk)
+    if study.is_launched:
+        raise ValidationError("This study has been launched already.")
+    _check_at_rest(study)
+    problems = [check.problem for check in check_launch(study) if not check.is_met]
+    if problems:
+        raise ValidationError(problems)
+    version = make_version(study, by=by)
+    # who still has the settings open must not save over what is being launched
+    Study.objects.filter(pk=study.pk).update(revision=F("revision") + 1)
+    AuditEntry.objects.record(
+        "launch started", by=by, study_id=study.pk, version=version.number, sha256=version.sha256
+    )
+    return start_job(KIND, study_id=study.pk, by=by)
+
+
+def _check_at_rest(study: Study) -> None:
+    """ValidationError while ratings are imported, or places fitted to another k."""
+    open_jobs = Job.objects.filter(study_id=study.pk, kind__in=("import ratings", "places"))
+    newest = {job.kind: job for job in open_jobs.order_by("created_at")}
+    if any(job.is_open for job in newest.values()):
+        raise ValidationError(
+            "Ratings are being imported, or places made or removed, just now. Wait until that is "
+            "done, then launch."
+        )
+    places = newest.get("places")
+    if places is not None and places.state == Job.State.FAILED:
+        raise ValidationError(
+            "Work on the places has stopped in the middle. Start it again on the monitor page; "
+            "when that is done, launch."
+        )
+
+
+def restart_launch(*, study: Study, by: Any) -> Job:
+    """A launch that stopped in the middle goes on from where it was."""
+    insist_on_owner(study, by)
+    job = newest_launch(study)
+    if job is None or study.is_launched:
+        raise ValidationError("There is no launch to start again.")
+    return restart_job(job, by=by)
+
+
+def newest_launch(study: Study) -> Job | None:
+    return Job.objects.filter(study_id=study.pk, kind=KIND).first()
+
+
+@job_kind(KIND)
+def run_launch(job: Job) -> dict[str, Any]:
+    """Every main item has its k slots, and the study is live."""
+    study = Study.objects.get(pk=str(job.study_id))
+    batches = list(Batch.objects.filter(study=study))
+    early = [batch for batch in batches if batch.opened_at is not None]
+    # what was opened for imported answers has its places, and they may be of any numbers
+    lacking = [*(batch for batch in batches if batch.opened_at is None), *list_lacking(study)]
+    slots = make_slots(study, lacking, lambda done, total: report_progress(job, done, total))
+    slots += count_places(study, [batch for batch in early if batch not in lacking])
+    with transaction.atomic():
+        Batch.objects.filter(pk__in=[batch.pk for batch in batches], opened_at=None).update(
+            opened_at=now()
+        )
+        opened = Study.objects.filter(pk=study.pk, launched_at=None).update(
+            state=Study.State.LIVE, launched_at=now()
+        )
+        if opened:
+            AuditEntry.objects.record(
+                "study launched", by=job.started_by, study_id=study.pk, slots=slots
+            )
+    return {"slots": slots}
+
+
+@transaction.atomic
+def pause_study(*, study: Study, by: Any) -> None:
+    """Nobody gets new work until the study is resumed; work in hand may be finished."""
+    insist_on_editor(study, by)
+    _move(study, by=by, action="study paused", to=Study.State.PAUSED, of=[Study.State.LIVE])
+
+
+@transaction.atomic
+def resume_study(*, study: Study, by: Any) -> None:
+    """New work is handed out again."""
+    insist_on_editor(study, by)
+    _move(study, by=by, action="study resumed", to=Study.State.LIVE, of=[Study.State.PAUSED])
+
+
+@transaction.atomic
+def close_study(*, study: Study, by: Any) -> None:
+    """Nobody gets new work any more; work in hand may be finished."""
+    insist_on_owner(study, by)
+    running = [Study.State.LIVE, Study.State.PAUSED]
+    _move(study, by=by, action="study closed", to=Study.State.CLOSED, of=running)
+    Study.objects.filter(pk=study.pk).update(closed_at=now())
+
+
+@transaction.atomic
+def archive_study(*, study: Study, by: Any) -> None:
+    """The study is put away: staff read, compute and export it, and change nothing.
+
+    Participants may still withdraw, and what one of them sends late is kept as in a closed study.
+    """
+    insist_on_owner(study, by)
+    # first, so that nobody takes a place between the look at them and the move
+    _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=[Study.State.CLOSED])
+    if held := count_held(study):
+        raise ValidationError(
+            f"{count_of(held.places, 'place')} of this study {'is' if held.places == 1 else 'are'} "
+            f"still kept for people at work, until {format_moment(held.until)} at the latest. "
+            "Archive it after that, or take the places back first."
+        )
+
+
+@dataclass(frozen=True)
+class Held:
+    """How many places are kept for people at work, and until when at the latest."""
+
+    places: int
+    until: datetime
+
+
+def count_held(study: Study) -> Held | None:
+    """Return what people at work hold of this study; None if they hold nothing."""
+    held = Slot.objects.leased().filter(study=study, lease_until__gt=now())
+    found = held.aggregate(places=Count("pk"), until=Max("lease_until"))
+    return Held(**found) if found["places"] else None
+
+
+@transaction.atomic
+def unarchive_study(*, study: Study, by: Any) -> None:
+    """The study is closed as before, and may be changed as far as a closed one may."""
+    insist_on_owner(study, by)
+    archived = [Study.State.ARCHIVED]
+    _move(study, by=by, action="study brought back", to=Study.State.CLOSED, of=archived)
+
+
+def _move(study: Study, *, by: Any, action: str, to: str, of: list[Any]) -> None:
+    """The study is in another state, if it was in one that leads there."""
+    if not Study.objects.filter(pk=study.pk, state__in=of).update(state=to):
+        raise ValidationError(
+            "The study is in another state by now. Look at it again before you decide."
+        )
+    AuditEntry.objects.record(action, by=by, study_id=study.pk)
+
+
+def insist_on_owner(study: Study, by: Any) -> None:
+    """PermissionDenied for anybody but an owner of the study and a superuser."""
+    _insist_on_role(study, by, Membership.Role.OWNER)
+
+
+def insist_on_editor(study: Study, by: Any) -> None:
+    """PermissionDenied for anybody but an editor or owner of the study and a superuser."""
+    _insist_on_role(study, by, Membership.Role.EDITOR, Membership.Role.OWNER)
+
+
+def _insist_on_role(study: Study, by: Any, *roles: Membership.Role) -> None:
+    held = Membership.objects.filter(study=study, user=by, role__in=roles)
+    if not by.is_superuser and not held.exists():
+        raise PermissionDenied(f"Only {' or '.join(roles)}s of the study may do this.")

@@ -1,0 +1,131 @@
+"""Steering a study that runs: another k, and batches that were uploaded later.
+
+The request says what is to be; a job makes and removes places until it is so. The job looks at the
+study and its batches, not at what was asked for, so it may stop at any moment and run again.
+"""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from evalsite.annotation.allocation.change_k import (
+    Fit,
+    count_places,
+    count_waiting,
+    foresee_fit,
+    list_lacking,
+    remove_places,
+)
+from evalsite.annotation.allocation.slots import make_slots
+from evalsite.annotation.running.launch import insist_on_editor
+from evalsite.audit.models import AuditEntry
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
+from evalsite.lib.clock import now
+from evalsite.studies.models import Batch, Item, Study
+from evalsite.studies.setting_changes import CHANGED_K, ChangedMeanwhile, say_who_changed
+from evalsite.studies.versions import make_version
+
+KIND = "places"
+MOST = 1000
+
+
+@transaction.atomic
+def change_k(*, study: Study, k: int, revision: int, by: Any) -> Study:
+    """The study asks for k answers per item, as a new version says, and a job fits the places."""
+    insist_on_editor(study, by)
+    current = lock_running(study)
+    if current.revision != revision:
+        raise ChangedMeanwhile(say_who_changed(current))
+    if not 1 <= k <= MOST:
+        raise ValidationError(f"Enter a whole number from 1 to {MOST:,}.")
+    if k == current.k:
+        raise ValidationError(f"The study asks for {k} answers per item already.")
+    fit = foresee_fit(current, k)
+    before, current.k = current.k, k
+    current.revision += 1
+    current.save(update_fields=["k", "revision"])
+    version = make_version(current, by=by)
+    AuditEntry.objects.record(
+        CHANGED_K, by=by, study_id=study.pk, before=before, after=k, version=version.number,
+        foreseen={name: value for name, value in vars(fit).items() if value},
+    )  # fmt: skip
+    start_job(KIND, study_id=study.pk, by=by)
+    return current
+
+
+@transaction.atomic
+def open_batch(*, batch: Batch, by: Any) -> Batch:
+    """Participants get the items of this batch, as soon as a job has made their places."""
+    insist_on_editor(batch.study, by)
+    lock_running(batch.study)
+    current = Batch.objects.select_for_update(no_key=True).get(pk=batch.pk)
+    if current.opened_at is not None:
+        raise ValidationError(f"{current.file_name} is open to participants already.")
+    items = Item.objects.main().filter(batch=current).count()
+    current.opened_at = now()
+    current.save(update_fields=["opened_at"])
+    AuditEntry.objects.record(
+        "batch opened", by=by, study_id=batch.study_id, batch=str(batch.pk), items=items
+    )
+    start_job(KIND, study_id=batch.study_id, by=by)
+    return current
+
+
+def lock_running(study: Study) -> Study:
+    """The study's row, locked; ValidationError unless it runs and its places are at rest."""
+    current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if current.state not in (Study.State.LIVE, Study.State.PAUSED):
+        raise ValidationError("Only a study that is live or paused has places to change.")
+    job = newest_places(current)
+    if job is not None and (job.state == Job.State.FAILED or job.is_stale):
+        raise ValidationError(
+            "Work on the places has stopped in the middle. Start it again on the monitor page; "
+            "when that is done, try again."
+        )
+    if job is not None and job.is_open:
+        raise ValidationError(
+            "Places are being made or removed just now. Wait until that is done, then try again."
+        )
+    return current
+
+
+def newest_places(study: Study) -> Job | None:
+    """The job that last made or removed places of this study, if one ever did."""
+    return Job.objects.filter(study_id=study.pk, kind=KIND).first()
+
+
+def restart_places(*, study: Study, by: Any) -> Job:
+    """Work on the places that stopped in the middle goes on from where it was."""
+    insist_on_editor(study, by)
+    job = newest_places(study)
+    if job is None or job.state == Job.State.DONE:
+        raise ValidationError("There is nothing to start again.")
+    return restart_job(job, by=by)
+
+
+@job_kind(KIND)
+def fit_places(job: Job) -> dict[str, Any]:
+    """Every main item of an open batch has k places, and no answer waits for a free one."""
+    study = Study.objects.get(pk=str(job.study_id))
+    done = Fit(**job.params.get("done", {}))
+
+    def tell(fit: Fit) -> None:
+        # kept in the transaction that did it: a job that is stopped and goes on tells all
+        nonlocal done
+        done += fit
+        Job.objects.filter(pk=job.pk).update(params={"done": vars(done)}, heartbeat_at=now())
+
+    batches = list_lacking(study)
+    if batches:
+        before = count_places(study, batches)
+        after = make_slots(study, batches, lambda done, total: report_progress(job, done, total))
+        tell(Fit(added=after - before))
+    remove_places(study, tell)
+    count_waiting(study, tell)
+    result = {name: value for name, value in vars(done).items() if value}
+    AuditEntry.objects.record(
+        "places fitted", by=job.started_by, study_id=study.pk, k=study.k, **result
+    )
+    return result

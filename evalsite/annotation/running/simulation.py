@@ -1,0 +1,291 @@
+"""Simulated participants: they go through the real pages, in this process, on a clock of their own.
+
+Their rows say `simulated` for ever. Only demo studies and pilots may have them.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from html.parser import HTMLParser
+from random import Random
+from statistics import mean
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import resolve, reverse
+
+from evalsite.annotation.models import Slot
+from evalsite.annotation.pages.feedback import right_entries
+from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
+from evalsite.annotation.pages.screens import load_screen
+from evalsite.annotation.pages.signed_state import read_shown
+from evalsite.annotation.pages.view_models import question_names
+from evalsite.lib.clock import now, standing_at
+from evalsite.lib.rate_limits import lifted
+from evalsite.lib.seeds import make_random
+from evalsite.participants.joins import unlimited_joins
+from evalsite.participants.models import Origin, Participant, ParticipantLink, hash_token
+from evalsite.participants.services import admit_participant
+from evalsite.protocol import Criterion
+from evalsite.studies.bonus import promises_bonus
+from evalsite.studies.models import Item, Output, Study
+
+_MOST_PAGES = 20_000
+_SHARE_LEAVING = 0.04
+_SHARE_IGNORED = 0.03
+# how often a practice item, or a question on the instructions, is answered rightly
+_SHARE_BY_GOLD = 0.85
+# how often a passage of an output is marked, where that can be done
+_SHARE_MARKING = 0.4
+_SETS = (1, 1, 1, 1, 2, 2, 3)
+SETS_A_PERSON = mean(_SETS)
+
+
+class _Form(HTMLParser):
+    """The forms of a page that post: where all of them lead, and the last one's hidden fields.
+
+    Beside them the links that have an id, by it.
+    """
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.fields: dict[str, str] = {}
+        self.action = ""
+        self.actions: list[str] = []
+        self.links: dict[str, str] = {}
+        self.is_posting = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.is_posting = given.get("method", "").lower() == "post"
+            if self.is_posting:
+                self.fields, self.action = {}, given.get("action", "")
+                self.actions.append(self.action)
+        elif tag == "a" and "id" in given:
+            self.links[given["id"]] = given.get("href", "")
+        elif tag == "input" and self.is_posting and given.get("type") == "hidden":
+            self.fields[given.get("name", "")] = given.get("value", "")
+
+
+@dataclass
+class Crowd:
+    """How simulated people rate: what systems are worth to them, and how much they differ."""
+
+    study: Study
+    seed: str
+
+    def worth_of(self, output: Output, item: Item) -> float:
+        """How good this output is, around 0: the system's part, and the output's own."""
+        system = make_random(self.seed, "system", output.system_id).gauss(0, 0.5)
+        # the same text is worth the same when it is shown again
+        first = item.repeat_of_id or item.pk
+        own = make_random(self.seed, "text", first, output.text).gauss(0, 0.5)
+        return system + own
+
+
+def simulate_crowd(
+    study: Study, *, participants: int, seed: str, skip: int = 0
+) -> Iterator[Participant]:
+    """Each participant in turn has come, worked and gone; their rows are marked as simulated.
+
+    The first `skip` of them are passed over: they came in an earlier run with this seed.
+    """
+    is_pilot = not study.is_launched
+    if not (study.is_demo or is_pilot):
+        raise ValidationError("Only demo studies and pilots may have simulated participants.")
+    crowd = Crowd(study, seed)
+    end = now()
+    draw = make_random(seed, "arrivals")
+    ages = sorted((draw.random() for _ in range(participants)), reverse=True)
+    for number, age in list(enumerate(ages))[skip:]:
+        arrival = end - timedelta(hours=1 + 40 * age)
+        visitor = Visitor(crowd, Random(f"{seed}/{number}"), arrival, latest=end)  # noqa: S311
+        yield visitor.take_part(is_pilot=is_pilot)
+
+
+class Visitor:
+    """One simulated participant: a browser without scripts, and a mind of its own."""
+
+    def __init__(self, crowd: Crowd, draw: Random, moment: datetime, latest: datetime) -> None:
+        self.crowd = crowd
+        self.study = crowd.study
+        self.draw = draw
+        self.moment = moment
+        self.latest = latest
+        self.bias = draw.gauss(0, 0.15)
+        self.noise = draw.uniform(0.1, 0.5)
+        # where there is a bonus, some are out for it
+        bonus = (self.study.max_sets or 1,) if promises_bonus(self.study) else ()
+        self.sets_wanted = draw.choice(_SETS + bonus)
+        host = next(iter(settings.ALLOWED_HOSTS), "localhost")
+        self.client = Client(HTTP_HOST=host, HTTP_ACCEPT_LANGUAGE="en-GB,en")
+        self.secure = settings.SECURE_SSL_REDIRECT
+
+    def take_part(self, *, is_pilot: bool) -> Participant:
+        """From the link to the code, or to where this person lost interest."""
+        me, address = self._arrive(is_pilot=is_pilot)
+        for _ in range(_MOST_PAGES):
+            page, address = self._get(address)
+            answer = self._answer(page, address)
+            if answer is None or self._walks_away(address):
+                return me
+            address = self._post(*answer)
+        raise ValidationError("A simulated participant never came to an end.")
+
+    def _arrive(self, *, is_pilot: bool) -> tuple[Participant, str]:
+        if is_pilot:
+            with standing_at(self.moment):
+                me, token = admit_participant(study=self.study, is_pilot=True)
+        else:
+            with unlimited_joins():
+                home = self._post(reverse("study-join", args=[self.study.pk]), {})
+            token = resolve(urlsplit(home).path).kwargs["token"]
+            me = ParticipantLink.objects.get(token_hash=hash_token(token)).participant
+        Participant.objects.filter(pk=me.pk).update(origin=Origin.SIMULATED)
+        return me, reverse("participant-home", args=[token])
+
+    def _get(self, address: str) -> tuple[Any, str]:
+        """The page at the end of this address' redirects."""
+        with lifted(), standing_at(self.moment):
+            page = self.client.get(address, follow=True, secure=self.secure)
+        chain = getattr(page, "redirect_chain", [])
+        address = chain[-1][0] if chain else address
+        # a break asks nothing: the work goes on behind its link
+        following = _Form(page.content.decode()).links.get("continue")
+        return self._get(urljoin(address, following)) if following else (page, address)
+
+    def _post(self, address: str, data: dict[str, str]) -> str:
+        """The address that this post leads to."""
+        self.moment = min(self.moment, self.latest)
+        with lifted(), standing_at(self.moment):
+            page = self.client.post(address, data, secure=self.secure)
+        if page.status_code != 302:
+            raise ValidationError(f"{urlsplit(address).path}: answered {page.status_code}.")
+        return urljoin(address, page.headers["Location"])
+
+    # --- what to answer on each page ------------------------------------------------
+
+    def _answer(self, page: Any, address: str) -> tuple[str, dict[str, str]] | None:
+        """Where to post what from this page; None when there is nothing more to do."""
+        match = resolve(urlsplit(address).path)
+        form = _Form(page.content.decode())
+        to = urljoin(address, form.action) if form.action else address
+        start = reverse("participant-start", args=[match.kwargs["token"]])
+        self._spend(4, 20)
+        if match.url_name == "rating-page" and form.fields.get("state") and self._ignores():
+            return self._ignore(urljoin(address, form.links["ignore"]))
+        if form.fields.get("state"):
+            return to, self._rate(form.fields)
+        if match.url_name in ("participant-start", "rating-page"):
+            return start, {}
+        if match.url_name == "participant-finish":
+            return (start, {}) if start in form.actions and self._wants_more() else None
+        said = self._said(match.url_name)
+        return None if said is None else (to, form.fields | said)
+
+    def _ignores(self) -> bool:
+        return self.study.config.has_ignore and self.draw.random() < _SHARE_IGNORED
+
+    def _ignore(self, address: str) -> tuple[str, dict[str, str]]:
+        """Where to post that an item is ignored, and why, by way of the page that asks it."""
+        page, address = self._get(address)
+        self._spend(6, 30)
+        reason = self.draw.choice(self.study.config.ignore_reasons)
+        return address, _Form(page.content.decode()).fields | {"ignore": reason.key}
+
+    def _said(self, page_name: str | None) -> dict[str, str] | None:
+        """What is posted from a page that asks no ratings; None from one that asks nothing."""
+        if page_name == "participant-instructions":
+            self._spend(30, 150)
+        if page_name == "qualification-questions":
+            return self._on_instructions()
+        return {
+            "participant-consent": {"agree": "yes", "go": "agree"},
+            "participant-entry": self._entry(),
+            "participant-instructions": {},
+            "participant-practice": {"go": "next"},
+            "participant-qualification": {},
+            "qualification-suggestions": {},
+            "set-review": {},
+        }.get(page_name or "")
+
+    def _entry(self) -> dict[str, str]:
+        """The first choice everywhere, and English where the question is open."""
+        eligibility = self.study.config.eligibility
+        questions = eligibility.questions if eligibility else ()
+        return {q.key: q.choices[0][0] if q.choices else "English" for q in questions}
+
+    def _on_instructions(self) -> dict[str, str]:
+        """The right answer to each question on the instructions, by most people."""
+        questions = enumerate(self.study.config.comprehension, start=1)
+        return {
+            f"question-{number}": str(
+                1 + one.choices.index(one.right) if self._answers_rightly() else 1
+            )
+            for number, one in questions
+        }
+
+    def _answers_rightly(self) -> bool:
+        return self.draw.random() < _SHARE_BY_GOLD
+
+    def _wants_more(self) -> bool:
+        self.sets_wanted -= 1
+        return self.sets_wanted > 0
+
+    def _walks_away(self, address: str) -> bool:
+        is_working = "/items/" in address
+        return is_working and self.draw.random() < _SHARE_LEAVING / self.study.set_size
+
+    def _rate(self, hidden: dict[str, str]) -> dict[str, str]:
+        shown = read_shown(hidden["state"])
+        if shown is None:
+            raise ValidationError("A page showed a state that it doesn't read back.")
+        item = Item.objects.get(pk=shown.item_id)
+        slot = Slot.objects.get(pk=shown.slot_id) if shown.slot_id else None
+        me = Participant.objects.get(pk=shown.participant_id)
+        screen = load_screen(me, item, slot)
+        outputs = screen.outputs
+        self._spend(12, 90)
+        values = {
+            name: self._value(criterion, item, outputs, number)
+            for name, criterion, number in question_names(
+                self.study.config, len(outputs), screen.criteria
+            )
+        }
+        if item.kind == Item.Kind.PRACTICE and self._answers_rightly():
+            values |= right_entries(screen)
+        if item.kind != Item.Kind.PRACTICE:
+            values |= self._marks(outputs)
+        circumstances = {"device": self.draw.choice(["wide-landscape", "narrow-portrait"])}
+        return {**hidden, **values, **circumstances, "go": "next"}
+
+    def _marks(self, outputs: list[Output]) -> dict[str, str]:
+        """Now and then a few words of an output are marked, where that can be done."""
+        found = {}
+        for field in marks_fields(self.study.config, len(outputs)):
+            text = outputs[field.number - 1].text
+            words = list(re.finditer(r"\S+", text))
+            if not words or self.draw.random() > _SHARE_MARKING:
+                continue
+            first = self.draw.randrange(len(words))
+            last = min(first + self.draw.randrange(6), len(words) - 1)
+            span = Span(words[first].start(), words[last].end())
+            found[field.name] = write_marks([span], text)
+        return found
+
+    def _value(self, criterion: Criterion, item: Item, outputs: list[Output], number: int) -> str:
+        """An answer as this person would give it to this question."""
+        felt = [
+            self.crowd.worth_of(output, item) + self.bias + self.draw.gauss(0, self.noise)
+            for output in outputs
+        ]
+        return criterion.scale.answer_as_bot(felt, number)
+
+    def _spend(self, least: float, most: float) -> None:
+        self.moment += timedelta(seconds=self.draw.triangular(least, most, least * 1.6))

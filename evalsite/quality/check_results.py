@@ -1,0 +1,68 @@
+"""How participants did on gold and attention items. A failed check tells; it excludes nobody."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from evalsite.annotation.allocation.controls import CHECKS
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.studies.agreement import Given, Named, agrees_with_gold
+from evalsite.studies.models import Output, Study
+from evalsite.studies.versions import shown_content
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChecksMet:
+    """How many of the checks that somebody answered agree with their gold."""
+
+    met: int
+    asked: int
+
+
+def count_checks(study: Study, participants: Collection[int]) -> dict[int, ChecksMet]:
+    """The checks of each of these participants who has rated one whose gold asks something."""
+    answers = Annotation.objects.agreed().filter(study=study, participant__in=participants)
+    met: Counter[int] = Counter()
+    asked: Counter[int] = Counter()
+    for participant, agrees in judge_checks(study, answers).values():
+        asked[participant] += 1
+        met[participant] += agrees
+    return {one: ChecksMet(met=met[one], asked=asked[one]) for one in asked}
+
+
+def judge_checks(study: Study, answers: QuerySet[Annotation]) -> dict[int, tuple[int, bool]]:
+    """Of each of these answers that is to a check: by whom it is, and whether it is as its gold."""
+    rated = answers.filter(item__kind__in=CHECKS, outcome=Annotation.Outcome.RATED).order_by()
+    rows = list(rated.values_list("pk", "participant_id", "item_id", "item__gold", "item__inputs"))
+    given = _ratings_of([row[0] for row in rows])
+    outputs = _outputs_of({row[2] for row in rows})
+    options = shown_content(study)["options"]
+    found: dict[int, tuple[int, bool]] = {}
+    for pk, participant, item, gold, inputs in rows:
+        standard = study.config.standard_score(options, inputs)
+        agrees = agrees_with_gold(study.config, gold, outputs[item], given[pk], standard)
+        if agrees is not None:
+            found[pk] = participant, agrees
+    return found
+
+
+def _ratings_of(annotations: Collection[int]) -> dict[int, Given]:
+    found: dict[int, dict[tuple[str, int | None], int]] = defaultdict(dict)
+    ratings = Rating.objects.filter(annotation__in=annotations).order_by()
+    for pk, criterion, output, value in ratings.values_list(
+        "annotation_id", "criterion", "output_id", "value"
+    ):
+        if value is not None:
+            found[pk][criterion, output] = value
+    return defaultdict(dict, found)
+
+
+def _outputs_of(items: Collection[int]) -> dict[int, list[Named]]:
+    """The outputs of each of these items in the order uploaded."""
+    found: dict[int, list[Named]] = defaultdict(list)
+    outputs = Output.objects.filter(item__in=items).order_by("item_id", "position")
+    for item, pk, system in outputs.values_list("item_id", "pk", "system__name"):
+        found[item].append((pk, system))
+    return found

@@ -1,0 +1,120 @@
+"""Leaving people or single answers out of analysis, and taking that back. Nothing is deleted."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from evalsite.annotation.models import Annotation
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.participants.models import Participant
+from evalsite.quality.models import MOST_LETTERS, Exclusion
+from evalsite.quality.top_up import Shortage, excluded_answers, find_shortage
+from evalsite.studies.models import Item, Study
+
+EXCLUDED = "excluded from results"
+TAKEN_BACK = "exclusion taken back"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """What an exclusion does to results: answers that go, and items that are short then."""
+
+    answers: int
+    shortage: Shortage
+
+
+def excludable_answers(study: Study) -> QuerySet[Annotation]:
+    """The answers that somebody may leave out: none of practice or pilots, none withdrawn.
+
+    None that waits for consent either: it is left out of everything.
+    """
+    statuses = (
+        Annotation.Status.COUNTED,
+        Annotation.Status.SURPLUS,
+        Annotation.Status.CONTROL,
+    )
+    answers = Annotation.objects.agreed().filter(study=study, status__in=statuses)
+    return answers.exclude(item__kind=Item.Kind.PRACTICE)
+
+
+def foresee_exclusion(
+    study: Study, *, participants: Collection[Participant], annotations: Collection[Annotation]
+) -> Effect:
+    """What leaving these out would do beyond what is left out already."""
+    also = Q(participant__in=[one.pk for one in participants])
+    also |= Q(pk__in=[one.pk for one in annotations])
+    before = excluded_answers(study).count()
+    return Effect(
+        answers=excluded_answers(study, also=also).count() - before,
+        shortage=find_shortage(study, also=also),
+    )
+
+
+@transaction.atomic
+def exclude(
+    *,
+    study: Study,
+    participants: Collection[Participant] = (),
+    annotations: Collection[Annotation] = (),
+    reason: str,
+    by: Any,
+    rule: str = "",
+) -> list[Exclusion]:
+    """These people and answers are left out of analysis; returns the exclusions that are new.
+
+    Whoever is left out already stays so, for the reason that stands: sent twice, it is done once.
+    """
+    reason = reason.strip()
+    if not reason:
+        raise ValidationError("Say why: the reason stands in exports and reports.")
+    if len(reason) > MOST_LETTERS:
+        raise ValidationError(f"Give the reason in {MOST_LETTERS} characters or fewer.")
+    # two people who decide at once queue up here, so that none meets the other's new row
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    standing = Exclusion.objects.standing().filter(study=study)
+    known_people = set(standing.values_list("participant", flat=True))
+    known_answers = set(standing.values_list("annotation", flat=True))
+    people = [one for one in participants if one.pk not in known_people]
+    answers = [one for one in annotations if one.pk not in known_answers]
+    told: dict[str, Any] = {"study": study, "reason": reason, "rule": rule, "decided_by": by}
+    made = [Exclusion.objects.create(participant=one, **told) for one in people]
+    made += [Exclusion.objects.create(annotation=one, **told) for one in answers]
+    if made:
+        AuditEntry.objects.record(
+            EXCLUDED,
+            by=by,
+            study_id=study.pk,
+            exclusions=[one.pk for one in made],
+            participants=[one.pseudonym for one in people],
+            annotations=[str(one.key) for one in answers],
+            reason=reason,
+            **({"rule": rule} if rule else {}),
+        )
+    return made
+
+
+@transaction.atomic
+def take_back(*, exclusion: Exclusion, by: Any) -> bool:
+    """The exclusion stands no more and its answers are in results again; False: it did not stand.
+
+    It is kept, with who made it and who took it back, and when.
+    """
+    standing = Exclusion.objects.standing().filter(pk=exclusion.pk)
+    if not standing.update(revoked_at=now(), revoked_by=by):
+        return False
+    AuditEntry.objects.record(
+        TAKEN_BACK, by=by, study_id=exclusion.study_id, exclusion=exclusion.pk
+    )
+    return True
+
+
+def count_reasons(study: Study) -> list[tuple[str, int]]:
+    """The reasons of the decisions that stand, each with how often it was given."""
+    standing = Exclusion.objects.standing().filter(study=study)
+    return sorted(Counter(standing.values_list("reason", flat=True)).items())

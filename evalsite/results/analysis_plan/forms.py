@@ -1,0 +1,134 @@
+"""What researchers write into an analysis plan."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from evalsite.analysis.thresholds import Limit
+from evalsite.quality.models import LONGEST_RULE, AnalysisPlan
+from evalsite.results.analysis_plan.stored import limits_of, mark_plan, own_thresholds
+from evalsite.results.analysis_plan.wording import write_limit
+from evalsite.studies.models import Study
+
+EVERY_PAIR = "Every pair of systems"
+
+
+class ThresholdField(forms.DecimalField):
+    """One threshold, in percent where people read it so; empty: the starting value."""
+
+    def __init__(self, limit: Limit) -> None:
+        self.limit, self.times = limit, 100 if limit.in_percent else 1
+        least, most = (self._write(end) for end in (limit.least, limit.most))
+        words = f"Enter a{' whole' if limit.is_whole else ''} number from {least} to {most}."
+        super().__init__(
+            required=False,
+            label=f"{limit.label}, in %" if limit.in_percent else limit.label,
+            help_text=f"{limit.measures} Starts at {write_limit(limit, limit.start)}.",
+            decimal_places=0 if limit.is_whole else 2,
+            min_value=Decimal(least),
+            max_value=Decimal(most),
+            error_messages=dict.fromkeys(
+                ("invalid", "min_value", "max_value", "max_whole_digits"), words
+            )
+            | {"max_decimal_places": words if limit.is_whole else "Enter at most two decimals."},
+        )
+
+    def _write(self, value: float) -> str:
+        return f"{round(value * self.times, 4):g}"
+
+    def prepare_value(self, value: Any) -> Any:
+        """The study's value as people read it; what somebody has typed stays."""
+        return self._write(value) if isinstance(value, float | int) else value
+
+    def clean(self, value: Any) -> float | None:
+        """The threshold; None where it is the starting value."""
+        given = super().clean(value)
+        if given is None:
+            return None
+        number = int(given) if self.limit.is_whole else float(given / self.times)
+        return None if number == self.limit.start else number
+
+
+class PlanForm(forms.Form):
+    """Baseline, rule of exclusions, and a field for each threshold."""
+
+    # without it nothing can be saved: the plan may be another by now
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+    baseline = forms.ChoiceField(
+        required=False,
+        label="Compare",
+        help_text="With a baseline, p values are corrected over fewer comparisons, and no others "
+        "are tested. Choose it before there are answers: reports say when it was chosen.",
+        error_messages={"invalid_choice": "Choose a system of this study, or every pair."},
+    )
+    exclusion_rule = forms.CharField(
+        required=False,
+        label="Whose answers will be left out",
+        max_length=LONGEST_RULE,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="In words by which somebody else would leave out the same answers, without names "
+        "of people. Nothing is left out by itself. Left empty: there is no rule.",
+        error_messages={
+            "max_length": "Word the rule in %(limit_value)d characters or fewer; these are "
+            "%(show_value)d.",
+            "null_characters_not_allowed": "Enter the rule in plain characters.",
+        },
+    )
+
+    def __init__(self, data: Any, *, study: Study, plan: AnalysisPlan) -> None:
+        limits = limits_of(study)
+        own = own_thresholds(study, plan)
+        super().__init__(
+            data,
+            initial={
+                "seen": mark_plan(plan),
+                "baseline": plan.baseline,
+                "exclusion_rule": plan.exclusion_rule,
+                **{limit.key: own.get(limit.key, limit.start) for limit in limits},
+            },
+        )
+        self.plan, self.limits = plan, limits
+        self.fields["baseline"].choices = _list_choices(study, plan)  # type: ignore[attr-defined]
+        for limit in limits:
+            self.fields[limit.key] = ThresholdField(limit)
+
+    def drop_thresholds(self) -> None:
+        """What was entered as thresholds is left out, so that all are the starting values."""
+        sent = {name: self.data[name] for name in self.data}
+        self.data = sent | {limit.key: "" for limit in self.limits}
+
+    @property
+    def thresholds(self) -> list[forms.BoundField]:
+        return [self[limit.key] for limit in self.limits]
+
+    def clean_exclusion_rule(self) -> str:
+        # browsers send line ends of two characters
+        rule = str(self.cleaned_data["exclusion_rule"]).replace("\r\n", "\n")
+        if any(ord(one) < 32 and one not in "\n\t" for one in rule):
+            raise ValidationError("Enter the rule in plain characters.")
+        return rule
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the plan is to say."""
+        given = self.cleaned_data
+        return {
+            "baseline": given["baseline"],
+            "exclusion_rule": given["exclusion_rule"],
+            "thresholds": {
+                limit.key: given[limit.key]
+                for limit in self.limits
+                if given[limit.key] is not None
+            },
+        }  # fmt: skip
+
+
+def _list_choices(study: Study, plan: AnalysisPlan) -> list[tuple[str, str]]:
+    names = list(study.systems.order_by("name").values_list("name", flat=True))
+    choices = [("", EVERY_PAIR), *((name, f"Each system with {name}") for name in names)]
+    if plan.baseline and plan.baseline not in names:
+        # kept until somebody chooses another: results say that it has no ratings
+        choices.append((plan.baseline, f"Each system with {plan.baseline}, which is not there now"))
+    return choices

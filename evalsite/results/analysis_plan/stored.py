@@ -1,0 +1,121 @@
+"""The analysis plan of a study: its baseline, its thresholds of flags, its rule of exclusions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from evalsite.analysis.thresholds import BY_KEY, Limit, list_limits
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.quality.models import PLAN_MOMENTS, AnalysisPlan
+from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
+from evalsite.quality.scale_use import reserved_points
+from evalsite.studies.models import Study
+from evalsite.studies.versions import hash_content
+
+ACTION = "analysis plan changed"
+FIELDS = tuple(PLAN_MOMENTS)
+
+
+def limits_of(study: Study) -> list[Limit]:
+    """The thresholds that are looked at in this study."""
+    return list_limits(
+        [criterion.scale.family for criterion in study.config.criteria],
+        has_reserved=bool(reserved_points(study.config)),
+        has_repeats=bool(study.repeat_percent),
+    )
+
+
+def own_thresholds(study: Study, plan: AnalysisPlan) -> dict[str, float]:
+    """The study's own thresholds, of those that are looked at."""
+    return {
+        limit.key: plan.thresholds[limit.key] for limit in limits_of(study) if _is_set(plan, limit)
+    }
+
+
+def _is_set(plan: AnalysisPlan, limit: Limit) -> bool:
+    """Whether the plan has a value of its own, one that can be: a bundle may bring any number."""
+    value = plan.thresholds.get(limit.key)
+    return value is not None and limit.least <= value <= limit.most
+
+
+def find_threshold(study: Study, key: str) -> float:
+    """The study's own threshold of this name, or the starting value."""
+    plan, limit = plan_of(study), BY_KEY[key]
+    value: float = plan.thresholds[key] if _is_set(plan, limit) else limit.start
+    return value
+
+
+def mark_plan(plan: AnalysisPlan) -> str:
+    """A text that is equal as long as the plan is worded the same."""
+    return hash_content({name: getattr(plan, name) for name in FIELDS})
+
+
+def find_state(study: Study) -> list[Any]:
+    """What is equal as long as the plan stays, cheap enough for a page.
+
+    A plan in which nothing was written is as good as none: other pages keep things in it too.
+    """
+    plan = plan_of(study)
+    return [mark_plan(plan), {name: at.isoformat() for name, at in plan.moments.items()}]
+
+
+@transaction.atomic
+def change_plan(
+    *, study: Study, values: Mapping[str, Any], seen: str, by: Any
+) -> list[str]:  # fmt: skip
+    """The plan says this, and the log tells what changed; the names of what did.
+
+    `values`: baseline, thresholds (those that differ from the starting values) and exclusion_rule.
+    `seen`: the mark of the plan that was read before.
+    """
+    # one after the other: of two who save at once, the second is told
+    Study.objects.select_for_update().get(pk=study.pk)
+    plan = plan_of(study)
+    if mark_plan(plan) != seen:
+        raise ValidationError(
+            "Somebody changed this plan while you had it open. Open the page anew, and enter your "
+            "changes again."
+        )
+    # a threshold that is not looked at any more is on no form
+    stands = {name: getattr(plan, name) for name in FIELDS}
+    stands["thresholds"] = own_thresholds(study, plan)
+    changed = [name for name in FIELDS if stands[name] != values[name]]
+    if not changed:
+        return []
+    for name in changed:
+        setattr(plan, name, values[name])
+    plan.changed_at, plan.changed_by = now(), by
+    moments = [PLAN_MOMENTS[name] for name in changed]
+    for name in moments:
+        setattr(plan, name, plan.changed_at)
+    moments += ["changed_at", "changed_by"]
+    # what else the row holds belongs to other pages
+    plan.save(update_fields=None if plan.pk is None else [*changed, *moments])
+    # the rule is named only: the log is no place for texts
+    told = {name: values[name] for name in changed if name != "exclusion_rule"}
+    AuditEntry.objects.record(
+        ACTION, by=by, study_id=study.pk, fields=changed, at=plan.changed_at.isoformat(), **told
+    )
+    return changed
+
+
+# --- what reports tell of it --------------------------------------------------------------
+
+
+def describe_plan(study: Study) -> dict[str, Any]:
+    """The plan as plain data, with the moment of each part and how many answers there were then."""
+    plan = plan_of(study)
+    return {
+        "baseline": plan.baseline,
+        "thresholds": own_thresholds(study, plan),
+        "limits": [limit.key for limit in limits_of(study)],
+        "exclusion_rule": plan.exclusion_rule,
+        "moments": {
+            name: {"at": plan.moments[name].isoformat(), "answers": answers}
+            for name, answers in count_answers_at(plan).items()
+        },
+        "has_imported": has_imported(study),
+    }

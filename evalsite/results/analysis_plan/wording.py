@@ -1,0 +1,91 @@
+"""An analysis plan in words: what is compared, when it was written down, where flags begin."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
+
+from evalsite.analysis.thresholds import BY_KEY, Limit
+from evalsite.studies.summary_lines import count_of
+
+Plan = Mapping[str, Any]
+Rows = list[tuple[str, str]]
+
+
+def write_limit(limit: Limit, value: float) -> str:
+    """ "70 %", "0.1" or "20": the threshold as people enter it."""
+    if limit.in_percent:
+        return f"{round(value * 100, 4):g} %"
+    return f"{value:g}".replace("-", "−")
+
+
+def tell_moment(plan: Plan, name: str) -> str:
+    """ "before the first answer", or "after 12 answers, on 3 May 2026"; "" if it never changed."""
+    moment = plan["moments"].get(name)
+    if moment is None:
+        return ""
+    at = parse_datetime(moment["at"])
+    day = f"on {date_format(at, 'j F Y')}" if at else ""
+    if moment["answers"]:
+        return f"after {count_of(moment['answers'], 'answer')}, {day}"
+    if plan["has_imported"]:
+        return f"{day}, before the import of ratings that were collected elsewhere"
+    return f"before the first answer, {day}"
+
+
+def tell_plan(plan: Plan) -> Rows:
+    """The plan as names and words, for reports; [] of a report from before there were plans."""
+    if not plan:
+        return []
+    return [
+        ("Comparisons", tell_comparisons(plan)),
+        ("p values", "corrected by Holm’s method, over these comparisons on a criterion"),
+        ("Rule of exclusions", tell_rule(plan)),
+        ("Thresholds of flags", _tell_thresholds(plan)),
+    ]
+
+
+def tell_comparisons(plan: Plan) -> str:
+    moment = tell_moment(plan, "baseline")
+    if plan["baseline"]:
+        words = f"each system with the baseline {plan['baseline']}"
+        return f"{words}; chosen {moment}" if moment else words
+    return f"every two systems; decided {moment}" if moment else "every two systems"
+
+
+def tell_rule(plan: Plan) -> str:
+    """The rule with its moment: whether it was worded before data were seen."""
+    moment = tell_moment(plan, "exclusion_rule")
+    if rule := " ".join(plan["exclusion_rule"].split()):
+        return f"“{rule}”; worded {moment}" if moment else f"“{rule}”"
+    return f"none; it was taken back {moment}" if moment else "none was written down"
+
+
+def _tell_thresholds(plan: Plan) -> str:
+    moment = tell_moment(plan, "thresholds")
+    own = [
+        f"{BY_KEY[key].label}: {write_limit(BY_KEY[key], value)} (the software starts with "
+        f"{write_limit(BY_KEY[key], BY_KEY[key].start)})"
+        # PostgreSQL keeps what JSON holds in an order of its own
+        for key in plan["limits"]
+        if (value := plan["thresholds"].get(key)) is not None
+    ]
+    words = "; ".join(own) or "those that the software starts with"
+    return f"{words}; set {moment}" if moment else words
+
+
+def warn_of_plan(plan: Plan, *, has_excluded: bool) -> list[dict[str, Any]]:
+    """What was fixed only when there were answers already, as warnings of a report."""
+    found = [("late_baseline", "baseline", "The baseline was chosen")] if plan["baseline"] else []
+    if plan["exclusion_rule"] and has_excluded:
+        found.append(("late_rule", "exclusion_rule", "The rule of exclusions was worded"))
+    return [
+        {
+            "code": code,
+            "text": f"{words} {tell_moment(plan, name)}: not before data were seen.",
+            "criterion": None,
+        }
+        for code, name, words in found
+        if plan["moments"].get(name, {}).get("answers")
+    ]

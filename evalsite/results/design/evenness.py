@@ -1,0 +1,232 @@
+"""How evenly a design spreads systems over places, sets and people: as planned, and as answered.
+
+Counted in the database, in a number of queries that does not grow; no text of an item is read.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from statistics import median
+from typing import Any
+
+from django.db.models import Count, IntegerField, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+
+from evalsite.annotation.allocation.slot_plan import place_in_group
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.pages.view_models import order_of
+from evalsite.lib.seeds import count_orders
+from evalsite.studies.models import Item, Output, Study
+
+# how often each system stood in each place, from 1
+Places = Counter[tuple[int, int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """Fewest, median and most of a number over things that have it; `of`: how many have it."""
+
+    of: int
+    fewest: int = 0
+    median: float = 0
+    most: int = 0
+
+
+def find_sizes(study: Study) -> list[int]:
+    """How many outputs the items of this study show, the fewest first."""
+    outputs = Output.objects.filter(study=study, item__kind=Item.Kind.MAIN).order_by()
+    counts = outputs.values("item").annotate(size=Count("pk")).values_list("size", flat=True)
+    return sorted(counts.distinct())
+
+
+def difference_of(counts: Iterable[int]) -> int:
+    """By how much the largest of these counts exceeds the smallest."""
+    found = list(counts)
+    return max(found) - min(found) if found else 0
+
+
+def difference_over_places(places: Places, size: int) -> int:
+    """The largest difference between two places of one system."""
+    systems = {system for system, _ in places}
+    return max((difference_of(row_of(places, system, size)) for system in systems), default=0)
+
+
+def row_of(places: Places, system: int, size: int) -> list[int]:
+    return [places[system, place] for place in range(1, size + 1)]
+
+
+# --- answers per item and per participant ----------------------------------------------------
+
+
+def count_per_item(study: Study, *, is_planned: bool) -> dict[int, int]:
+    """How many main items have so many places, or so many answers that count."""
+    rows: QuerySet[Any] = (
+        Slot.objects.filter(study=study)
+        if is_planned
+        else Annotation.objects.counted().filter(study=study)
+    )
+    numbers = rows.order_by().values("item").annotate(n=Count("pk")).values_list("n", flat=True)
+    found = Counter(numbers.iterator())
+    found[0] = Item.objects.main().filter(study=study).count() - found.total()
+    return {number: found[number] for number in sorted(found) if found[number]}
+
+
+def spread_over_people(study: Study) -> Spread:
+    """How many answers that count the participants gave, of those who gave any."""
+    rows = Annotation.objects.counted().filter(study=study).order_by().values("participant")
+    return spread_of(list(rows.annotate(n=Count("pk")).values_list("n", flat=True).iterator()))
+
+
+def spread_of(counts: Sequence[int]) -> Spread:
+    if not counts:
+        return Spread(of=0)
+    return Spread(of=len(counts), fewest=min(counts), median=median(counts), most=max(counts))
+
+
+# --- systems over places -----------------------------------------------------------------------
+
+
+def plan_places(study: Study, size: int, sizes: Sequence[int]) -> Places:
+    """How often each system stands in each place, over all slots of items of this size."""
+    slots = _of_size(Slot.objects.filter(study=study), study, size, sizes)
+    names = ["arrangement", "item__outputs__position", "item__outputs__system"]
+    # beyond some number of outputs, an order depends on its item
+    is_own = size > 2 and count_orders(size) == size
+    rows = slots.order_by().values_list(*names, *(["item__key"] if is_own else []))
+    found: Places = Counter()
+    for arrangement, position, system, *key, n in rows.annotate(n=Count("pk")).iterator():
+        order = order_of(study.seed, Item(key="".join(key)), size, arrangement)
+        found[system, order.index(position) + 1] += n
+    return found
+
+
+@dataclass(kw_only=True)
+class Achieved:
+    """Where systems stood in the answers that count, and how unevenly in one finished set."""
+
+    places: Places
+    in_a_set: int | None = None
+
+
+def count_places(study: Study, size: int, sizes: Sequence[int]) -> Achieved:
+    """How often each system stood in each place, over all answers that count."""
+    answers = _of_size(Annotation.objects.counted().filter(study=study), study, size, sizes)
+    counts = {f"place_{place}": _count_at(place) for place in range(1, size + 1)}
+    rows = (
+        answers.order_by("item_set", "item__outputs__system")
+        .values_list("item_set", "item_set__finished_at", "item__outputs__system")
+        .annotate(**counts)
+    )
+    found = Achieved(places=Counter())
+    for item_set, is_finished, system, *row in rows.iterator():
+        for place, n in enumerate(row, start=1):
+            found.places[system, place] += n
+        if item_set is not None and is_finished:
+            found.in_a_set = max(found.in_a_set or 0, difference_of(row))
+    return found
+
+
+def _count_at(place: int) -> Count:
+    shown = Cast(KeyTextTransform(str(place - 1), "order_shown"), IntegerField())
+    return Count("pk", filter=Q(item__outputs__position=shown))
+
+
+def _of_size(rows: QuerySet[Any], study: Study, size: int, sizes: Sequence[int]) -> QuerySet[Any]:
+    """Those of items that show so many outputs."""
+    if len(sizes) == 1:
+        return rows
+    outputs = Output.objects.filter(study=study).order_by().values("item")
+    return rows.filter(item__in=outputs.annotate(n=Count("pk")).filter(n=size).values("item"))
+
+
+# --- systems over people and sets ----------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class Meetings:
+    """How often participants met each system, and how unevenly one, and one finished set, did."""
+
+    by_system: dict[int, Spread] = field(default_factory=dict)
+    in_a_person: int = 0
+    in_a_set: int | None = None
+
+
+def count_meetings(study: Study, systems: Sequence[int]) -> Meetings:
+    """The largest difference between two systems in what one person, or one set, was shown."""
+    rows = (
+        Annotation.objects.counted()
+        .filter(study=study)
+        .order_by("participant", "item_set")
+        .values_list("participant", "item_set", "item_set__finished_at", "item__outputs__system")
+        .annotate(n=Count("pk"))
+    )
+    found = Meetings()
+    counts: dict[int, list[int]] = {system: [] for system in systems}
+    for _, of_person in groupby(rows.iterator(), key=itemgetter(0)):
+        met: Counter[int] = Counter()
+        for (item_set, is_finished), of_set in groupby(of_person, key=itemgetter(1, 2)):
+            here = {system: n for *_, system, n in of_set}
+            met.update(here)
+            if item_set is not None and is_finished:
+                even = difference_of(here.get(system, 0) for system in systems)
+                found.in_a_set = max(found.in_a_set or 0, even)
+        found.in_a_person = max(found.in_a_person, difference_of(met[one] for one in systems))
+        for system in systems:
+            counts[system].append(met[system])
+    found.by_system = {system: spread_of(row) for system, row in counts.items() if row}
+    return found
+
+
+# --- places in a group ---------------------------------------------------------------------------
+
+
+def find_group_sizes(study: Study) -> list[int]:
+    """How many items the groups of this study hold, the fewest first."""
+    return sorted(_group_counts(study).values_list("size", flat=True).distinct())
+
+
+def _group_counts(study: Study) -> QuerySet[Any]:
+    items = Item.objects.main().filter(study=study).order_by()
+    return items.values("group").annotate(size=Count("pk"))
+
+
+def _groups_of_size(rows: QuerySet[Any], study: Study, size: int) -> QuerySet[Any]:
+    return rows.filter(item__group__in=_group_counts(study).filter(size=size).values("group"))
+
+
+def plan_group_places(study: Study, size: int) -> Places:
+    """How often each system stands in which place of its group of this size, over all slots."""
+    slots = _groups_of_size(Slot.objects.filter(study=study), study, size).order_by()
+    rows = slots.values_list("arrangement", "item__outputs__system").annotate(n=Count("pk"))
+    found: Places = Counter()
+    for arrangement, system, n in rows.iterator():
+        found[system, place_in_group(1, arrangement) + 1] += n
+    return found
+
+
+def count_group_places(study: Study, size: int) -> Places:
+    """How often each system was met in which place of its group, over the answers that count."""
+    given = Annotation.objects.filter(
+        study=study, item__kind=Item.Kind.MAIN, item_set__isnull=False
+    )
+    answers = (
+        _groups_of_size(given, study, size)
+        .order_by("item_set", "place")
+        .values_list("item_set", "item__group", "status", "item__outputs__system")
+    )
+    found: Places = Counter()
+    for _, of_set in groupby(answers.iterator(), key=itemgetter(0)):
+        found.update(_places_in_groups(of_set))
+    return found
+
+
+def _places_in_groups(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, int]]:
+    """System and place of each answer that counts; what was reported had its place, too."""
+    met: Counter[str] = Counter()
+    for _, group, status, system in rows:
+        met[group] += 1
+        if status == Annotation.Status.COUNTED:
+            yield system, met[group]

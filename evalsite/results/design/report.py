@@ -1,0 +1,341 @@
+"""The design of a study as a report: what was chosen, and how even it is, planned and achieved."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+from evalsite.annotation.allocation.slots import count_strays
+from evalsite.annotation.models import Slot
+from evalsite.results.design.evenness import (
+    Places,
+    count_group_places,
+    count_meetings,
+    count_per_item,
+    count_places,
+    difference_of,
+    difference_over_places,
+    find_group_sizes,
+    find_sizes,
+    plan_group_places,
+    plan_places,
+    row_of,
+    spread_over_people,
+)
+from evalsite.results.design.wording import describe_design
+from evalsite.studies.models import Study, System
+from evalsite.studies.summary_lines import count_of
+
+_SIDES = ("left", "right")
+# groups of more sizes than this are not told apart: the largest are shown
+_MOST_SIZES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of a table: counts as planned and as achieved; none where there is no plan."""
+
+    name: str
+    achieved: list[int]
+    planned: list[int] | None = None
+
+    @property
+    def lines(self) -> list[tuple[str, list[str]]]:
+        """What it counts, in words, with the counts as they are read."""
+        found = [] if self.planned is None else [("planned", self.planned)]
+        return [
+            (what, [f"{count:,}" for count in counts])
+            for what, counts in [*found, ("achieved", self.achieved)]
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Counts under a caption, with what they amount to in one sentence."""
+
+    caption: str
+    head: str
+    columns: list[str]
+    rows: list[Row]
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """The largest difference of one kind, planned and achieved; none: nothing to compare."""
+
+    name: str
+    planned: int | None
+    achieved: int | None
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What `manage.py design` prints and the page of the design shows."""
+
+    study: str
+    title: str
+    facts: list[tuple[str, str]]
+    has_places: bool
+    replay: str = ""
+    answers: int = 0
+    measures: list[Measure] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def counted(self) -> str:
+        return count_of(self.answers, "answer")
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of_dict(cls, given: dict[str, Any]) -> "Report":
+        """The report that `as_dict` wrote down."""
+        tables = [
+            Table(**{**table, "rows": [Row(**row) for row in table["rows"]]})
+            for table in given["tables"]
+        ]
+        measures = [Measure(**measure) for measure in given["measures"]]
+        facts = [(name, words) for name, words in given["facts"]]
+        return cls(**{**given, "facts": facts, "tables": tables, "measures": measures})
+
+    def take_counts(self, other: "Report") -> None:
+        """What was counted is what the other report says; what was chosen stays."""
+        self.replay, self.answers = other.replay, other.answers
+        self.measures, self.tables = other.measures, other.tables
+        self.left_out = other.left_out
+
+
+def begin_report(study: Study) -> Report:
+    """What was chosen, and nothing counted yet."""
+    return Report(
+        study=str(study.pk),
+        title=study.title,
+        facts=describe_design(study),
+        has_places=Slot.objects.filter(study=study).exists(),
+    )
+
+
+def report_design(
+    study: Study, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Report:
+    """The design with its balance; before there are places, only what was chosen."""
+    report = begin_report(study)
+    if not report.has_places:
+        return report
+    systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
+    sizes = find_sizes(study)
+    parts: list[Callable[[], None]] = [
+        partial(_add_replay, report, study),
+        partial(_add_items, report, study),
+        partial(_add_people, report, study),
+        *(partial(_add_places, report, study, systems, size, sizes) for size in sizes),
+        partial(_add_group_places, report, study, systems, sizes),
+        partial(_add_meetings, report, study, systems, sizes),
+    ]
+    for done, add_part in enumerate(parts, start=1):
+        add_part()
+        progress(done, len(parts))
+    return report
+
+
+def _add_replay(report: Report, study: Study) -> None:
+    strays = count_strays(study)
+    report.replay = "The places are exactly those that the seed gives."
+    if strays:
+        report.replay = (
+            f"{count_of(strays, 'place stands', 'places stand')} otherwise than the seed gives "
+            f"{'it' if strays == 1 else 'them'}: made by an earlier version, or changed since. "
+            "manage.py fsck says whether anything is wrong."
+        )
+
+
+# --- what was chosen ----------------------------------------------------------------------------
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+def _add_items(report: Report, study: Study) -> None:
+    """Items by how many places and answers they have; equal numbers are a design kept exactly."""
+    planned = count_per_item(study, is_planned=True)
+    achieved = count_per_item(study, is_planned=False)
+    numbers = sorted({*planned, *achieved})
+    report.answers = sum(number * items for number, items in achieved.items())
+    report.tables.append(
+        Table(
+            caption="Items by their answers",
+            head="Answers",
+            columns=[str(number) for number in numbers],
+            rows=[
+                Row(
+                    name="Items",
+                    planned=[planned.get(number, 0) for number in numbers],
+                    achieved=[achieved.get(number, 0) for number in numbers],
+                )
+            ],
+            words=f"Planned: {_say_range(planned)}. Achieved: {_say_range(achieved)}.",
+        )
+    )
+    report.measures.append(
+        Measure(
+            name="the answers of two items",
+            planned=difference_of(planned),
+            achieved=difference_of(achieved),
+        )
+    )
+
+
+def _say_range(items: dict[int, int]) -> str:
+    if len(items) <= 1:
+        return f"every item has {count_of(next(iter(items), 0), 'answer')}"
+    return f"items have {min(items):,} to {count_of(max(items), 'answer')}"
+
+
+def _add_people(report: Report, study: Study) -> None:
+    spread = spread_over_people(study)
+    if not spread.of:
+        report.left_out.append("Answers per participant: nobody has answered yet.")
+        return
+    report.tables.append(
+        Table(
+            caption="Answers per participant",
+            head="Number",
+            columns=["fewest", "median", "most"],
+            rows=[Row(name="Answers", achieved=[spread.fewest, round(spread.median), spread.most])],
+            words=f"Of {count_of(spread.of, 'participant')}. How much each gives is not planned.",
+        )
+    )
+
+
+# --- systems over places ------------------------------------------------------------------------
+
+
+def _add_places(
+    report: Report, study: Study, systems: dict[int, str], size: int, sizes: list[int]
+) -> None:
+    """System by place on the page; left out where an item shows one output."""
+    of = f", of items with {count_of(size, 'output')}" if len(sizes) > 1 else ""
+    if size < 2:
+        report.left_out.append(f"System by place on the page{of}: one output is shown at a time.")
+        return
+    planned = plan_places(study, size, sizes)
+    achieved = count_places(study, size, sizes)
+    sides = _SIDES if size == 2 else [str(place) for place in range(1, size + 1)]
+    what = "side" if size == 2 else "place on the page"
+    _add_table(report, systems, planned, achieved.places, f"System by {what}{of}", list(sides))
+    report.measures += [
+        Measure(
+            name=f"{_two(size)}, for one system{of}",
+            planned=difference_over_places(planned, size),
+            achieved=_if_any(report, difference_over_places(achieved.places, size)),
+        ),
+        Measure(
+            name=f"{_two(size)}, for one system in one set{of}",
+            planned=None,
+            achieved=achieved.in_a_set,
+        ),
+    ]
+
+
+def _two(size: int) -> str:
+    return "the two sides" if size == 2 else "two places on the page"
+
+
+def _if_any(report: Report, difference: int) -> int | None:
+    return difference if report.answers else None
+
+
+def _add_table(
+    report: Report,
+    systems: dict[int, str],
+    planned: Places,
+    achieved: Places,
+    caption: str,
+    columns: list[str],
+) -> None:
+    size = len(columns)
+    shown = {system for system, _ in {**planned, **achieved}}
+    report.tables.append(
+        Table(
+            caption=caption,
+            head="System",
+            columns=columns,
+            rows=[
+                Row(
+                    name=systems[pk],
+                    planned=row_of(planned, pk, size),
+                    achieved=row_of(achieved, pk, size),
+                )
+                for pk in systems
+                if pk in shown
+            ],
+            words=(
+                "Largest difference of one system: "
+                f"planned {difference_over_places(planned, size):,}, "
+                f"achieved {difference_over_places(achieved, size):,}."
+            ),
+        )
+    )
+
+
+def _add_group_places(
+    report: Report, study: Study, systems: dict[int, str], sizes: list[int]
+) -> None:
+    """System by place in the group, where groups stay together and an item shows one system."""
+    if study.groups != Study.Groups.TOGETHER or sizes != [1]:
+        return
+    group_sizes = find_group_sizes(study)
+    for size in [size for size in group_sizes if size > 1][-_MOST_SIZES:]:
+        of = f", of groups of {size}" if len(group_sizes) > 1 else ""
+        planned, achieved = plan_group_places(study, size), count_group_places(study, size)
+        columns = [str(place) for place in range(1, size + 1)]
+        caption = f"System by place in the group{of}"
+        _add_table(report, systems, planned, achieved, caption, columns)
+        report.measures.append(
+            Measure(
+                name=f"two places in the group, for one system{of}",
+                planned=difference_over_places(planned, size),
+                achieved=_if_any(report, difference_over_places(achieved, size)),
+            )
+        )
+
+
+def _add_meetings(report: Report, study: Study, systems: dict[int, str], sizes: list[int]) -> None:
+    """By how much systems differ in what one participant, and one set, was shown."""
+    if len(systems) < 2:
+        report.left_out.append("System by participant: the study has one system.")
+    elif sizes == [len(systems)]:
+        report.left_out.append(
+            "System by participant: every item shows every system, so all are met equally often."
+        )
+    else:
+        _add_met(report, study, systems)
+
+
+def _add_met(report: Report, study: Study, systems: dict[int, str]) -> None:
+    met = count_meetings(study, list(systems))
+    if not met.by_system:
+        report.left_out.append("System by participant: nobody has answered yet.")
+        return
+    report.tables.append(
+        Table(
+            caption="How often a participant met each system",
+            head="System",
+            columns=["fewest", "median", "most"],
+            rows=[
+                Row(name=systems[pk], achieved=[one.fewest, round(one.median), one.most])
+                for pk, one in met.by_system.items()
+            ],
+            words=(
+                f"Largest difference between two systems: {met.in_a_person:,} for one participant"
+                + ("." if met.in_a_set is None else f", {met.in_a_set:,} in one set.")
+            ),
+        )
+    )
+    report.measures += [
+        Measure(name="two systems, for one participant", planned=None, achieved=met.in_a_person),
+        Measure(name="two systems, in one set", planned=None, achieved=met.in_a_set),
+    ]

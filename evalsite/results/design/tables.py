@@ -1,0 +1,106 @@
+"""The design as it came about: its facts with their ranges, and places on the page."""
+
+from typing import Any
+
+from evalsite.results.report.criterion_tables import Table
+from evalsite.results.report.figure_details import count_entry, entry
+from evalsite.results.report.wording import is_share, name_figure, tells_of_pairs, write_value
+
+_TOLD = {
+    "ratings_per_output": ("an output has {}", "rating"),
+    "outputs_per_rater": ("a rater rated {}", "output"),
+    "share_of_cells_filled": ("{} of all pairs of rater and output are rated", ""),
+}
+_TOLD_OF_PAIRS = {
+    "ratings_per_output": ("a comparison has {}", "answer"),
+    "outputs_per_rater": ("a rater answered {}", "comparison"),
+    "share_of_cells_filled": ("{} of all pairs of rater and comparison are answered", ""),
+}
+_NAMES_OF_PAIRS = {
+    "ratings_per_output": "Answers of a comparison, median",
+    "outputs_per_rater": "Comparisons of a rater, median",
+    "share_of_cells_filled": "Share of rater and comparison pairs answered",
+}
+
+
+def tabulate_design(found: dict[str, Any]) -> Table:
+    """The facts of the achieved design: each with its range."""
+    names = _NAMES_OF_PAIRS if tells_of_pairs(found) else {}
+    return Table(
+        "The design as it came about",
+        ("Fact", "Value", "Least", "Most"),
+        [
+            (
+                names.get(figure["name"]) or name_figure(figure),
+                _write_fact(figure),
+                *(_write_bound(figure, key) for key in ("least", "most")),
+            )
+            for figure in found["design"]
+        ],
+        name="design",
+        entries=[entry(figure) for figure in found["design"]],
+    )
+
+
+def tell_design(found: dict[str, Any]) -> str:
+    """The facts that a reader needs before any result, in a sentence; "" where none is known."""
+    sentences = _TOLD_OF_PAIRS if tells_of_pairs(found) else _TOLD
+    told = [
+        sentence.format(_write_range(figure, noun))
+        for figure in found["design"]
+        for sentence, noun in [sentences.get(figure["name"], ("", ""))]
+        if sentence and figure["value"] is not None
+    ]
+    return f"{'; '.join(told).capitalize()}." if told else ""
+
+
+def _write_range(figure: dict[str, Any], noun: str) -> str:
+    """ "1 rating", or "1 to 3 ratings (median 2)"."""
+    least, most = (_write_bound(figure, key) for key in ("least", "most"))
+    fact = _write_fact(figure)
+    if not noun:
+        return fact
+    if least == most:
+        return f"{fact} {noun if fact == '1' else noun + 's'}"
+    return f"{least} to {most} {noun}s (median {fact})"
+
+
+def _write_fact(figure: dict[str, Any]) -> str:
+    return write_value(figure) if is_share(figure) else _write_count(figure["value"])
+
+
+def _write_bound(figure: dict[str, Any], key: str) -> str:
+    bound = figure["details"].get(key)
+    return "" if bound is None else _write_count(bound)
+
+
+def _write_count(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.1f}".removesuffix(".0")
+
+
+def tabulate_places(found: dict[str, Any]) -> Table | None:
+    """How often each system stood in each place of the page; None where the places are unknown."""
+    places = found["data"].get("places") or {}
+    known = sorted({place for counts in places.values() for place in counts}, key=_as_number)
+    if not known or known == ["1"]:
+        return None
+    # PostgreSQL keeps what JSON holds in an order of its own
+    placed = sorted(places.items())
+    rows: list[tuple[str, ...]] = [
+        (system, *(f"{counts.get(place, 0):,}" for place in known)) for system, counts in placed
+    ]
+    return Table(
+        "Places on the page",
+        ("System", *(f"Place {one}" for one in known)),
+        rows,
+        name="places",
+        entries=[
+            count_entry(f"place {place}", counts.get(place, 0), system=system)
+            for system, counts in placed
+            for place in known
+        ],
+    )
+
+
+def _as_number(place: str) -> tuple[int, str]:
+    return (int(place), "") if place.isdecimal() else (0, place)

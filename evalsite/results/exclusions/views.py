@@ -1,0 +1,196 @@
+"""Staff pages: leaving people and answers out of results, and what that changes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.db.models import Count
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalsite.annotation.models import Annotation
+from evalsite.participants.models import Participant
+from evalsite.quality.exclusions import (
+    exclude,
+    foresee_exclusion,
+    take_back,
+)
+from evalsite.quality.forms import ExclusionForm
+from evalsite.quality.models import Exclusion
+from evalsite.quality.plan_state import plan_of
+from evalsite.quality.top_up import excluded_answers, find_shortage
+from evalsite.results.exclusions.effect import show_main
+from evalsite.results.exclusions.targets import find_offered, read_chosen
+from evalsite.results.models import Report
+from evalsite.results.people.answers import describe_answers
+from evalsite.results.people.lookup import describe_people
+from evalsite.results.report.computation import newest_analysis, newest_report, take_fingerprint
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.summary_lines import count_of
+
+PAGE = 50
+INVALID = 422
+
+
+# --- what is left out -----------------------------------------------------------------------
+
+
+@require_safe
+def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """What is left out of results, what that changes, and every decision about it."""
+    decisions = Exclusion.objects.filter(study=study).select_related(
+        "participant", "decided_by", "revoked_by", "annotation__item", "annotation__participant"
+    )
+    rows = Paginator(decisions.order_by("-id"), PAGE).get_page(request.GET.get("page"))
+    return TemplateResponse(
+        request,
+        "results/exclusions.html",
+        {
+            **_describe_results(request, study, newest_report(study)),
+            "left_out": excluded_answers(study).count(),
+            "counted": Annotation.objects.filter(study=study).counted().count(),
+            "standing": study.exclusions.standing().count(),
+            "shortage": find_shortage(study),
+            "rows": rows,
+            "decisions": _describe(list(rows)),
+        },
+    )
+
+
+def _describe(exclusions: Sequence[Exclusion]) -> list[dict[str, Any]]:
+    """Each decision with how many answers that count it is about."""
+    people = [one.participant_id for one in exclusions if one.participant_id]
+    counted = Annotation.objects.counted().filter(participant__in=people).order_by()
+    answers = dict(counted.values_list("participant").annotate(n=Count("pk")))
+    return [
+        {
+            "exclusion": one,
+            "who": one.participant or (one.annotation and one.annotation.participant),
+            "answers": answers.get(one.participant_id, 0) if one.annotation is None else
+            int(one.annotation.status == Annotation.Status.COUNTED),
+        }
+        for one in exclusions
+    ]  # fmt: skip
+
+
+def _describe_results(request: HttpRequest, study: Study, report: Report | None) -> dict[str, Any]:
+    """The main result of the newest report, and whether it may be computed again."""
+    job = newest_analysis(study)
+    return {
+        "report": report,
+        "main": show_main(report, is_excluding=study.exclusions.standing().exists()),
+        "is_current": report is not None and report.fingerprint == take_fingerprint(study),
+        "is_computing": job is not None and job.is_open and not job.is_stale,
+        "can_decide": has_role(request, study, Membership.Role.EDITOR),
+    }
+
+
+# --- deciding -------------------------------------------------------------------------------
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm_exclusion(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """What an exclusion would leave out, and the box for its reason; a post makes it."""
+    report = newest_report(study)
+    offered = find_offered(study, request.GET, report)
+    is_post = request.method == "POST"
+    form = ExclusionForm(request.POST if is_post else None)
+    people, answers = offered.people, offered.answers
+    if is_post:
+        people, answers = read_chosen(study, request.POST)
+        if not people and not answers:
+            form.add_error(None, "Tick whom to exclude.")
+        if form.is_valid():
+            said = {
+                "reason": form.cleaned_data["reason"],
+                "rule": offered.raised.code if offered.raised else "",
+            }
+            return _exclude(request, study, people, answers, said)
+    ticked, chosen = {one.pk for one in people}, {one.pk for one in answers}
+    return TemplateResponse(
+        request,
+        "results/exclude.html",
+        {
+            **_describe_results(request, study, report),
+            "form": form,
+            "offered": offered,
+            "rule": plan_of(study).exclusion_rule,
+            "people": [
+                (person, person.participant.pk in ticked)
+                for person in describe_people(study, offered.people, report)
+            ],
+            "answers": [
+                (given, given.annotation.pk in chosen)
+                for given in describe_answers(study, offered.answers)
+            ],
+            "effect": foresee_exclusion(
+                study, participants=offered.people, annotations=offered.answers
+            ),
+            "counted": Annotation.objects.filter(study=study).counted().count(),
+        },
+        status=INVALID if is_post else 200,
+    )
+
+
+def _exclude(
+    request: HttpRequest,
+    study: Study,
+    people: Sequence[Participant],
+    answers: Sequence[Annotation],
+    said: dict[str, str],
+) -> HttpResponseBase:
+    before = excluded_answers(study).count()
+    try:
+        made = exclude(
+            study=study,
+            participants=people,
+            annotations=answers,
+            by=request.user,
+            **said,
+        )
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("admin:study-exclusions", study.pk)
+    if made:
+        left_out = count_of(excluded_answers(study).count() - before, "answer")
+        messages.success(request, f"Excluded. This leaves {left_out} more out of results.")
+    else:
+        messages.success(request, "That is excluded already. Nothing was changed.")
+    return redirect("admin:study-exclusions", study.pk)
+
+
+@require_POST
+def take_exclusion_back(request: HttpRequest, study: Study, exclusion_id: int) -> HttpResponseBase:
+    """The exclusion stands no more; asked twice, it is done once."""
+    exclusion = get_object_or_404(Exclusion, study=study, pk=exclusion_id)
+    if take_back(exclusion=exclusion, by=request.user):
+        messages.success(request, "Taken back. Those answers are in results again.")
+    else:
+        messages.success(request, "That was taken back already. Nothing was changed.")
+    return redirect("admin:study-exclusions", study.pk)
+
+
+_EDITOR = Membership.Role.EDITOR
+
+exclusion_views = [
+    StudyView(path="exclusions/", name="study-exclusions", view=show_exclusions, within="People"),
+    StudyView(
+        path="exclusions/new/",
+        name="study-exclude",
+        view=confirm_exclusion,
+        role=_EDITOR,
+        within="People",
+    ),
+    StudyView(
+        path="exclusions/<int:exclusion_id>/take-back/",
+        name="exclusion-take-back",
+        view=take_exclusion_back,
+        role=_EDITOR,
+    ),
+]

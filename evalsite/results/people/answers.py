@@ -1,0 +1,148 @@
+"""What one participant answered, item by item, as a researcher reads it: nothing is judged."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, QuerySet
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.pages.ignored_items import reason_of
+from evalsite.annotation.running.held_items import reason_in_words
+from evalsite.participants.models import Origin, Participant
+from evalsite.protocol import Protocol
+from evalsite.quality.check_results import judge_checks
+from evalsite.quality.exclusions import excludable_answers
+from evalsite.quality.models import Exclusion
+from evalsite.studies.models import Item, Study
+
+# a name, such as a system's, and what was said of it
+Line = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """One answer with its values, its times, and what became of it."""
+
+    annotation: Annotation
+    lines: list[Line]
+    before: list[Line]  # of a repeat: what was answered the first time
+    said: str  # in place of scores: why the item was ignored or reported
+    seconds: float | None
+    active_seconds: float | None
+    agrees: bool | None  # with the gold of a check
+    revisions: int
+    exclusion: Exclusion | None
+    can_be_excluded: bool
+
+
+def answers_of(participant: Participant) -> QuerySet[Annotation]:
+    """All that this person submitted and agreed to, in the order in which it was first saved."""
+    found = Annotation.objects.agreed().filter(study=participant.study_id, participant=participant)
+    return with_items(found).order_by("pk")
+
+
+def with_items(annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
+    """The annotations with what `describe_answers` tells of their items."""
+    return annotations.select_related("participant", "item__repeat_of", "item_set")
+
+
+def describe_answers(study: Study, annotations: Sequence[Annotation]) -> list[Given]:
+    """These answers in words, in a few queries for all of them."""
+    ids = [one.pk for one in annotations]
+    own = Annotation.objects.filter(pk__in=ids)
+    first = _first_answers(annotations)
+    said = _tell_ratings(study.config, [*ids, *first.values()])
+    agrees = judge_checks(study, own)
+    revised = dict(own.order_by().values_list("pk").annotate(n=Count("revisions")))
+    standing = Exclusion.objects.standing().filter(annotation__in=ids).select_related("decided_by")
+    excluded = {one.annotation_id: one for one in standing}
+    open_to_exclusion = set(
+        excludable_answers(study).filter(pk__in=ids).values_list("pk", flat=True)
+    )
+    return [
+        Given(
+            annotation=one,
+            lines=said[one.pk],
+            before=said[first[one.pk]] if one.pk in first else [],
+            said=_tell_outcome(study.config, one),
+            seconds=_count_seconds(one),
+            active_seconds=None if one.active_ms is None else one.active_ms / 1000,
+            agrees=agrees[one.pk][1] if one.pk in agrees else None,
+            revisions=revised[one.pk],
+            exclusion=excluded.get(one.pk),
+            can_be_excluded=one.pk in open_to_exclusion,
+        )
+        for one in annotations
+    ]
+
+
+def _first_answers(annotations: Iterable[Annotation]) -> dict[int, int]:
+    """Of each repeat the annotation of the item when this person met it first."""
+    repeats = {
+        one.pk: (one.participant_id, one.item.repeat_of_id)
+        for one in annotations
+        if one.item.kind == Item.Kind.REPEAT
+    }
+    if not repeats:
+        return {}
+    people, items = zip(*repeats.values(), strict=True)
+    given = Annotation.objects.filter(participant__in=people, item__in=items).order_by()
+    first = {(who, item): pk for who, item, pk in given.values_list("participant", "item", "pk")}
+    return {pk: first[key] for pk, key in repeats.items() if key in first}
+
+
+def _count_seconds(one: Annotation) -> float | None:
+    """From shown to saved; an imported answer has no times of its own."""
+    if one.origin == Origin.IMPORTED:
+        return None
+    return (one.submitted_at - one.started_at).total_seconds()
+
+
+def _tell_outcome(config: Protocol, one: Annotation) -> str:
+    if one.outcome == Annotation.Outcome.IGNORED:
+        return f"Ignored: {reason_of(config, one.reason).label}"
+    if one.outcome == Annotation.Outcome.REPORTED:
+        return f"Reported: {reason_in_words(one)}"
+    return ""
+
+
+# --- scores in words ----------------------------------------------------------------------
+
+
+def _tell_ratings(config: Protocol, annotations: Iterable[int]) -> dict[int, list[Line]]:
+    """Of each annotation its scores: a line for each output, or for each comparison of them."""
+    given: dict[int, list[Rating]] = defaultdict(list)
+    ratings = Rating.objects.filter(annotation__in=list(annotations))
+    for one in ratings.select_related("output__system").order_by("output__position", "pk"):
+        given[one.annotation_id].append(one)
+    return defaultdict(list, {pk: _tell_scores(config, some) for pk, some in given.items()})
+
+
+def _tell_scores(config: Protocol, ratings: Sequence[Rating]) -> list[Line]:
+    known = config.criterion_by_key
+    order = {key: number for number, key in enumerate(known)}
+    lines: dict[str, list[str]] = {}
+    for one in sorted(ratings, key=lambda one: order.get(one.criterion, len(order))):
+        criterion = known.get(one.criterion)
+        label = one.criterion if criterion is None else str(criterion.label)
+        system = _name_system(one)
+        scale = None if criterion is None else criterion.scale
+        words = "" if scale is None or one.value is None else scale.label_of(one.value)
+        if scale is not None and scale.per == "item":
+            lines.setdefault(label, []).append(f"{system} {words}".strip())
+            continue
+        value = f"{label} {one.value}" if len(known) > 1 else str(one.value)
+        if scale is not None and scale.is_told_in_words and words:
+            value = f"{label}: {words}"
+        lines.setdefault(system, []).append(value)
+    return [(name, ", ".join(said)) for name, said in lines.items()]
+
+
+def _name_system(one: Rating) -> str:
+    """The system of the output that was rated; its place where no system is named."""
+    if one.output is None:
+        return ""
+    if one.output.system is None:
+        return f"Output {one.output.position + 1}"
+    return one.output.system.name

@@ -1,0 +1,156 @@
+"""The people of a study as researchers look them up: by pseudonym, receipt or code."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.bonus import find_earners
+from evalsite.participants.models import ItemSet, Origin, Participant
+from evalsite.quality.check_results import ChecksMet, count_checks
+from evalsite.quality.models import Exclusion
+from evalsite.quality.scale_use import ReservedUse, count_reserved
+from evalsite.results.analysis_plan.stored import find_threshold
+from evalsite.results.models import Report
+from evalsite.results.people.flags import Noted, read_notes
+from evalsite.studies.models import Item, Study
+
+MAX_SEARCH = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """One participant: where they are, and the sets they finished."""
+
+    participant: Participant
+    state: str
+    answers: int
+    finished: list[tuple[ItemSet, str]]  # with the code that was shown for it
+    has_bonus: bool = False  # whether the bonus is due
+    reserved: ReservedUse | None = None  # where the protocol reserves points of a scale
+    checks: ChecksMet | None = None  # where the study deals checks
+    active_seconds: float | None = None  # the median of an item
+    exclusion: Exclusion | None = None  # the one that stands
+    noted: Noted = field(default_factory=Noted)  # by the newest report
+
+
+def clean_search(text: str) -> str:
+    """What was typed, without what no pseudonym, receipt or code can hold."""
+    return text.replace("\0", "").strip()[:MAX_SEARCH]
+
+
+def find_people(study: Study, search: str, *, by_receipt: bool) -> QuerySet[Participant]:
+    """Return the participants that this text names, the newest first; all of them if it is empty.
+
+    Receipts are looked through only for whoever may see them.
+    """
+    people = Participant.objects.filter(study=study).order_by("-id")
+    if not search:
+        return people
+    sets = ItemSet.objects.filter(study=study, finished_at__isnull=False)
+    if not _is_fixed_code(study, search):
+        sets = sets.filter(code__icontains=search)
+    named = Q(pseudonym__icontains=search) | Q(pk__in=sets.values("participant"))
+    if by_receipt:
+        named |= Q(receipt__icontains=search)
+    return people.filter(named)
+
+
+def _is_fixed_code(study: Study, search: str) -> bool:
+    code = study.completion_code
+    return bool(code) and search.casefold() == code.casefold()
+
+
+def describe_people(
+    study: Study, participants: list[Participant], report: Report | None = None
+) -> list[Person]:
+    """These participants with their sets and answers, in a few queries for all of them."""
+    ids = [one.pk for one in participants]
+    sets: dict[int, list[ItemSet]] = {}
+    for item_set in ItemSet.objects.filter(study=study, participant__in=ids).order_by("number"):
+        sets.setdefault(item_set.participant_id, []).append(item_set)
+    answers = dict(_answers(study, ids))
+    earners = find_earners(study, ids)
+    reserved = count_reserved(
+        study,
+        ids,
+        most=find_threshold(study, "reserved"),
+        fewest=find_threshold(study, "reserved_ratings"),
+    )
+    checks = count_checks(study, ids) if study.check_every else {}
+    seconds, excluded, notes = (
+        _active_seconds(study, ids),
+        _excluded(study, ids),
+        read_notes(report),
+    )
+    return [
+        Person(
+            participant=one,
+            state=state_of(one, sets.get(one.pk, [])),
+            answers=answers.get(one.pk, 0),
+            finished=[
+                (item_set, study.completion_code or item_set.code)
+                for item_set in sets.get(one.pk, [])
+                if item_set.finished_at is not None
+            ],
+            has_bonus=one.pk in earners,
+            reserved=reserved.get(one.pk),
+            checks=checks.get(one.pk),
+            active_seconds=seconds.get(one.pk),
+            exclusion=excluded.get(one.pk),
+            noted=notes.get(one.pseudonym, Noted()),
+        )
+        for one in participants
+    ]
+
+
+def _answers(study: Study, ids: list[int]) -> Any:
+    # practice is there to be learned from, and controls tell of people, not of systems
+    given = Annotation.objects.agreed().filter(study=study, participant__in=ids)
+    return (
+        given.filter(item__kind=Item.Kind.MAIN)
+        .order_by()
+        .values_list("participant")
+        .annotate(given=Count("pk"))
+    )
+
+
+def _active_seconds(study: Study, ids: list[int]) -> dict[int, float]:
+    """The median active time of an item that each of these people rated, where it is known."""
+    rated = Annotation.objects.agreed().filter(
+        study=study,
+        participant__in=ids,
+        item__kind=Item.Kind.MAIN,
+        outcome=Annotation.Outcome.RATED,
+        active_ms__isnull=False,
+    )
+    found: dict[int, list[int]] = defaultdict(list)
+    for participant, active_ms in rated.order_by().values_list("participant", "active_ms"):
+        found[participant].append(active_ms or 0)
+    return {one: median(times) / 1000 for one, times in found.items()}
+
+
+def _excluded(study: Study, ids: list[int]) -> dict[int, Exclusion]:
+    standing = Exclusion.objects.standing().filter(study=study, participant__in=ids)
+    return {one.participant_id or 0: one for one in standing.select_related("decided_by")}
+
+
+def state_of(participant: Participant, sets: list[ItemSet]) -> str:
+    """Where this person stands, in one word or two."""
+    state = "arrived"
+    if participant.origin == Origin.IMPORTED:
+        return "imported" if participant.is_person else "imported, no single person"
+    if participant.withdrawn_at is not None:
+        state = "withdrawn"
+    elif participant.is_qualified is False:
+        state = "not qualified"
+    elif any(item_set.finished_at is None for item_set in sets):
+        state = "stopped" if participant.stopped_at is not None else "working"
+    elif sets:
+        state = "finished"
+    elif participant.stopped_at is not None:
+        state = "stopped"
+    return f"pilot, {state}" if participant.is_pilot else state

@@ -1,0 +1,122 @@
+"""Staff pages: who took part, and what one of them answered."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from evalsite.analysis.thresholds import BY_KEY
+from evalsite.participants.models import Participant
+from evalsite.quality.scale_use import reserved_points
+from evalsite.results.analysis_plan.stored import find_threshold
+from evalsite.results.analysis_plan.wording import write_limit
+from evalsite.results.people.answers import answers_of, describe_answers
+from evalsite.results.people.flags import list_raised
+from evalsite.results.people.lookup import Person, clean_search, describe_people, find_people
+from evalsite.results.report.computation import newest_report
+from evalsite.studies.bonus import promises_bonus
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView, has_role, may_see_identities
+from evalsite.studies.summary_lines import count_of, format_money
+
+PAGE = 50
+
+
+@require_safe
+def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Who took part, with their codes, so that a researcher can check them and their work."""
+    search = clean_search(request.GET.get("q", ""))
+    sees_receipts = may_see_identities(request, study)
+    people_found = find_people(study, search, by_receipt=sees_receipts)
+    rows = Paginator(people_found, PAGE).get_page(request.GET.get("page"))
+    report = newest_report(study)
+    people = describe_people(study, list(rows), report)
+    return TemplateResponse(
+        request,
+        "results/people.html",
+        {
+            "search": search,
+            "rows": rows,
+            "found": count_of(rows.paginator.count, "person", "people"),
+            "people": people,
+            "bonus": promises_bonus(study),
+            "often": _tell_often(study),
+            "has_seconds": any(person.active_seconds is not None for person in people),
+            "report": report,
+            "raised": list_raised(report),
+            "sees_receipts": sees_receipts,
+            "can_exclude": has_role(request, study, Membership.Role.EDITOR),
+            "excluded": study.exclusions.standing().count(),
+        },
+    )
+
+
+def _tell_often(study: Study) -> dict[str, str] | None:
+    """Which share of reserved points is often in this study; None where it has none."""
+    if not reserved_points(study.config):
+        return None
+    return {
+        name: write_limit(BY_KEY[key], find_threshold(study, key))
+        for name, key in (("most", "reserved"), ("fewest", "reserved_ratings"))
+    }
+
+
+@require_safe
+def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBase:
+    """One participant: how they did, and all that they answered, with its times."""
+    # no database holds a NUL in a text, and some refuse to look for one
+    participant = get_object_or_404(
+        Participant, study=study, pseudonym=pseudonym.replace("\0", " ")
+    )
+    report = newest_report(study)
+    [person] = describe_people(study, [participant], report)
+    rows = Paginator(answers_of(participant), PAGE).get_page(request.GET.get("page"))
+    answers = describe_answers(study, list(rows))
+    return TemplateResponse(
+        request,
+        "results/person.html",
+        {
+            "person": person,
+            "facts_of_person": _facts(
+                study, person, sees_receipt=may_see_identities(request, study)
+            ),
+            "rows": rows,
+            "answers": answers,
+            "has_active": any(given.active_seconds is not None for given in answers),
+            "report": report,
+            "can_exclude": has_role(request, study, Membership.Role.EDITOR),
+        },
+    )
+
+
+def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[str, Any]]:
+    """The small facts on top; only those that mean something in this study."""
+    facts: list[tuple[str, Any]] = [
+        ("State", person.state),
+        ("Answers", f"{person.answers:,}"),
+        ("Finished sets", f"{len(person.finished):,}"),
+    ]
+    if study.pay_per_set is not None:
+        due = format_money(study.pay_per_set * len(person.finished), study.currency)
+        facts.append(("Pay for them", f"{due}, and the bonus" if person.has_bonus else due))
+    if person.active_seconds is not None:
+        facts.append(("Median active time", f"{person.active_seconds:.1f} s an item"))
+    if person.checks is not None:
+        facts.append(("Checks", f"{person.checks.met} of {person.checks.asked} right"))
+    if person.reserved is not None:
+        facts.append(("On reserved points", f"{person.reserved.percent} %"))
+    facts.append(("Origin", person.participant.origin))
+    # whoever has it can ask for the person's answers to be deleted
+    return [*facts, ("Receipt", person.participant.receipt)] if sees_receipt else facts
+
+
+people_views = [
+    StudyView(path="people/", name="study-people", view=show_people, tab="People", order=65),
+    StudyView(
+        path="people/<str:pseudonym>/", name="study-person", view=show_person, within="People"
+    ),
+]

@@ -1,0 +1,248 @@
+"""Planning a study, in a job: designs are simulated, and those that nobody named are looked for."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import ceil
+from typing import Any
+
+from evalsite.analysis.families import get_family, list_planners
+from evalsite.analysis.families.family import Source
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
+from evalsite.lib.seeds import derive_number
+from evalsite.results.report.computation import newest_report
+from evalsite.studies.models import Study
+from evalsite.studies.versions import hash_content
+
+KIND = "plan"
+TARGET = 0.8
+# with fewer, how much people differ can't be told
+FEW_RATERS = 5
+# of one design, so that it is simulated in seconds: inputs times participants
+MOST_CELLS = 60_000
+_DRAWS = 1000
+# points, each with words
+_MOST_LABELLED = 21
+_STEPS = 6
+# (power wanted + 5 % level) in standard errors: 0.84 + 1.96
+_WANTED, _LEVEL = 0.8416, 1.96
+
+
+def list_sources(simulations: Iterable[str]) -> list[Source]:
+    """Where standard deviations come from, of plans with these simulations."""
+    planners = list_planners()
+    return [source for name in simulations for source in planners[name].sources]
+
+
+def find_source(simulation: str, key: str) -> Source | None:
+    """The source of a plan; None: the results of its study."""
+    return next((one for one in list_sources([simulation]) if one.key == key), None)
+
+
+def list_models(study: Study) -> dict[str, dict[str, Any]]:
+    """By criterion, what the newest report found of how ratings vary, where it found anything."""
+    report = newest_report(study)
+    if report is None:
+        return {}
+    kept = report.content["kept"]
+    planners = {one.key: get_family(one.scale.family).planner for one in study.config.criteria}
+    untold = {key for key, planner in planners.items() if planner and planner.no_results}
+    data = kept.get("data", {})
+    simulated = data.get("origins", {}).get("simulated", 0)
+    found = {
+        one["key"]: {
+            "simulated": simulated,
+            # a criterion may rest on fewer people than the study
+            "raters": _count_raters(one) or data.get("participants"),
+        }
+        | (one.get("model") or _read_crossed(one["pairs"]))
+        for one in kept["criteria"]
+        if one["key"] not in untold
+    }
+    return {key: model for key, model in found.items() if model.get("variances")}
+
+
+def _count_raters(criterion: dict[str, Any]) -> int:
+    """How many people stand behind a figure of this criterion, at most; 0 where none tells."""
+    figures = [
+        *(one["headline"] for one in criterion.get("systems", ())),
+        *(one["effect"] for one in criterion.get("pairs", ())),
+    ]
+    return int(max((one["n"].get("raters", 0) for one in figures), default=0))
+
+
+def _read_crossed(pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Variances from the mean squares of crossed tests, on average over the pairs of systems.
+
+    A difference has twice the variance of a rating.
+    """
+    found = [
+        (one["effect"]["details"], one["effect"]["n"])
+        for one in pairs
+        if "ms_residual" in one["effect"]["details"]
+    ]
+    if not found:
+        return {}
+
+    def mean(key: str, per: str) -> float:
+        parts = [max(ms[key] - ms["ms_residual"], 0) / n[per] / 2 for ms, n in found]
+        return sum(parts) / len(parts)
+
+    return {
+        "variances": {
+            "group:system": mean("ms_item", "raters"),
+            "rater:system": mean("ms_rater", "items"),
+        },
+        "residual": sum(ms["ms_residual"] for ms, _ in found) / len(found) / 2,
+    }
+
+
+def start_plan(*, study: Study, choice: dict[str, Any], by: Any) -> Job:
+    """The designs are being simulated; those that were before, by the same choice, stand."""
+    choice = choice | {"seed": derive_number(study.seed, "plan") % 1_000_000}
+    subject = hash_content(choice)
+    job = Job.objects.filter(study_id=study.pk, kind=KIND, subject=subject).first()
+    if job is not None and job.state == Job.State.DONE:
+        return job
+    if job is not None and job.is_stale:
+        return revive_job(job, by=by)
+    return start_job(KIND, study_id=study.pk, by=by, subject=subject, **choice)
+
+
+@job_kind(KIND)
+def run_plan(job: Job) -> dict[str, Any]:
+    """How often each design finds the difference, and what the simulation took for granted."""
+    from evalsite.analysis.planning import ALPHA, Design  # noqa: PLC0415 (numpy stays out of web)
+
+    choice = job.params
+    parts = _read_parts(choice)
+    wanted = list(_list_wanted(choice))
+    rows, missing = [], []
+    for done, (people, k, items) in enumerate(wanted):
+        say = partial(report_progress, job, done, len(wanted))
+        say()
+        if items is not None:
+            rows.append(_simulate(choice, parts, Design(items=items, raters=people, per_output=k)))
+            continue
+        found, tried = _look_for_items(choice, parts, people, k, say)
+        if found is None:
+            missing.append({"raters": people, "per_output": k, "tried": tried})
+        else:
+            rows.append(found)
+    report_progress(job, len(wanted), len(wanted))
+    return {
+        "rows": rows,
+        "missing": missing,
+        "parts": vars(parts),
+        "draws": _DRAWS,
+        "alpha": ALPHA,
+        "seed": choice["seed"],
+    }
+
+
+def _list_wanted(choice: dict[str, Any]) -> list[tuple[int, int, int | None]]:
+    """Participants, ratings of an output, and inputs (None: to be found), without what can't be."""
+    return [
+        (people, k, items)
+        for people in choice["raters"]
+        for k in choice["per_output"]
+        for items in choice["items"] or [None]
+        if k <= people
+    ]
+
+
+def _read_parts(choice: dict[str, Any]) -> Any:
+    from evalsite.analysis.planning import Parts, parts_of_variances  # noqa: PLC0415
+
+    if model := choice["model"]:
+        return parts_of_variances(model["variances"], model["residual"])
+    source = find_source(choice["scale"], choice["source"])
+    assert source is not None  # the form offers no others
+    wider = count_times_wider(choice, source)
+    return Parts(**{name: value * wider for name, value in source.parts.items()})
+
+
+def count_times_wider(choice: dict[str, Any], source: Source) -> float:
+    """How many times wider than the scale of a source the scale is that it is used for.
+
+    Labelled points are about as far apart on every scale; those of finer scales are not.
+    """
+    if not source.points or choice["points"] <= _MOST_LABELLED:
+        return 1.0
+    return (choice["points"] - 1) / (source.points - 1)
+
+
+def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]:
+    """What simulated studies of this design find, as plain data."""
+    from evalsite.analysis.planning import plan  # noqa: PLC0415
+
+    found = plan(
+        design,
+        difference=choice["difference"],
+        parts=parts,
+        scale=choice["scale"],
+        points=choice["points"],
+        tie_share=choice["tie_share"],
+        draws=_DRAWS,
+        seed=choice["seed"],
+    )
+    return {
+        "items": design.items,
+        "raters": design.raters,
+        "per_output": design.ratings_per_output,
+        "power": [found.power.value, found.power.low, found.power.high],
+        "width": found.width.value,
+        "sign_error": found.sign_error.value,
+        "exaggeration": found.exaggeration.value,
+        "difference": found.difference,
+    }
+
+
+def _look_for_items(
+    choice: dict[str, Any], parts: Any, people: int, k: int, say: Callable[[], None]
+) -> tuple[dict[str, Any] | None, int]:
+    """The smallest design met that finds the difference often enough, and the most inputs tried.
+
+    Power grows with the root of the inputs until participants are the limit: each step goes to
+    where it would be enough, were they not.
+    """
+    from evalsite.analysis.planning import Design  # noqa: PLC0415
+
+    most = MOST_CELLS // people
+    items, best, tried = _first_guess(choice, parts, people, k) or most, None, 0
+    for _ in range(_STEPS):
+        items = min(items, most)
+        tried = max(tried, items)
+        one = _simulate(choice, parts, Design(items=items, raters=people, per_output=k))
+        say()  # it lives
+        power = one["power"][0]
+        if power >= TARGET and (best is None or items < best["items"]):
+            best = one
+        if TARGET <= power < TARGET + 0.03 or (power < TARGET and items == most):
+            break
+        further = _further(items, power)
+        if best is not None and further >= best["items"]:
+            break
+        items = further
+    return best, tried
+
+
+def _further(items: int, power: float) -> int:
+    """Where the power would be enough, by the normal distribution, and never far off at once."""
+    from scipy.special import ndtri  # noqa: PLC0415
+
+    reached = float(ndtri(min(max(power, 0.03), 0.999))) + _LEVEL
+    factor = ((_WANTED + _LEVEL) / max(reached, 0.1)) ** 2
+    # at least one more, or one fewer
+    nearest = max(items + 1, 1) if power < TARGET else items - 1
+    aimed = ceil(items * min(max(factor, 0.25), 4.0))
+    return max(2, max(aimed, nearest) if power < TARGET else min(aimed, nearest))
+
+
+def _first_guess(choice: dict[str, Any], parts: Any, people: int, k: int) -> int | None:
+    """The inputs needed by the closed form; a usual number where there is none."""
+    from evalsite.analysis.sample_size import items_needed  # noqa: PLC0415
+
+    if first := list_planners()[choice["scale"]].first_items:
+        return first
+    return items_needed(parts, difference=choice["difference"], raters=people, per_output=k)

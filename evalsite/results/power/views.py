@@ -1,0 +1,88 @@
+"""The staff page that plans a study: how many inputs, participants and ratings it needs."""
+
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evalsite.exports.csv_writer import write_rows
+from evalsite.jobs.live_page import keep_watching
+from evalsite.jobs.models import Job
+from evalsite.results.power.design_search import KIND, start_plan
+from evalsite.results.power.forms import PlannerForm, list_criteria, show_choice
+from evalsite.results.power.result_page import list_plan, show_plan
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.summary_lines import name_start
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_planner(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """What was planned last, or the plan that the address names, and the form for another."""
+    may_plan = has_role(request, study, Membership.Role.EDITOR)
+    if request.method == "POST" and not may_plan:
+        raise PermissionDenied
+    job = _find_plan(request, study)
+    initial = None if job is None else show_choice(job.params)
+    posted = request.POST if request.method == "POST" else None
+    form = PlannerForm(posted, study=study, initial=initial) if list_criteria(study) else None
+    if posted is not None and form is not None and form.is_valid():
+        started = start_plan(study=study, choice=form.choice, by=request.user)
+        return redirect(f"{reverse('admin:study-planner', args=[study.pk])}?plan={started.pk}#plan")
+    return _answer(request, study, form if may_plan else None, job)
+
+
+def _answer(
+    request: HttpRequest, study: Study, form: PlannerForm | None, job: Job | None
+) -> HttpResponseBase:
+    has_errors = form is not None and bool(form.errors)
+    is_planning = job is not None and job.is_open and not job.is_stale and not has_errors
+    context: dict[str, Any] = {
+        "form": form,
+        "has_errors": has_errors,
+        "can_be_planned": bool(list_criteria(study)),
+        "job": job,
+        "is_planning": is_planning,
+        "plan": show_plan(study, job) if job is not None and job.state == Job.State.DONE else None,
+    }
+    response = TemplateResponse(
+        request, "results/planner.html", context, status=422 if has_errors else 200
+    )
+    # nobody loses words: the form is away meanwhile
+    return keep_watching(response, job)
+
+
+def _find_plan(request: HttpRequest, study: Study) -> Job | None:
+    """The plan that the address names, if it is this study's; the newest otherwise."""
+    plans = Job.objects.filter(study_id=study.pk, kind=KIND)
+    try:
+        named = plans.filter(pk=UUID(request.GET.get("plan", ""))).first()
+    except ValueError:
+        named = None
+    return named or plans.first()
+
+
+@require_safe
+def send_plan(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
+    """The designs of a plan with every digit, as CSV."""
+    job = get_object_or_404(
+        Job, pk=job_id, study_id=study.pk, kind=KIND, state=Job.State.DONE
+    )  # fmt: skip
+    content = write_rows(list_plan(study, job))
+    response = HttpResponse(content, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name_start(study)}-plan.csv"'
+    return response
+
+
+planner_views = [
+    StudyView(
+        path="planner/", name="study-planner", view=show_planner, within="Design", is_reading=True
+    ),
+    StudyView(path="planner/<uuid:job_id>/plan.csv", name="study-plan-data", view=send_plan),
+]

@@ -1,0 +1,195 @@
+"""What the page on a repeated study shows: tables of words, made from the plain data."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalsite.results.report.criterion_tables import (
+    Table,
+    because,
+    tabulate_figures,
+    tell_pair,
+    write_with_interval,
+)
+from evalsite.results.report.figure_details import entry
+from evalsite.results.report.wording import (
+    hold_together,
+    name_figure,
+    write_interval,
+    write_p,
+    write_value,
+)
+
+_FEW_SYSTEMS = 5
+_OUTCOMES = {
+    "upheld": "Upheld",
+    "reversed": "The other way round",
+    "not_again": "Not enough data to tell in the repeat",
+    "not_compared": "Not compared in the repeat",
+    "new": "Found in the repeat only",
+    "open": "Not enough data to tell in either",
+}
+
+
+@dataclass
+class Compared:
+    """One criterion of both studies, in words."""
+
+    key: str
+    label: str
+    finding: str
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def list_compared(found: dict[str, Any]) -> list[Compared]:
+    """Every criterion that both studies rated."""
+    return [_show(criterion) for criterion in found["criteria"]]
+
+
+def list_comparable(found: dict[str, Any]) -> list[Compared]:
+    """The criteria on which both studies rated a system of one name."""
+    return [one for one in list_compared(found) if one.tables]
+
+
+def tell_apart(found: dict[str, Any]) -> str:
+    """Why there is nothing to compare."""
+    if not found["criteria"]:
+        return "The two studies have no criterion in common with ratings in both."
+    return (
+        "The two studies have no system in common, so there is nothing to compare. Systems are "
+        "matched by name."
+    )
+
+
+def choose_compared(found: dict[str, Any], key: str) -> Compared | None:
+    """The criterion of this key, or the first; None where there is nothing to compare."""
+    criteria = list_comparable(found)
+    return next((one for one in criteria if one.key == key), criteria[0] if criteria else None)
+
+
+def _show(criterion: dict[str, Any]) -> Compared:
+    has_common = bool(criterion["systems"])
+    tables = [tabulate_scores(criterion), tabulate_agreement(criterion)] if has_common else []
+    if criterion["pairs"] and has_common:
+        tables.append(tabulate_findings(criterion))
+    finding, notes = hold_together(criterion["finding"]), map(hold_together, criterion["notes"])
+    return Compared(criterion["key"], criterion["label"], finding, tables, list(notes))
+
+
+def tabulate_sides(found: dict[str, Any]) -> Table:
+    """What each study brought, and what both have."""
+    one, two, common = found["first"], found["second"], found["common"]
+    rows = [
+        ("Ratings", f"{one['ratings']:,}", f"{two['ratings']:,}", ""),
+        ("Participants", *(_count_people(side) for side in (one, two)), ""),
+        ("Outputs", f"{one['outputs']:,}", f"{two['outputs']:,}", f"{common['outputs']:,}"),
+        (
+            "Systems",
+            f"{len(one['systems']):,}",
+            f"{len(two['systems']):,}",
+            f"{len(common['systems']):,}",
+        ),
+    ]
+    if common["changed"]:
+        rows.append(("With another text or input", "", "", f"{common['changed']:,}"))
+    columns = ("Counted", "First study", "Repeat", "In common")
+    return Table("What was compared", columns, rows, name="studies")
+
+
+def _count_people(side: dict[str, Any]) -> str:
+    return f"{side['participants']:,}" if side["raters_known"] else "unknown"
+
+
+def tabulate_scores(criterion: dict[str, Any]) -> Table:
+    """The score of each system in both studies, how far it moved, and CV*."""
+    systems = criterion["systems"]
+    moved = name_figure(systems[0]["moved"]) if systems else "Repeat minus first"
+    rows = [
+        (
+            one["system"],
+            *(f"{write_value(one[side])} (n = {_count(one[side])})" for side in _SIDES),
+            write_value(one["moved"]) + because(one["moved"]),
+            write_interval(one["moved"]),
+            write_value(one["cv_star"]) + because(one["cv_star"]),
+        )
+        for one in systems
+    ]
+    return Table(
+        f"{criterion['label']}: scores of systems",
+        ("System", "First study", "Repeat", moved, "95 % interval", "CV*, %"),
+        rows,
+        words="CV* tells how far the two scores lie apart, in percent of their mean: 0 is the "
+        "same score twice.",
+        name=f"{criterion['key']}-scores",
+        entries=[
+            entry(one[key], system=one["system"], study=key)
+            for one in systems
+            for key in (*_SIDES, "moved", "cv_star")
+        ],
+    )
+
+
+_SIDES = ("first", "second")
+
+
+def _count(figure: dict[str, Any]) -> str:
+    return f"{figure['n']['ratings']:,}"
+
+
+def tabulate_agreement(criterion: dict[str, Any]) -> Table:
+    """Correlations of system scores, agreement on common outputs, and the share upheld."""
+    figures = [criterion["upheld"], *criterion["correlations"], *criterion["agreement"]]
+    few = len(criterion["systems"]) < _FEW_SYSTEMS
+    return tabulate_figures(
+        f"{criterion['label']}: both studies together",
+        figures,
+        name=f"{criterion['key']}-together",
+        words="Correlations of so few systems are high more often than not: read the scores "
+        "themselves." if few else "",
+    )  # fmt: skip
+
+
+def tabulate_findings(criterion: dict[str, Any]) -> Table:
+    """Every two systems that the first study compares, and what the repeat says of them."""
+    rows = [
+        (
+            tell_pair(pair),
+            *(_tell_effect(pair[side]) for side in _SIDES),
+            _OUTCOMES[pair["outcome"]],
+        )
+        for pair in criterion["pairs"]
+    ]
+    effect = name_figure(criterion["pairs"][0]["first"])
+    return Table(
+        f"{criterion['label']}: findings",
+        ("Pair", f"First study: {effect.lower()}", f"Repeat: {effect.lower()}", "Finding"),
+        rows,
+        words="A difference is found where its corrected p is below .05. What the repeat has not "
+        "enough data to tell is not refuted.",
+        name=f"{criterion['key']}-findings",
+        entries=[
+            entry(
+                pair[side], system_1=pair["system_1"], system_2=pair["system_2"], study=side,
+                finding=pair["outcome"],
+            )
+            for pair in criterion["pairs"]
+            for side in _SIDES
+            if pair[side] is not None
+        ],
+    )  # fmt: skip
+
+
+def _tell_effect(figure: dict[str, Any] | None) -> str:
+    """ "0.45 (0.21 to 0.69), p = .003"."""
+    if figure is None:
+        return "–"
+    p = write_p(figure["details"].get("p_corrected"))
+    is_equal = "= " if p.startswith(".") else ""
+    return write_with_interval(figure) + (f", p {is_equal}{p}" if p else "")
+
+
+def find_table(found: dict[str, Any], name: str) -> Table | None:
+    """The table whose file has this name."""
+    tables = [tabulate_sides(found)]
+    tables += [table for one in list_compared(found) for table in one.tables]
+    return next((table for table in tables if table.name == name), None)

@@ -1,0 +1,192 @@
+"""The staff page of a study that repeats another: which one, and what the two say together."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from evalsite.exports.csv_writer import write_rows
+from evalsite.jobs.live_page import keep_watching
+from evalsite.jobs.models import Job
+from evalsite.results.replication.comparison import (
+    KIND,
+    choose_original,
+    find_unanswered,
+    list_originals,
+    list_repetitions,
+    newest_attempt,
+    newest_comparison,
+    original_of,
+    start_comparison,
+    take_mark,
+)
+from evalsite.results.replication.tables import (
+    choose_compared,
+    find_table,
+    list_comparable,
+    tabulate_sides,
+    tell_apart,
+)
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.summary_lines import name_start
+
+
+class OriginalField(forms.ModelChoiceField):
+    """Studies by their title, with what tells two of one title apart."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return f"{obj.title} ({obj.state}, made on {obj.created_at:%-d %B %Y}, {obj.pk.hex[:8]})"
+
+
+class OriginalForm(forms.Form):
+    """The study that this one repeats."""
+
+    original = OriginalField(
+        queryset=Study.objects.none(),
+        required=False,
+        empty_label="No study",
+        label="This study repeats",
+        error_messages={"invalid_choice": "Choose a study from the list."},
+    )
+
+    def __init__(self, *args: Any, study: Study, user: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["original"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = list_originals(study, user)
+
+
+@require_safe
+def show_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """The study that this one repeats, and the newest comparison of the two."""
+    original = original_of(study)
+    is_visible = original is not None and _may_see(request, original)
+    context: dict[str, Any] = {
+        "form": _make_form(request, study, original if is_visible else None),
+        "original": original if is_visible else None,
+        "is_hidden": original is not None and not is_visible,
+        # chosen no more, or deleted: the plan does not tell which
+        "is_gone": original is None and Job.objects.filter(study_id=study.pk, kind=KIND).exists(),
+        "repetitions": list_repetitions(study, request.user),
+    }
+    if original is not None and is_visible:
+        context |= _describe(request, study, original)
+    response = TemplateResponse(request, "results/repeat.html", context)
+    return keep_watching(response, context.get("job"))
+
+
+def _may_see(request: HttpRequest, study: Study) -> bool:
+    return Study.objects.visible_to(request.user).filter(pk=study.pk).exists()
+
+
+def _make_form(request: HttpRequest, study: Study, original: Study | None) -> OriginalForm | None:
+    if not has_role(request, study, Membership.Role.EDITOR):
+        return None
+    return OriginalForm(study=study, user=request.user, initial={"original": original})
+
+
+def _describe(request: HttpRequest, study: Study, original: Study) -> dict[str, Any]:
+    job, done = newest_attempt(study, original), newest_comparison(study, original)
+    context: dict[str, Any] = {
+        "job": job,
+        "is_computing": job is not None and job.is_open and not job.is_stale,
+        "done": done,
+        "waiting_for": find_unanswered(study, original),
+    }
+    if done is None:
+        return context
+    found = done.result
+    return context | {
+        "is_current": done.subject == take_mark(study, original),
+        "sides": tabulate_sides(found),
+        "warnings": [warning["text"] for warning in found["warnings"]],
+        "parts": [(one.key, one.label) for one in list_comparable(found)],
+        "apart": tell_apart(found),
+        "part": choose_compared(found, request.GET.get("part", "")),
+    }
+
+
+@require_POST
+def choose_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """The study repeats the chosen one, and the two are being compared."""
+    form = OriginalForm(request.POST, study=study, user=request.user)
+    try:
+        if not form.is_valid():
+            raise ValidationError(list(form.errors["original"]))
+        original = form.cleaned_data["original"]
+        choose_original(study=study, original=original, by=request.user)
+        # the page says which of them has no answers yet
+        if original is not None and not find_unanswered(study, original):
+            _compare(request, study, original)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    return redirect("admin:study-repeat", study.pk)
+
+
+def _compare(request: HttpRequest, study: Study, original: Study) -> None:
+    job = start_comparison(study=study, original=original, by=request.user)
+    if job.state == Job.State.DONE:
+        messages.info(request, "Nothing has changed in either study since they were compared.")
+
+
+def _get_comparison(request: HttpRequest, study: Study, job_id: UUID) -> Job:
+    """The comparison, if this person may see the other study now; Http404 otherwise."""
+    job = get_object_or_404(Job, pk=job_id, study_id=study.pk, kind=KIND, state=Job.State.DONE)
+    visible = Study.objects.visible_to(request.user).filter(pk=job.params["original"])
+    if not visible.exists():
+        raise Http404("No such comparison.")
+    return job
+
+
+@require_safe
+def send_repeat_table(
+    request: HttpRequest, study: Study, job_id: UUID, name: str
+) -> HttpResponseBase:
+    """The figures of a table with every digit, as CSV."""
+    table = find_table(_get_comparison(request, study, job_id).result, name)
+    if table is None:
+        raise Http404("No such table.")
+    response = HttpResponse(write_rows(table.list_cells()), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = (
+        f'attachment; filename="{name_start(study)}-repeat-{name}.csv"'
+    )
+    return response
+
+
+@require_safe
+def send_repeat(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
+    """All figures of the comparison, with every digit."""
+    found = _get_comparison(request, study, job_id).result
+    response = JsonResponse(found, json_dumps_params={"indent": 1, "ensure_ascii": False})
+    response["Content-Disposition"] = f'attachment; filename="{name_start(study)}-repeat.json"'
+    return response
+
+
+repeating_views = [
+    StudyView(path="results/repeat/", name="study-repeat", view=show_repeat, within="Results"),
+    StudyView(
+        path="results/repeat/choose/",
+        name="study-repeat-choose",
+        view=choose_repeat,
+        role=Membership.Role.EDITOR,
+        within="Results",
+    ),
+    StudyView(
+        path="results/repeat/<uuid:job_id>/comparison.json",
+        name="study-repeat-report",
+        view=send_repeat,
+    ),
+    StudyView(
+        path="results/repeat/<uuid:job_id>/<slug:name>.csv",
+        name="study-repeat-table",
+        view=send_repeat_table,
+    ),
+]

@@ -1,0 +1,294 @@
+"""Computing the report of a study, in a job: from the very files that it exports."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from hashlib import file_digest
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Max
+
+import evalsite
+from evalsite.analysis.figure import METHODS_VERSION
+from evalsite.annotation.models import Annotation, RatingsFile, Revision
+from evalsite.exports.csv_writer import LINE_END
+from evalsite.exports.services import Choice, write_file
+from evalsite.exports.snapshot import consistent_cut
+from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
+from evalsite.lib.clock import now
+from evalsite.lib.integrity import is_violation
+from evalsite.lib.seeds import derive_number
+from evalsite.protocol import Criterion
+from evalsite.quality.exclusions import count_reasons
+from evalsite.quality.models import Exclusion
+from evalsite.results.analysis_plan.stored import describe_plan, find_state
+from evalsite.results.analysis_plan.wording import warn_of_plan
+from evalsite.results.models import Report
+from evalsite.studies.models import Study
+from evalsite.studies.versions import hash_content
+
+KIND = "analysis"
+# reports of earlier data that are kept beside the newest
+_KEPT = 5
+_FILES = ("ratings", "annotations", "items")
+
+
+def take_fingerprint(study: Study) -> str:
+    """A text that is equal as long as data, decisions, options, methods and software stay.
+
+    It is made of counts and newest rows, which a page can afford, not of the data themselves.
+    """
+    answers = Annotation.objects.agreed().filter(study=study)
+    decisions = Exclusion.objects.filter(study=study)
+    return hash_content(
+        {
+            "answers": sorted(answers.order_by().values_list("status").annotate(n=Count("id"))),
+            "newest": answers.aggregate(last=Max("id"))["last"],
+            "revised": Revision.objects.filter(study=study).aggregate(n=Count("id")),
+            "decided": decisions.aggregate(last=Max("id"))["last"],
+            "standing": decisions.standing().count(),
+            "imported": RatingsFile.objects.filter(study=study).count(),
+            "options": study.config.default_options | study.options,
+            "metrics": _find_metrics(study),
+            "plan": find_state(study),
+            "version": study.version_id,
+            "methods": METHODS_VERSION,
+            "software": evalsite.__version__,
+        }
+    )
+
+
+def _find_metrics(study: Study) -> dict[str, Any]:
+    """Which files of metric scores there are, and how many scores: a batch may take some along."""
+    files = MetricFile.objects.filter(study=study).order_by("pk")
+    return {
+        "files": [str(pk) for pk in files.values_list("pk", flat=True)],
+        "scores": MetricScore.objects.filter(file__study=study).count(),
+    }
+
+
+def newest_report(study: Study) -> Report | None:
+    return Report.objects.filter(study=study).first()
+
+
+def newest_analysis(study: Study) -> Job | None:
+    return Job.objects.filter(study_id=study.pk, kind=KIND).first()
+
+
+def start_analysis(*, study: Study, by: Any) -> Job:
+    """The report is being computed; work that has stopped without a word begins anew."""
+    job = newest_analysis(study)
+    if job is not None and job.is_stale:
+        return revive_job(job, by=by)
+    return start_job(KIND, study_id=study.pk, by=by)
+
+
+@job_kind(KIND)
+def run_analysis(job: Job) -> dict[str, Any]:
+    """Compute the report of the study's data as they are now."""
+    study = Study.objects.get(pk=str(job.study_id))
+    report = compute_report(study, progress=partial(report_progress, job))
+    return {"report": str(report.pk)}
+
+
+# --- what a report is computed from ---------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """Everything that a report is computed from, read at one moment."""
+
+    study: Study
+    taken_at: datetime
+    fingerprint: str
+    plan: dict[str, Any]
+    exclusions: list[tuple[str, int]]
+    paths: dict[str, Path]
+
+
+@contextmanager
+def open_snapshot(study: Study) -> Iterator[Snapshot]:
+    """Take a snapshot of the study; its files are deleted at the end of the block."""
+    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=settings.DATA_DIR) as folder:
+        yield take_snapshot(study, Path(folder))
+
+
+def take_snapshot(study: Study, folder: Path) -> Snapshot:
+    """Read the study's decisions, and write its data to files in this folder."""
+    with consistent_cut():
+        # read again: the caller's copy is of an earlier moment
+        study = Study.objects.select_related("version").get(pk=study.pk)
+        return Snapshot(
+            study=study,
+            taken_at=now(),
+            fingerprint=take_fingerprint(study),
+            plan=describe_plan(study),
+            exclusions=count_reasons(study),
+            paths=_write_files(study, folder),
+        )
+
+
+def _write_files(study: Study, folder: Path) -> dict[str, Path]:
+    names = [*_FILES, *(["highlights"] if study.config.has_highlight else [])]
+    if study.metric_files.exists():
+        names.append("metrics")
+    paths = {name: folder / f"{name}.csv" for name in names}
+    for name, path in paths.items():
+        with path.open("wb") as file:
+            write_file(study, Choice(file=name), file)
+    return paths
+
+
+# --- the report -----------------------------------------------------------------------------
+
+
+def compute_report(study: Study, *, progress: Any = None) -> Report:
+    """Return the report of the study's data as they are now, computed only if there is none."""
+    with consistent_cut():
+        study = Study.objects.select_related("version").get(pk=study.pk)
+        fingerprint = take_fingerprint(study)
+    if report := _find_report(study, fingerprint):
+        return _make_newest(report)
+    with open_snapshot(study) as snapshot:
+        return report_on(snapshot, progress=progress)
+
+
+def report_on(snapshot: Snapshot, *, progress: Any = None) -> Report:
+    """Return the report of these data, computed only if there is none."""
+    study, fingerprint = snapshot.study, snapshot.fingerprint
+    if report := _find_report(study, fingerprint):
+        return _make_newest(report)
+    try:
+        report = _make_report(snapshot, progress)
+    except IntegrityError as error:
+        if not is_violation(error, Report, "one_report_of_the_same_data"):
+            raise
+        # a command and a job computed it at once, and the other was first
+        return _make_newest(Report.objects.get(study=study, fingerprint=fingerprint))
+    _forget_old(study)
+    return report
+
+
+def _find_report(study: Study, fingerprint: str) -> Report | None:
+    return Report.objects.filter(study=study, fingerprint=fingerprint).first()
+
+
+def _make_report(snapshot: Snapshot, progress: Any) -> Report:
+    """Compute the report and store it with its files, or leave no file behind."""
+    report = Report(
+        study=snapshot.study, fingerprint=snapshot.fingerprint, made_at=snapshot.taken_at
+    )
+    try:
+        report.content, report.sha256 = _analyse(snapshot, progress, outputs=report.outputs)
+        write_drawings(report)
+        with transaction.atomic():
+            report.save(force_insert=True)
+    except BaseException:
+        _delete_files(report)
+        raise
+    return report
+
+
+def _make_newest(report: Report) -> Report:
+    """Show this report: data can return to what they were, as when metric scores are removed."""
+    if newest_report(report.study) != report:
+        report.requested_at = now()
+        report.save(update_fields=["requested_at"])
+    return report
+
+
+def analyse_study(study: Study) -> tuple[dict[str, Any], str]:
+    """Return what is found in the study's ratings as plain data, and the SHA-256 of ratings.csv."""
+    with open_snapshot(study) as snapshot:
+        return _analyse(snapshot, None, outputs=None)
+
+
+def _analyse(
+    snapshot: Snapshot, progress: Any, *, outputs: Path | None
+) -> tuple[dict[str, Any], str]:
+    """Analyse the files of the snapshot; the table of outputs goes to `outputs`, if given."""
+    from evalsite.analysis.report import make_reports  # noqa: PLC0415 (numpy stays out of web)
+
+    study, plan = snapshot.study, snapshot.plan
+    with snapshot.paths["ratings"].open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    content = make_reports(
+        snapshot.paths,
+        instrument=[_describe(criterion, study) for criterion in study.config.criteria],
+        seed=seed_of(study),
+        baseline=plan["baseline"],
+        thresholds=plan["thresholds"],
+        progress=progress or (lambda done, total: None),
+        keep_outputs=None if outputs is None else partial(_add_outputs, outputs),
+    )
+    for report in filter(None, content.values()):
+        report["warnings"] += warn_of_plan(plan, has_excluded=content["all"] is not None)
+    basis = {
+        "plan": plan,
+        "exclusions": snapshot.exclusions,
+        "version": study.version and study.version.number,
+        "software": evalsite.__version__,
+    }
+    return content | basis, digest
+
+
+def _add_outputs(path: Path, table: Any) -> None:
+    """The table of one more criterion stands at the end of the file."""
+    is_new = not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(path, mode="a", header=is_new, index=False, lineterminator=LINE_END)
+
+
+def seed_of(study: Study) -> int:
+    """The seed of everything that is drawn: the same for every report of a study."""
+    return derive_number(study.seed, "analysis") % 1_000_000
+
+
+def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
+    """What the numbers of a criterion mean, as plain data."""
+    scale = criterion.scale
+    return {
+        "key": criterion.key,
+        "label": criterion.label,
+        "kind": scale.kind,
+        "family": scale.family,
+        "answers": [{"value": value, "label": label} for value, label in scale.list_answers()],
+        "reserved": list(scale.reserved_values()),
+        "minimum": scale.minimum,
+        "maximum": scale.maximum,
+    }
+
+
+def write_drawings(report: Report) -> None:
+    """The drawings of the report stand in its folder, as SVG and as PDF."""
+    from evalsite.results.report.drawings import draw_report  # noqa: PLC0415
+    from evalsite.results.report.plots import write_drawing  # noqa: PLC0415
+
+    report.folder.mkdir(parents=True, exist_ok=True)
+    for name, drawing in draw_report(report.content["kept"]):
+        (report.folder / f"{name}.svg").write_bytes(write_drawing(drawing, "svg"))
+        # a narrow one is for small screens alone
+        if not name.endswith("-narrow"):
+            (report.folder / f"{name}.pdf").write_bytes(write_drawing(drawing, "pdf"))
+
+
+def _forget_old(study: Study) -> None:
+    """Keep only the newest reports; delete the others with their drawings."""
+    for old in Report.objects.filter(study=study)[_KEPT:]:
+        old.delete()
+        _delete_files(old)
+
+
+def _delete_files(report: Report) -> None:
+    if report.folder.exists():
+        rmtree(report.folder)

@@ -1,0 +1,198 @@
+"""What stands behind the cells of a table: its figures with every digit, and how each was made."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from json import dumps
+from typing import Any
+
+from evalsite.results.report.wording import name_figure
+
+# what a count is of, on pages: one, and several
+_COUNTED = {
+    "items": ("input", "inputs"),
+    "groups": ("input", "inputs"),
+    "units": ("output", "outputs"),
+    "rows": ("output", "outputs"),
+    "units_left_out": ("output with one rating left out", "outputs with one rating left out"),
+    "rows_left_out": ("output left out", "outputs left out"),
+    "hits": ("of them so", "of them so"),
+    "zeros": ("difference of zero", "differences of zero"),
+    "sets": ("set ranked together", "sets ranked together"),
+    "sets_all_tied": ("set all tied", "sets all tied"),
+    "no_majority": ("input without a majority", "inputs without a majority"),
+    "triples": ("answered triple", "answered triples"),
+    "circular": ("circle", "circles"),
+    "left": ("won by the first place", "won by the first place"),
+    "right": ("won by the second place", "won by the second place"),
+    "wins": ("win", "wins"),
+    "losses": ("loss", "losses"),
+    "inputs_tied": ("input tied", "inputs tied"),
+    "inputs_incomplete": ("incomplete input", "incomplete inputs"),
+    "clusters": ("cluster of inputs", "clusters of inputs"),
+    "inputs and raters": ("input and rater", "inputs and raters"),
+    "outputs and raters": ("output and rater", "outputs and raters"),
+    "pairs of raters": ("pair of raters of an output", "pairs of raters of an output"),
+    "rater pairs": ("pair of raters", "pairs of raters"),
+    "without_text": ("of them without a text", "of them without a text"),
+    "yes_of_first_only": ("with yes for the first alone", "with yes for the first alone"),
+    "yes_of_second_only": ("with yes for the second alone", "with yes for the second alone"),
+}
+# a database may forget the order of keys: first what figures are from, then how much of it
+_IN_ORDER = (
+    "items", "groups", "clusters", "inputs and raters", "units", "rows", "outputs",
+    "outputs and raters", "pairs of raters", "rater pairs", "systems", "sets", "pages", "triples",
+    "wins", "losses", "left", "right", "circular", "answers", "hits", "ratings", "raters",
+)  # fmt: skip
+# told only where there was some
+_TOLD_IF_ANY = ("left_out", "zeros", "tied", "incomplete", "without_text", "no_majority")
+_OF_DETAILS = {"transform": "transform", "weights": "weights", "ties": "ties", "how": "p"}
+_TESTED = "Its p value, in the file, is of the hypothesis that it is 0."
+_RANKS = ("rank_best", "rank_worst", "tier")
+_SELDOM_TOLD = ("", "none", "nothing", "None")
+_KNOWN = (
+    "figure", "value", "low", "high", "level", "p", "p_corrected", "method", "interval", "draws",
+    "seed", "reason", "methods_version",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure of a table, and what names the row that it stands in."""
+
+    row: tuple[tuple[str, str], ...]
+    figure: dict[str, Any]
+
+
+def entry(figure: dict[str, Any], **row: str) -> Entry:
+    return Entry(tuple(row.items()), figure)
+
+
+def count_entry(name: str, value: float | None, **row: str) -> Entry:
+    """A plain count, or a rank, as a figure: it needs no interval and no seed."""
+    method = "rank" if name in _RANKS else "count"
+    return entry({"name": name, "value": value, "method": method, "n": {}, "details": {}}, **row)
+
+
+# --- how figures were computed --------------------------------------------------------------
+
+
+def tell_computed(entries: Iterable[Entry]) -> list[str]:
+    """A sentence or more for each way in which figures were made: method, interval, draws, seed
+    and what went in."""
+    ways: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for one in entries:
+        ways.setdefault(_find_way(one.figure), []).append(one.figure)
+    return [_tell_way(figures) for figures in ways.values()]
+
+
+def _find_way(figure: dict[str, Any]) -> tuple[Any, ...]:
+    details = figure["details"]
+    told = tuple(str(details.get(key, "")) for key in ("interval", "draws", "unit", *_OF_DETAILS))
+    return (figure["method"], figure.get("seed"), *told)
+
+
+def _tell_way(figures: Sequence[dict[str, Any]]) -> str:
+    names = list(dict.fromkeys(_name_kind(figure) for figure in figures))
+    if figures[0]["method"] == "count":
+        return f"{'; '.join(names)}: counts of what was answered."
+    if figures[0]["method"] == "rank":
+        return f"{'; '.join(names)}: what the comparisons of all systems uphold."
+    details = figures[0]["details"]
+    told = [f"{'; '.join(names)}: {figures[0]['method']}"]
+    told += [
+        f"{words}: {details[key]}"
+        for key, words in _OF_DETAILS.items()
+        if str(details.get(key, "")) not in _SELDOM_TOLD
+    ]
+    tested = _TESTED if names[0].startswith("ICC") and "p" in details else ""
+    return f"{'; '.join(told)}. {_tell_interval(figures)}{_tell_n(figures)} {tested}".strip()
+
+
+def _name_kind(figure: dict[str, Any]) -> str:
+    """The figure's name without the systems that it is of."""
+    name = name_figure(figure)
+    return name.partition(": ")[0] if name.startswith("Plackett") else name.partition(", A :")[0]
+
+
+def _tell_interval(figures: Sequence[dict[str, Any]]) -> str:
+    details, seed = figures[0]["details"], figures[0].get("seed")
+    how = str(details.get("interval", "none"))
+    drawn = [f"{details['draws']:,} draws"] if details.get("draws") else []
+    drawn += [f"seed {seed}"] if seed is not None else []
+    by = f" ({', '.join(drawn)})" if drawn else ""
+    if not any(figure.get("low") is not None for figure in figures):
+        why = how.removeprefix("none").lstrip(": ") if how.startswith("none") else ""
+        return f"No interval{f': {why}' if why else ''}{by}. "
+    level = f"{figures[0].get('level', 0.95):.0%}".replace("%", " %")
+    return f"Interval of {level}: {how}{by}. "
+
+
+def _tell_n(figures: Sequence[dict[str, Any]]) -> str:
+    """ "From 30 inputs, 66 to 70 ratings.", whatever all of these figures have."""
+    keys = order_counts(key for figure in figures for key in figure["n"])
+    known = {key: [figure["n"].get(key, 0) for figure in figures] for key in keys}
+    told = [
+        count_words(key, min(found), max(found), figures[0])
+        for key, found in known.items()
+        if max(found) or not key.endswith(_TOLD_IF_ANY)
+    ]
+    return f"From {', '.join(told)}." if told else ""
+
+
+def order_counts(keys: Iterable[str]) -> list[str]:
+    """Each of these names of counts once, in the order in which they are told."""
+    return sorted(
+        set(keys),
+        key=lambda key: (_IN_ORDER.index(key) if key in _IN_ORDER else len(_IN_ORDER), key),
+    )
+
+
+def count_words(key: str, least: int, most: int, figure: dict[str, Any]) -> str:
+    """ "1 input", "66 to 70 ratings"."""
+    plain = key.replace("_", " ")
+    one, several = _COUNTED.get(key, (plain.removesuffix("s"), plain))
+    words = one if most == 1 else several
+    if unit := figure["details"].get("unit"):
+        # what is no output is not rated either
+        words = words.replace("output", unit).replace("rating", "answer")
+    number = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return f"{number} {words}"
+
+
+def tell_n(figure: dict[str, Any]) -> str:
+    """What went into one figure, less what was left out where nothing was."""
+    return _tell_n([figure]).removeprefix("From ").removesuffix(".")
+
+
+# --- figures as a file ------------------------------------------------------------------------
+
+
+def list_cells(entries: Sequence[Entry]) -> list[list[Any]]:
+    """A head and a row for each figure, for a file that a program reads: every digit, no words in
+    place of numbers, an empty cell where there is none."""
+    rows = list(dict.fromkeys(key for one in entries for key, _ in one.row))
+    counts = order_counts(key for one in entries for key in one.figure["n"])
+    head = [*rows, *_KNOWN, *(f"n_{key.replace(' ', '_')}" for key in counts), "details"]
+    return [head, *(_list_row(one, rows, counts) for one in entries)]
+
+
+def _list_row(one: Entry, rows: Sequence[str], counts: Sequence[str]) -> list[Any]:
+    figure, named = one.figure, dict(one.row)
+    details = dict(figure["details"])
+    known = {
+        "figure": figure["name"],
+        "methods_version": figure.get("version"),
+        **{key: details.pop(key, None) for key in ("p", "p_corrected", "interval", "draws")},
+        **{key: figure.get(key) for key in ("value", "low", "high", "level", "method", "seed",
+                                            "reason")},
+    }  # fmt: skip
+    return [
+        *(named.get(key, "") for key in rows),
+        *(_write_cell(known[key]) for key in _KNOWN),
+        *(_write_cell(figure["n"].get(key)) for key in counts),
+        dumps(details, ensure_ascii=False, sort_keys=True) if details else "",
+    ]
+
+
+def _write_cell(value: Any) -> Any:
+    return "" if value is None else value

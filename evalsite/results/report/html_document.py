@@ -1,0 +1,98 @@
+"""The report as one HTML page that stands alone: its drawings and its style are in the file."""
+
+from base64 import b64encode
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from evalsite.lib.markdown import render_markdown
+from evalsite.results.analysis_plan.wording import tell_plan
+from evalsite.results.design.tables import tabulate_design, tabulate_places
+from evalsite.results.models import Report
+from evalsite.results.report.criterion_tables import Table
+from evalsite.results.report.sections import Part, Picture
+from evalsite.results.report.study_facts import (
+    collect_facts,
+    tell_collection,
+    tell_evaluated,
+    tell_making,
+)
+from evalsite.results.report.study_tables import (
+    list_shown,
+    tabulate_exclusions,
+    tabulate_flags,
+    tabulate_thresholds,
+)
+from evalsite.studies.models import Study
+
+_STYLE = Path(__file__).with_name("report.css")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A table and, where there is one, its drawing as the address of an image."""
+
+    table: Table
+    image: str = ""
+    alt: str = ""
+    narrow: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the results as the page shows it."""
+
+    part: Part
+    blocks: list[Block]
+    warnings: list[str]
+
+
+def write_page(study: Study, report: Report) -> str:
+    """The page; it needs no other file and loads nothing."""
+    facts, found = collect_facts(study, report), report.content["kept"]
+    context = {
+        "facts": facts,
+        "criteria": [(one, render_markdown(one.definition)) for one in facts.criteria],
+        "style": _as_data(_STYLE.read_bytes(), "text/css"),
+        "warnings": _warnings(found, None),
+        "evaluated": tell_evaluated(facts),
+        "collection": tell_collection(facts),
+        "plan": tell_plan(facts.plan),
+        "making": tell_making(facts),
+        "design": tabulate_design(found),
+        "places": tabulate_places(found),
+        "exclusions": tabulate_exclusions(facts),
+        "has_all": report.content["all"] is not None,
+        "flags": tabulate_flags(found),
+        "thresholds": tabulate_thresholds(facts),
+        "raters": len(found["raters"]["rows"]),
+        "sections": [_show(report, part) for part in list_shown(report)],
+    }  # fmt: skip
+    return render_to_string("results/report.html", context)
+
+
+def _show(report: Report, part: Part) -> Section:
+    blocks = [_show_block(report, table, picture) for table, picture in part.blocks]
+    return Section(part, blocks, _warnings(report.content["kept"], part.key))
+
+
+def _show_block(report: Report, table: Table, picture: Picture | None) -> Block:
+    if picture is None:
+        return Block(table)
+    narrow = embed_drawing(report, f"{picture.name}-narrow") if picture.narrow_url else ""
+    return Block(table, embed_drawing(report, picture.name), picture.alt, narrow)
+
+
+def embed_drawing(report: Report, name: str) -> str:
+    """The drawing as an address that holds all of it."""
+    return _as_data((report.folder / f"{name}.svg").read_bytes(), "image/svg+xml")
+
+
+def _as_data(content: bytes, kind: str) -> str:
+    return f"data:{kind};base64,{b64encode(content).decode()}"
+
+
+def _warnings(found: dict[str, Any], criterion: str | None) -> list[str]:
+    return [one["text"] for one in found["warnings"] if one["criterion"] == criterion]

@@ -1,0 +1,125 @@
+"""The report as LaTeX that a paper takes over: paragraphs, tables, figures and references."""
+
+import io
+import re
+from collections.abc import Iterator
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from evalsite.results.design.tables import tabulate_design, tabulate_places
+from evalsite.results.models import Report
+from evalsite.results.report.latex import escape, key_of, write_comment, write_figure, write_table
+from evalsite.results.report.methods import write_findings, write_methods
+from evalsite.results.report.references import write_references
+from evalsite.results.report.study_facts import Facts, collect_facts
+from evalsite.results.report.study_tables import list_shown
+from evalsite.results.report.wording import label_warnings
+from evalsite.studies.models import Study
+
+_CITED = re.compile(r"\\citep\{([^}]+)\}")
+# wider tables can't be read on a page
+_MOST_COLUMNS = 12
+# a date that every archive can hold: equal reports make equal files
+_DATE = (1980, 1, 1, 0, 0, 0)
+_PREVIEW = r"""% Shows the fragment alone. Run pdflatex, bibtex, and pdflatex twice on it.
+\documentclass{article}
+\usepackage[utf8]{inputenc}
+\usepackage[T1]{fontenc}
+\usepackage{booktabs,graphicx,natbib}
+\begin{document}
+\input{report}
+\bibliographystyle{plainnat}
+\bibliography{references}
+\end{document}
+"""
+
+
+def write_fragment(study: Study, report: Report) -> str:
+    """report.tex: methods, findings, and every table and figure of the report."""
+    facts, found = collect_facts(study, report), report.content["kept"]
+    warnings = label_warnings(found)
+    parts = [
+        write_comment(_head(facts)),
+        r"\paragraph{Human evaluation.} " + write_methods(facts, found),
+        *(write_findings(criterion) for criterion in found["criteria"]),
+    ]
+    if warnings:
+        parts.append(r"\paragraph{What limits these results.} " + escape(" ".join(warnings)))
+    parts += _write_floats(report, facts)
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(facts: Facts) -> list[str]:
+    return [
+        f"Results of: {facts.title}",
+        f"Made by {facts.software}, methods version {facts.methods}, seed {facts.seed}.",
+        f"SHA-256 of ratings.csv: {facts.sha256}",
+        r"Needs \usepackage{booktabs,graphicx,natbib} and \bibliography{references}.",
+        "Names in scripts other than Latin need XeLaTeX or LuaLaTeX and a font that has them.",
+    ]
+
+
+def _write_floats(report: Report, facts: Facts) -> Iterator[str]:
+    simulated = " Simulated ratings: no data about anything."
+    more = simulated if facts.data["origins"]["simulated"] else ""
+    for table, label in (
+        (tabulate_design(report.content["kept"]), "tab:design"),
+        (tabulate_places(report.content["kept"]), "tab:places"),
+    ):
+        if table is not None and table.rows:
+            yield write_table(
+                table.columns, table.rows, caption=f"{table.caption}.{more}", label=label
+            )
+    for part in list_shown(report):
+        # TeX holds only so many floats back at a time
+        yield "% A page of its own for each part: leave it out of a paper.\n\\clearpage"
+        for number, (table, picture) in enumerate(part.blocks, start=1):
+            name = key_of(table.name or f"{part.key}-{number}")
+            caption = table.caption
+            if not caption.startswith(part.label):
+                caption = f"{part.label}: {caption[:1].lower()}{caption[1:]}"
+            if picture is not None:
+                path = f"figures/{picture.name}.pdf"
+                yield write_figure(path, caption=f"{caption}.{more}", label=f"fig:{name}")
+            if picture is not None and len(table.columns) > _MOST_COLUMNS:
+                continue  # such as the square of many raters: the figure says the same
+            yield write_table(
+                table.columns, table.rows, caption=f"{caption}.{more}", label=f"tab:{name}"
+            )
+
+
+def find_cited(text: str) -> set[str]:
+    """The keys that a fragment cites."""
+    return {key for keys in _CITED.findall(text) for key in keys.split(",")}
+
+
+def list_files(study: Study, report: Report) -> dict[str, bytes]:
+    """Every file of the folder, by its path; no drawing is in it that names raters."""
+    fragment = write_fragment(study, report)
+    files = {
+        "report.tex": fragment.encode(),
+        "references.bib": write_references(find_cited(fragment)).encode(),
+        "preview.tex": _PREVIEW.encode(),
+    }
+    for name in sorted(_list_drawn(report)):
+        files[f"figures/{name}"] = (report.folder / name).read_bytes()
+    return files
+
+
+def _list_drawn(report: Report) -> Iterator[str]:
+    """The files of the drawings that the report shows."""
+    for part in list_shown(report):
+        for _, picture in part.blocks:
+            if picture is not None:
+                yield f"{picture.name}.pdf"
+
+
+def write_archive(study: Study, report: Report) -> bytes:
+    """All files in one zip; the same report makes the same bytes."""
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
+        for name, content in list_files(study, report).items():
+            entry = ZipInfo(name, date_time=_DATE)
+            entry.compress_type = ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
+    return buffer.getvalue()

@@ -1,0 +1,176 @@
+"""Staff pages of a study's results: its report, drawings, and the data of each table."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from evalsite.annotation.models import Annotation
+from evalsite.exports.csv_writer import write_rows
+from evalsite.jobs.live_page import keep_watching
+from evalsite.results.analysis_plan.wording import tell_plan
+from evalsite.results.design.tables import tell_design
+from evalsite.results.models import Report
+from evalsite.results.report.computation import (
+    newest_analysis,
+    newest_report,
+    start_analysis,
+    take_fingerprint,
+)
+from evalsite.results.report.sections import list_parts, show_part, tell_basis
+from evalsite.results.report.wording import hold_together
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.summary_lines import count_of, name_start
+
+_TYPES = {"svg": "image/svg+xml", "pdf": "application/pdf"}
+
+
+@require_safe
+def show_results(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """The newest report of the study, one part at a time, and whether it is out of date."""
+    report, job = newest_report(study), newest_analysis(study)
+    context: dict[str, Any] = {
+        "report": report,
+        "job": job,
+        "is_computing": job is not None and job.is_open and not job.is_stale,
+        "has_answers": Annotation.objects.filter(study=study).counted().exists(),
+        "can_restart": has_role(request, study, Membership.Role.EDITOR),
+    }
+    if report is not None:
+        context |= _describe(request, study, report)
+    response = TemplateResponse(request, "results/results.html", context)
+    return keep_watching(response, job)
+
+
+def _describe(request: HttpRequest, study: Study, report: Report) -> dict[str, Any]:
+    part, data = show_part(report, request.GET.get("part", "")), report.content["kept"]["data"]
+    people = count_of(data["participants"], "participant" if data["raters_known"] else "rater")
+    return {
+        "is_current": report.fingerprint == take_fingerprint(study),
+        "part": part,
+        "parts": list_parts(report.content),
+        "plan": tell_plan(report.content.get("plan", {})),
+        "found": report.content["kept"],
+        "design": hold_together(tell_design(report.content["kept"])),
+        "has_outputs": report.outputs.exists(),
+        "basis": tell_basis(report.content["kept"], part.key, people=f" by {people}"),
+        "warnings": [
+            warning["text"]
+            for warning in report.content["kept"]["warnings"]
+            if warning["criterion"] in (None, part.key)
+        ],
+    }
+
+
+@require_POST
+def compute_results(request: HttpRequest, study: Study) -> HttpResponseBase:
+    try:
+        start_analysis(study=study, by=request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    return redirect("admin:study-results", study.pk)
+
+
+@require_safe
+def send_drawing(
+    request: HttpRequest, study: Study, report_id: UUID, name: str, kind: str
+) -> HttpResponseBase:
+    """The drawing: shown as SVG, saved as PDF, or as SVG where the address asks to save it."""
+    report = get_object_or_404(Report, pk=report_id, study=study)
+    path = report.folder / f"{name}.{kind}"
+    # the name comes from the address: only what stands in the report's own folder is sent
+    if kind not in _TYPES or path not in set(report.folder.glob("*")):
+        raise Http404("No such drawing.")
+    is_saved = kind == "pdf" or "save" in request.GET
+    response = FileResponse(
+        path.open("rb"),
+        as_attachment=is_saved,
+        filename=f"{name_start(study)}-{name}.{kind}",
+        content_type=_TYPES[kind],
+    )
+    response["Cache-Control"] = "private, max-age=86400"
+    return response
+
+
+@require_safe
+def send_table(
+    request: HttpRequest, study: Study, report_id: UUID, part: str, name: str
+) -> HttpResponseBase:
+    """The figures of a table with every digit, as CSV."""
+    report = get_object_or_404(Report, pk=report_id, study=study)
+    tables = {table.name: table for table, _ in show_part(report, part).blocks if table.name}
+    if name not in tables:
+        raise Http404("No such table.")
+    content = write_rows(tables[name].list_cells())
+    response = HttpResponse(content, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name_start(study)}-{name}.csv"'
+    return response
+
+
+@require_safe
+def send_outputs(request: HttpRequest, study: Study, report_id: UUID) -> HttpResponseBase:
+    """Every output with its averages, as CSV."""
+    report = get_object_or_404(Report, pk=report_id, study=study)
+    if not report.outputs.exists():
+        raise Http404("No table of outputs.")
+    return FileResponse(
+        report.outputs.open("rb"),
+        as_attachment=True,
+        filename=f"{name_start(study)}-outputs.csv",
+        content_type="text/csv; charset=utf-8",
+    )
+
+
+@require_safe
+def send_report(request: HttpRequest, study: Study, report_id: UUID) -> HttpResponseBase:
+    """All of the report as data, with every digit."""
+    report = get_object_or_404(Report, pk=report_id, study=study)
+    data = {
+        "study": str(study.pk),
+        "made_at": report.made_at,
+        "ratings_sha256": report.sha256,
+        **report.content,
+    }
+    response = JsonResponse(data, json_dumps_params={"indent": 1, "ensure_ascii": False})
+    response["Content-Disposition"] = f'attachment; filename="{name_start(study)}-report.json"'
+    return response
+
+
+result_views = [
+    StudyView(path="results/", name="study-results", view=show_results, tab="Results", order=68),
+    StudyView(
+        path="results/compute/",
+        name="study-results-compute",
+        view=compute_results,
+        role=Membership.Role.EDITOR,
+        within="Results",
+        is_reading=True,
+    ),
+    StudyView(
+        path="results/<uuid:report_id>/report.json",
+        name="study-results-report",
+        view=send_report,
+    ),
+    StudyView(
+        path="results/<uuid:report_id>/outputs.csv",
+        name="study-results-outputs",
+        view=send_outputs,
+    ),
+    StudyView(
+        path="results/<uuid:report_id>/drawing/<slug:name>.<slug:kind>",
+        name="study-results-drawing",
+        view=send_drawing,
+    ),
+    StudyView(
+        path="results/<uuid:report_id>/<slug:part>/<slug:name>.csv",
+        name="study-results-table",
+        view=send_table,
+    ),
+]

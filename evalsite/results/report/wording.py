@@ -1,0 +1,297 @@
+"""Figures in words: numbers, intervals and p values as a paper prints them, and their names."""
+
+import re
+from typing import Any
+
+from evalsite.analysis.families import find_family
+from evalsite.studies.summary_lines import list_of
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+# "95 %", "< .001", and the letter before a sign: "p < .001", "n = 12"
+_WITHIN = r"(?<=\d) (?=%)|(?<=[<>=≤≥±]) (?=[−-]?\.?\d)|(?<=\b[^\W\d_]) (?=[<>=≤≥] [−-]?\.?\d)"
+_FREE, _HELD = re.compile(_WITHIN), re.compile(_WITHIN.replace(" ", _NO_BREAK))
+
+NAMES = {
+    "mean": "Mean",
+    "median": "Median",
+    "rank_best": "Best rank",
+    "rank_worst": "Worst rank",
+    "geometric_mean": "Geometric mean",
+    "share": "Share of yes",
+    "win_share": "Win share, ties as half",
+    "strength": "Strength",
+    "krippendorff_alpha": "Krippendorff’s α",
+    "ac1": "Gwet’s AC1",
+    "ac2": "Gwet’s AC2",
+    "fleiss_kappa": "Fleiss’ κ",
+    "kendall_w": "Kendall’s W",
+    "percent_agreement": "Percent agreement",
+    "alpha": "Krippendorff’s α",
+    "alpha_ordinal": "Krippendorff’s α, ordinal",
+    "alpha_nominal": "Krippendorff’s α, nominal",
+    "alpha_interval": "Krippendorff’s α, interval",
+    "alpha_log": "Krippendorff’s α, log scores",
+    "alpha_ratio": "Krippendorff’s α, ratio",
+    "alpha_ranks": "Krippendorff’s α, order on a page",
+    "alpha_ignored": "Krippendorff’s α of ignoring",
+    "within_1": "Within one point",
+    "share_of_units": "Variance: outputs",
+    "share_of_raters": "Variance: raters",
+    "share_of_rest": "Variance: the rest",
+    "pairwise_spearman": "Mean Spearman of two raters",
+    "pairwise_tau_b": "Mean τ-b of two raters",
+    "fleiss": "Fleiss’ κ",
+    "trimmed_mean": "Mean, 10 % trimmed",
+    "top_box": "Top point",
+    "bottom_box": "Lowest two points",
+    "mean_z": "Mean of rater z",
+    "mean_log_z": "Mean of rater z",
+    "mean_centred": "Rater-centred mean",
+    "geo_mean_centred": "Rater-centred geometric mean",
+    "mode_share": "Share of the most used answer",
+    "model_share": "Share by the mixed model",
+    "model_mean": "Mean by the mixed model",
+    "share_wilson": "Naive interval",
+    "geo_mean_winsorised": "Winsorised",
+    "mean_rank": "Mean rank on a page",
+    "share_best": "Best on a page",
+    "order_strength": "Plackett-Luce strength",
+    "beats_average": "Preferred to the average system, of decided",
+    "penalised_strength": "Penalised strength",
+    "superiority": "P(first is higher)",
+    "dz": "Cohen’s d of inputs",
+    "gz": "Hedges’ g of inputs",
+    "rank_biserial": "Rank-biserial of inputs",
+    "cliffs_delta": "Cliff’s δ of inputs",
+    "wilcoxon": "Wilcoxon",
+    "sign_flip": "Sign flips",
+    "sign_test": "Sign test",
+    "sign_within": "Sign test of pages",
+    "sign_test_of_majorities": "Sign test of majorities",
+    "friedman": "Friedman’s χ²",
+    "mcnemar": "McNemar’s test, percentage points",
+    "cochran_q": "Cochran’s Q",
+    "cronbach_alpha": "Cronbach’s α",
+    "criteria_spearman": "Spearman’s ρ of two criteria",
+    "auc": "AUC, accepted above rejected",
+    "mean_accepted": "Mean where accepted",
+    "mean_rejected": "Mean where rejected",
+    "highlighted_share": "Share of words marked",
+    "token_f1": "Words marked by both, F1",
+    "span_f1": "Passages marked alike, F1",
+    "token_f1_with_empty": "Words marked by both, F1, empty ones too",
+    "token_alpha": "Krippendorff’s α over words",
+    "share_ignored": "Share ignored",
+    "share_of_first_place": "First place preferred, of decided",
+    "position_effect": "First place, of decided, between equals",
+    "tie_parameter": "Ties between equals",
+    "davidson_fit": "Misfit of Davidson’s model, χ²",
+    "kendall_zeta": "Kendall’s ζ",
+    "circular_triads": "Circles of three",
+    "ratings_per_output": "Ratings of an output, median",
+    "outputs_per_rater": "Outputs of a rater, median",
+    "seconds_per_annotation": "Seconds an item, median",
+    "components": "Parts of the data (1: raters link everything)",
+    "share_of_cells_filled": "Share of rater and output pairs rated",
+    "top_share": "Share of the most used value",
+    "sd": "Standard deviation",
+    "speed_ratio": "Median time, of the median rater’s",
+    "loo_spearman": "Spearman with the mean of the others",
+    "loo_bias": "Above the others by",
+    "share_reserved": "Share of points meant to be rare",
+    "identical_criteria": "Share of outputs with one value on all criteria",
+    "geo_mean": "Geometric mean",
+    "sd_log": "Standard deviation of logarithms",
+    "share_of_5s": "Multiples of 5",
+    "share_of_10s": "Multiples of 10",
+    "share_of_standard": "Equal to the standard",
+    "tie_share": "Ties, of all answers",
+    "exact": "Rated the same both times",
+    "share_under_floor": "Share of pages left too fast to read",
+    "circular_share": "Share of triples in a circle",
+    "reported": "Items reported",
+    "gold_share": "Share of checks answered right",
+    "mean_abs_change": "Mean change the second time",
+    "sd_log_change": "Standard deviation of log changes",
+    "drift_trial": "Change over the study",
+    "drift_place": "Change over a set",
+    "difference": "Difference",
+    "ratio": "Ratio",
+    "risk_difference": "Difference of shares, percentage points",
+    "net_win_share": "Net win share, percentage points",
+    "cv_star": "CV*, %",
+    "repeat_difference": "Repeat minus first",
+    "repeat_ratio": "Repeat over first",
+    "score_pearson": "Pearson’s r of system scores",
+    "score_spearman": "Spearman’s ρ of system scores",
+    "alpha_across": "Krippendorff’s α, all ratings of both",
+    "alpha_first": "Krippendorff’s α, first study",
+    "alpha_second": "Krippendorff’s α, repeat",
+    "alpha_of_scores": "Krippendorff’s α of both scores of an output",
+    "share_upheld": "Share of findings upheld",
+}
+# of figures that are named "criterion: figure"
+_PARTS = {
+    "auc": "AUC, accepted above rejected",
+    "mean accepted": "mean where accepted",
+    "mean rejected": "mean where rejected",
+    "exact": "rated the same both times",
+    "mean abs change": "mean change the second time",
+    "sd log change": "standard deviation of log changes",
+    "ratio band": "factor within which most changes lie",
+    "ordinal alpha": "ordinal α of both times",
+    "nominal alpha": "nominal α of both times",
+    "ratio alpha": "ratio α of both times",
+    "quadratic kappa": "quadratically weighted κ of both times",
+    "same outcome": "the same preferred both times",
+    "same side": "the same place preferred both times",
+}
+_REASONS = {
+    "no_data": "no data",
+    "no_variation": "all values are equal",
+    "no_overlap": "no item has two ratings",
+    "no_difference": "no differences",
+    "raters_unknown": "the raters are not single persons",
+    "unequal_raters": "items have unequal numbers of ratings",
+    "incomplete": "not everybody rated everything",
+    "too_few": "too few values",
+    "separated": "a system always wins or always loses",
+    "disconnected": "systems that nothing links",
+    "not_converged": "the fit found no answer",
+    "too_large": "more effects than the mixed model takes",
+    "nothing_in_common": "the two have nothing in common",
+    "other_scale": "the two have other scales",
+    "not_computed": "it can’t be computed from these values",
+    "no_decided_pairs": "all answers are ties",
+    "places_unknown": "where outputs stood is not known",
+}
+_SHARES = {
+    "model_share",
+    "tie_share", "circular_share", "exact",
+    "beats_average",
+    "mode_share", "top_share", "speed_ratio", "identical_criteria", "gold_share",
+    "share", "win_share", "percent_agreement", "within_1",
+    "top_box", "bottom_box", "share_wilson", "share_best", "superiority", "share_ignored",
+    "highlighted_share", "share_of_first_place", "share_of_cells_filled", "position_effect",
+    "tie_parameter",
+}  # fmt: skip
+
+
+_PERCENTAGE_POINTS = {"risk_difference", "net_win_share", "mcnemar"}
+# "rejected, though ...": how many answers that is said of
+_COUNTS = {
+    "reported", "rejected", "accepted", "ratings_per_output", "outputs_per_rater", "components",
+}  # fmt: skip
+
+
+def name_figure(figure: dict[str, Any]) -> str:
+    """What a figure is called on pages; a name that is not known here is spelt out."""
+    name = str(figure["name"])
+    if name.startswith("ICC"):
+        return name
+    criterion, _, part = name.rpartition(": ")
+    if part in _PARTS and criterion and not criterion.endswith(" "):
+        return f"{criterion}: {_PARTS[part]}"
+    # "alpha_nominal, A : B": a figure of these two systems
+    kind, mark, systems = name.partition(", ")
+    return NAMES.get(kind, kind.replace("_", " ").capitalize()) + mark + systems
+
+
+def explain_reason(reason: str | None) -> str:
+    return "" if reason is None else _REASONS.get(reason, reason.replace("_", " "))
+
+
+def write_value(figure: dict[str, Any]) -> str:
+    """The value as a page shows it, or a dash."""
+    return _write(figure["value"], figure["name"])
+
+
+def write_interval(figure: dict[str, Any]) -> str:
+    """ "0.12 to 0.45", "0.12 or more" where an end is open, or "" where there is no interval."""
+    low, high = (
+        None if figure[end] is None else _write(figure[end], figure["name"])
+        for end in ("low", "high")
+    )
+    if low is None:
+        return "" if high is None else f"{high} or less"
+    return f"{low} or more" if high is None else f"{low} to {high}"
+
+
+def tell_interval(figure: dict[str, Any]) -> str:
+    """The interval or, of a figure that has a value and none, why: "none: too few values"."""
+    if interval := write_interval(figure):
+        return interval
+    kind, _, why = str(figure["details"].get("interval", "")).partition(": ")
+    if figure["value"] is None or kind != "none" or not why:
+        return ""
+    return f"none: {explain_reason(why)}"
+
+
+def write_p(p: float | None) -> str:
+    """A p value as APA prints it: ".012", "< .001"."""
+    if p is None:
+        return ""
+    if p > 0.9994:
+        return "> .999"
+    return "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0")
+
+
+def is_share(figure: dict[str, Any]) -> bool:
+    """Whether the figure is read in percent."""
+    return _is_share(figure["name"])
+
+
+def _is_share(name: str) -> bool:
+    return name in _SHARES or name.startswith("share_")
+
+
+def _write(value: float | None, name: str) -> str:
+    if value is None:
+        return "–"
+    if _is_share(name):
+        return f"{round(value * 100)} %".replace("-", "−")
+    if name.partition(", ")[0] in _PERCENTAGE_POINTS:
+        return f"{round(value * 100)}".replace("-", "−")
+    if name.partition(", ")[0] in _COUNTS:
+        return f"{value:,g}"
+    return write_number(value)
+
+
+def write_number(value: float) -> str:
+    """A number with as many decimals as it bears: two, one from 10 on, none from 1,000 on."""
+    digits = 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
+    # a zero has no sign: what rounds to it does not either
+    return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
+
+
+def hold_together(text: str) -> str:
+    """The words of a page, in which no line ends within "95 %", "p < .001" or "n = 12"."""
+    return _FREE.sub(_NO_BREAK, text)
+
+
+def let_go(text: str) -> str:
+    """The words as they were before they were held together, for a file or a terminal."""
+    return _HELD.sub(" ", text)
+
+
+def tells_of_pairs(found: dict[str, Any]) -> bool:
+    """Whether all that was asked is which of two is preferred: then no output is rated alone."""
+    return bool(found["criteria"]) and all(map(is_compared, found["criteria"]))
+
+
+def is_compared(criterion: dict[str, Any]) -> bool:
+    """Whether each answer compares two outputs, and so counts for both."""
+    return find_family(criterion).compares
+
+
+def label_warnings(found: dict[str, Any]) -> list[str]:
+    """The warnings of a report where all criteria are told at once: what holds for some of them
+    begins with their labels."""
+    labels = {one["key"]: one["label"] for one in found["criteria"]}
+    told: dict[str, list[Any]] = {}
+    for one in found["warnings"]:
+        told.setdefault(one["text"], []).append(one["criterion"])
+    return [
+        text if None in keys else f"{list_of([labels.get(key, key) for key in keys])}: {text}"
+        for text, keys in told.items()
+    ]

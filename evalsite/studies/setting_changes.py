@@ -1,0 +1,126 @@
+"""Changing a study's settings: one person at a time, and after launch only as a new version."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from evalsite.audit.models import AuditEntry
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import start_job
+from evalsite.studies.models import Study, StudyVersion
+from evalsite.studies.starter_texts import find_placeholders
+from evalsite.studies.summary_lines import format_moment
+from evalsite.studies.versions import make_version
+
+# What rules the hand-out of work and the instrument itself: fixed from launch on.
+DESIGN = (
+    "options", "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups",
+    "item_order", "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
+    "is_practice_on", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+    "expected_participants",
+)  # fmt: skip
+# What participants read: after launch a change makes the next version.
+SHOWN = (
+    "title", "organisation", "headline", "summary", "consent", "instructions", "language",
+    "minutes_per_set", "pay_per_set", "currency",
+)  # fmt: skip
+CONTACT = ("contact_name", "contact_email")
+WITH_PLACEHOLDERS = ("title", "headline", "summary", "consent", "instructions")
+
+# the job that makes and removes places until every item of an open batch has k
+PLACES = "places"
+# the log's word for another number of answers per item while the study runs
+CHANGED_K = "answers per item changed"
+
+
+def name_new_version(version: StudyVersion) -> str:
+    """What the box says that makes changed texts the next version."""
+    return f"Make version {version.number + 1} of the texts"
+
+
+class ChangedMeanwhile(ValidationError):
+    """Somebody else saved these settings after this person had opened them."""
+
+
+@transaction.atomic
+def change_settings(
+    *,
+    study: Study,
+    values: dict[str, Any],
+    revision: int,
+    by: Any,
+    is_new_version: bool = False,
+) -> Study:
+    """The study has these settings, and once launched a version that shows them."""
+    current = Study.objects.select_for_update().get(pk=study.pk)
+    if current.revision != revision:
+        raise ChangedMeanwhile(say_who_changed(current))
+    changed = [name for name, value in values.items() if getattr(current, name) != value]
+    if not changed:
+        return current
+    if current.version is not None:
+        _refuse_after_launch(current.version, changed, values, is_new_version)
+    for name in changed:
+        setattr(current, name, values[name])
+    if current.batches.filter(opened_at__isnull=False).exists():
+        _fit_what_is_open(current, changed, by=by)
+    current.revision += 1
+    current.save(update_fields=[*changed, "revision"])
+    if current.version_id is not None and set(changed) & {*SHOWN, *CONTACT}:
+        make_version(current, by=by)
+    # names only: the log is no place for texts, and the versions keep them
+    AuditEntry.objects.record("settings changed", by=by, study_id=study.pk, fields=changed)
+    return current
+
+
+def _fit_what_is_open(study: Study, changed: list[str], *, by: Any) -> None:
+    """Batches that imported answers opened have their places already: they follow another k."""
+    if "groups" in changed:
+        raise ValidationError(
+            "Ratings were imported, so the places of their items are planned. To change how items "
+            "of a group are handed out, undo that import, save, and import again."
+        )
+    if "k" not in changed:
+        return
+    if Job.objects.filter(
+        study_id=study.pk,
+        kind__in=(PLACES, "import ratings"),
+        state__in=(Job.State.WAITING, Job.State.RUNNING),
+    ).exists():
+        raise ValidationError(
+            "Places are being made or removed just now. Wait until that is done, then save again."
+        )
+    start_job(PLACES, study_id=study.pk, by=by)
+
+
+def _refuse_after_launch(
+    version: StudyVersion, changed: list[str], values: dict[str, Any], is_new: bool
+) -> None:
+    if set(changed) & set(DESIGN):
+        raise ValidationError(
+            "The design has been fixed since launch. Make a new study for another design."
+        )
+    if set(changed) & set(SHOWN) and not is_new:
+        raise ValidationError(
+            "People have read the texts as they were. To change them for those who come, tick "
+            f'the box "{name_new_version(version)}" above [Save settings], and save again.',
+            code="version",
+        )
+    for name in set(changed) & set(WITH_PLACEHOLDERS):
+        if marks := find_placeholders(values[name]):
+            raise ValidationError(f"Replace {marks[0]} with your own words.")
+
+
+def say_who_changed(study: Study) -> str:
+    """Who changed the study last, and what to do about it."""
+    entry = AuditEntry.objects.filter(
+        study_id=study.pk, action__in=["settings changed", "launch started", CHANGED_K]
+    ).first()
+    who = "Somebody" if entry is None else entry.actor_name or "Somebody"
+    when = "" if entry is None else f" at {format_moment(entry.created_at)}"
+    return (
+        f"Changed by {who}{when}, after you opened this page. Nothing was overwritten, and what "
+        "you entered is still on this page. Open the settings in another tab, and enter there "
+        "what you want to keep."
+    )

@@ -1,0 +1,179 @@
+"""A study in a few words: its state line, and what its design amounts to."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from math import ceil
+from typing import NamedTuple
+
+from django.db.models import Count, Max, QuerySet
+from django.utils.formats import date_format
+from django.utils.text import slugify
+
+from evalsite.protocol import installed_folders
+from evalsite.studies.models import Item, Study
+from evalsite.studies.set_size import checks_in, items_per_set, repeats_in
+
+_SIGNS = {"GBP": "£", "EUR": "€", "USD": "$"}
+
+
+def format_moment(moment: datetime) -> str:
+    return f"{date_format(moment, 'j F Y, H:i')} UTC"
+
+
+def format_money(amount: Decimal, currency: str) -> str:
+    """An amount such as £52.50, or 52.50 CHF where the currency has no sign of its own here."""
+    sign = _SIGNS.get(currency)
+    return f"{sign}{amount:,.2f}" if sign else f"{amount:,.2f} {currency}"
+
+
+def name_start(study: Study) -> str:
+    """How the names of a study's files begin: its title, as far as a file can be called so."""
+    return slugify(study.title)[:60] or "study"
+
+
+def count_of(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, such as "1 item" or "300 items"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def list_of(words: list[str]) -> str:
+    """The words as a sentence lists them: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def name_of_protocol(name: str) -> str:
+    """The title of a protocol; its bare name when it is no longer installed."""
+    folder = installed_folders().get(name)
+    return name if folder is None or folder.problems else folder.instrument.title
+
+
+def describe_study(study: Study) -> list[str]:
+    """The facts of the line under a study's title."""
+    items = Item.objects.main().filter(study=study).count()
+    systems = study.systems.count()
+    facts = [name_of_protocol(study.protocol)]
+    if study.version is not None:
+        facts.append(str(study.version))
+    facts.append(f"{count_of(items, 'item')}, {count_of(systems, 'system')}")
+    if study.is_demo:
+        facts.append("demo")
+    if study.closed_at is not None:
+        facts.append(f"closed {format_moment(study.closed_at)}")
+    elif study.closes_at is not None:
+        verb = "ended" if study.is_past_its_end else "ends"
+        facts.append(f"{verb} {format_moment(study.closes_at)}")
+    return facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What a design amounts to for this many items."""
+
+    items: int
+    answers: int
+    sets: int
+    hours: float
+    cost: Decimal | None
+    hourly: Decimal | None
+
+
+def minutes_per_set(study: Study) -> int:
+    """How long a set takes, in whole minutes: as the study says, or as its protocol expects."""
+    return study.minutes_per_set or _expected_minutes(study, items_per_set(study))
+
+
+def _expected_minutes(study: Study, items: int) -> int:
+    # rounded first: 10 times 1.1 is a little more than 11 in binary
+    return max(1, ceil(round(items * study.config.minutes_per_item, 6)))
+
+
+def hourly_pay(study: Study) -> Decimal | None:
+    """What somebody earns in an hour, if a set is paid and takes as long as it should."""
+    pay = study.pay_per_set
+    return None if pay is None else pay * 60 / minutes_per_set(study)
+
+
+class MetOnce(NamedTuple):
+    """The groups of items of which a person meets one item each, and the items of the largest."""
+
+    groups: int
+    largest: int
+
+
+def count_groups(study: Study, items: QuerySet[Item]) -> MetOnce | None:
+    """The groups of these items where a person meets each once; None: as often as wanted."""
+    if study.groups != Study.Groups.ONCE:
+        return None
+    sizes = items.order_by().values("group").annotate(size=Count("pk"))
+    found = sizes.aggregate(groups=Count("group"), largest=Max("size"))
+    return MetOnce(found["groups"], found["largest"] or 0)
+
+
+def count_sets(study: Study, items: int, groups: MetOnce | None = None) -> int:
+    """The fewest sets in which this many items get their answers."""
+    size = _most_in_a_set(study, items, groups)
+    # nobody answers an item twice, so however large the sets, k people take one each; nor two of
+    # a group that is met once
+    least = study.k * (groups.largest if groups else 1)
+    return max(least, ceil(items * study.k / size)) if items else 0
+
+
+def _most_in_a_set(study: Study, items: int, groups: MetOnce | None) -> int:
+    """A set holds no more items than there are, nor more than groups that are met once."""
+    return min(study.set_size, groups.groups if groups and groups.groups else items, items)
+
+
+def estimate_work(study: Study, items: int, groups: MetOnce | None = None) -> Estimate:
+    """Answers, sets, hours and pay that this design needs for this many items."""
+    answers = items * study.k
+    sets = count_sets(study, items, groups)
+    pay = study.pay_per_set
+    size = _most_in_a_set(study, items, groups)
+    minutes = study.minutes_per_set or _expected_minutes(study, items_per_set(study, size))
+    return Estimate(
+        items=items,
+        answers=answers,
+        sets=sets,
+        hours=sets * minutes / 60,
+        cost=None if pay is None else sets * pay,
+        hourly=hourly_pay(study),
+    )
+
+
+def describe_work(study: Study, items: int, groups: MetOnce | None = None) -> str:
+    """The sum of a design in one line, such as "100 items × 3 = 300 answers = 30 sets"."""
+    if not items:
+        return "Upload items first. Then this says how many answers, sets and hours they take."
+    sum_ = estimate_work(study, items, groups)
+    hours = f"{sum_.hours:,.1f}".removesuffix(".0")
+    line = (
+        f"{count_of(items, 'item')} × {study.k} = {count_of(sum_.answers, 'answer')} = "
+        f"{count_of(sum_.sets, 'set')} ≈ {hours} {'hour' if hours == '1' else 'hours'}"
+    )
+    if sum_.cost is not None and sum_.hourly is not None:
+        cost = format_money(sum_.cost, study.currency)
+        line += f" ≈ {cost} at {format_money(sum_.hourly, study.currency)} an hour"
+    return line + _describe_groups(study, groups) + _describe_set(study, items, groups)
+
+
+def _describe_groups(study: Study, groups: MetOnce | None) -> str:
+    """Why sets are shorter than the settings ask, where they are: a sentence after the sum."""
+    if groups is None or groups.groups >= study.set_size:
+        return ""
+    count = groups.groups
+    there = "is 1 group" if count == 1 else f"are {count:,} groups"
+    most = count_of(count, "item")
+    return f". A person meets a group once, and there {there}: a set has at most {most}"
+
+
+def _describe_set(study: Study, items: int, groups: MetOnce | None) -> str:
+    """What a set shows where that is more than its items: a sentence that follows the sum."""
+    mains = _most_in_a_set(study, items, groups)
+    checks, repeats = checks_in(study, mains), repeats_in(study, mains)
+    more = [count_of(checks, "check")] if checks else []
+    more += [count_of(repeats, "repeat")] if repeats else []
+    if not more:
+        return ""
+    shown = items_per_set(study, mains)
+    return f". A set shows up to {shown} items: {list_of([str(mains), *more])}"

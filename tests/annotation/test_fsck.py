@@ -1,0 +1,146 @@
+"""fsck: every kind of broken row is named, and a study that people made has none."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from evalsite.annotation.fsck import CHECKS, SITE_CHECKS, find_breaches
+from evalsite.annotation.models import Highlight, Rating, Slot
+from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.imports.demo import make_demo_study
+from evalsite.jobs.models import Job
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet
+from evalsite.protocol import Protocol, installed_protocols
+from evalsite.studies.models import Batch, Study
+from tests.support.breaking import (
+    BREAKS,
+    World,
+    item_without_its_k_places,
+    make_world,
+    row_of_two_studies,
+)
+from tests.support.factories import add_batch
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+@pytest.fixture(autouse=True)
+def _checked_again() -> Iterator[None]:
+    yield
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA ignore_check_constraints = OFF")
+
+
+ALL = {check.key for check in (*CHECKS, *SITE_CHECKS)}
+
+
+@pytest.mark.parametrize("name", sorted(BREAKS))
+def test_broken_rows_are_named(world, name):
+    assert not find_breaches(world.study)
+
+    BREAKS[name](world)
+
+    world.study = Study.objects.select_related("version").get(pk=world.study.pk)
+    assert name in {breach.check.key for breach in find_breaches(world.study)}
+
+
+def test_set_that_lost_what_it_never_had_is_named(world):
+    world.change(ItemSet.objects.get(participant=world.busy), lost_ids=[0])
+
+    assert [one.check.key for one in find_breaches(world.study)] == ["set_of_impossible_items"]
+
+
+def test_every_promise_is_broken_once_by_these_tests():
+    assert set(BREAKS) == ALL
+
+
+# --- what is right -------------------------------------------------------------------------
+
+PROTOCOLS = sorted(installed_protocols().values(), key=lambda config: config.key)
+
+
+@pytest.mark.parametrize("config", PROTOCOLS, ids=lambda config: config.key)
+def test_study_that_was_rated_through_its_pages_breaks_no_promise(researcher, config: Protocol):
+    study = make_demo_study(config, by=researcher)
+    for _ in simulate_crowd(study, participants=1, seed="fsck"):
+        pass
+
+    assert Rating.objects.exists()
+    assert find_breaches(study) == []
+
+
+def test_highlights_and_numbers_with_space_around_them_are_right(world):
+    output = world.answer.item.outputs.first()
+    fields = {"study": world.study, "annotation": world.answer, "output": output}
+    world.change(output, text="Größe: \U0001f600 fine")
+    Highlight.objects.create(**fields, start=7, end=13, quote="\U0001f600 fine")
+    world.change(world.answer.ratings.first(), value_typed="\u00a0100 ")
+
+    assert find_breaches(world.study) == []
+
+
+def test_places_that_are_being_made_are_no_breach(world):
+    Slot.objects.free().filter(study=world.study).delete()
+    Job.objects.create(study_id=world.study.pk, kind="places", state="running", heartbeat_at=now())
+
+    assert find_breaches(world.study) == []
+
+
+# --- the command ---------------------------------------------------------------------------
+
+
+def test_command_says_that_nothing_is_broken(world, capsys):
+    call_command("fsck")
+    call_command("fsck", str(world.study.pk))
+
+    assert capsys.readouterr().out == "2 studies, no breach.\n1 study, no breach.\n"
+
+
+def test_command_names_what_is_broken_with_what_to_do_and_ends_with_1(world, capsys):
+    item_without_its_k_places(world)
+    row_of_two_studies(world)
+
+    with pytest.raises(SystemExit) as ended:
+        call_command("fsck")
+
+    told = capsys.readouterr().out
+    assert ended.value.code == 1
+    assert f"Restaurant descriptions ({world.study.pk}): Items don't have the places" in told
+    assert "has 1 places of 2" in told
+    assert "All studies: Rows belong to two studies at once: 2" in told
+    assert "What to do: Something other than Evalsite has changed the database" in told
+    assert told.endswith("2 studies, 2 breaches.\n")
+
+
+def test_command_shows_twenty_examples_and_the_count(world, capsys):
+    Batch.objects.filter(pk=add_batch(world.study, items=25, first=10).pk).update(opened_at=now())
+
+    with pytest.raises(SystemExit):
+        call_command("fsck", str(world.study.pk))
+
+    told = capsys.readouterr().out
+    assert told.count("has 0 places of 2") == 20
+    assert "and 5 more" in told
+
+
+@pytest.mark.parametrize("study", ["nonsense", "596b9e9e-63ca-440e-9383-557e224415c2"])
+def test_command_says_that_there_is_no_such_study(study):
+    with pytest.raises(CommandError, match="There is no study"):
+        call_command("fsck", study)
+
+
+def test_checking_changes_nothing(world, django_assert_max_num_queries):
+    with django_assert_max_num_queries(150) as asked:
+        find_breaches(world.study)
+
+    # DECLARE: PostgreSQL's cursor for a long list
+    assert {query["sql"].split()[0] for query in asked.captured_queries} <= {"SELECT", "DECLARE"}

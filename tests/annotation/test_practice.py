@@ -1,0 +1,278 @@
+"""Practice: only what has a gold is asked, and each answer is explained in the page's own names."""
+
+import pytest
+from django.test import Client
+
+from evalsite.annotation.allocation.claims import claim_set
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.imports.batches.store import undo_batch
+from evalsite.protocol import get_protocol
+from evalsite.studies.gold import asked_criteria, count_asked, right_values
+from evalsite.studies.models import Item, Study
+from tests.support.annotators import read_fields
+from tests.support.factories import (
+    add_batch,
+    answer_item,
+    launch,
+    make_annotator,
+    make_study,
+    mint_link,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+
+
+class Learner:
+    """Somebody who has read the instructions and practises, in a browser without scripts."""
+
+    def __init__(self, study: Study) -> None:
+        self.me = make_annotator(study, practised_at=None)
+        self.home = mint_link(self.me)
+        self.client = Client()
+
+    def ask(self, number: int = 1):
+        return self.client.get(f"{self.home}practice/{number}/")
+
+    def answer(self, number: int = 1, **answers: object):
+        path = f"{self.home}practice/{number}/"
+        hidden = read_fields(self.client.get(path).content.decode())
+        data = {name: hidden[name] for name in ("state", "go") if name in hidden}
+        said = {name: str(value) for name, value in answers.items()}
+        return self.client.post(path, data | said, follow=True)
+
+    def where(self) -> str:
+        return self.client.get(self.home).headers["Location"].removeprefix(self.home)
+
+
+def learn(protocol: str) -> Learner:
+    return Learner(launch(make_study(items=0, protocol=protocol)))
+
+
+def names_asked(page) -> list[str]:
+    return [question.name for question in page.context["item"].questions]
+
+
+def told(page) -> list[str]:
+    return [line.sentence for line in page.context["feedback"]]
+
+
+# --- what is asked --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gold", "asked"),
+    [
+        ({"fluency": "5", "coherence": "1..2"}, ["fluency", "coherence"]),
+        ({"fluency": "5"}, ["fluency"]),
+        ({"fluency": "", "coherence": "4"}, ["coherence"]),
+        ({"fluency": "  ", "coherence": "4"}, ["coherence"]),
+        ({}, ["fluency", "coherence"]),
+        ({"fluency": "", "why": "because"}, ["fluency", "coherence"]),
+    ],
+)
+def test_only_what_has_a_gold_is_asked_or_everything_where_nothing_has(gold, asked):
+    assert [one.key for one in asked_criteria(get_protocol("fluency"), gold)] == asked
+
+
+def test_each_worked_example_of_pairwise_asks_for_one_criterion():
+    one = learn("pairwise")
+
+    asked = [names_asked(one.ask(number)) for number in range(1, 13)]
+
+    assert asked == [["completion"]] * 6 + [["readability"]] * 6
+
+
+def test_criterion_without_a_gold_is_not_on_the_page_and_not_required():
+    one = learn("dialogue")
+
+    page = one.ask(3)
+    after = one.answer(3, appropriateness=1, human_likeness=4)
+
+    assert "information_content" not in page.content.decode()
+    assert after.status_code == 200
+    assert Annotation.objects.get().ratings.count() == 2
+
+
+def test_part_of_a_gold_that_is_empty_leaves_its_output_asked_and_unjudged():
+    study = make_study(items=0)
+    study.items.practice().filter(key="practice-1").update(gold={"informativeness": "1<2"})
+    one = Learner(launch(study))
+
+    assert len(names_asked(one.ask())) == 3
+
+
+def test_answer_to_a_question_that_was_not_asked_is_not_kept():
+    one = learn("pairwise")
+
+    one.answer(1, completion="tie", readability="first")
+
+    assert list(Annotation.objects.get().ratings.values_list("criterion", flat=True)) == [
+        "completion"
+    ]
+
+
+def test_empty_check_is_refused_and_names_only_what_is_asked():
+    one = learn("pairwise")
+
+    refused = one.answer(1)
+
+    assert refused.status_code == 422
+    assert [name for name, _ in refused.context["errors"]] == ["completion"]
+    assert not Annotation.objects.exists()
+
+
+# --- what is said ---------------------------------------------------------------------
+
+
+def test_responses_are_named_as_on_the_page():
+    one = learn("pairwise")
+
+    assert told(one.answer(1, completion="first")) == ["You chose Response A. We suggest a tie."]
+    assert told(one.answer(2, completion="second")) == ["You chose Response B, as we suggest."]
+    assert told(one.answer(3, completion="second")) == ["You chose Response B. We suggest a tie."]
+
+
+def test_several_criteria_are_told_apart_by_their_names():
+    one = learn("rrgen")
+
+    page = one.answer(1, relevance=1, fluency=2, sentiment=7, domain=7, decision=1)
+
+    html = page.content.decode()
+    assert "<b>SEMANTIC RELEVANCE:</b> You gave 1 (Not at all), as we suggest." in html
+    assert "<b>FLUENCY:</b> You gave 2 (Slightly). We suggest 6 or 7." in html
+    assert "<b>ACCEPT / REJECT:</b> You chose ACCEPT. We suggest REJECT." in html
+    assert "Every sentence is good English" in html
+
+
+def test_one_criterion_alone_is_not_named_again():
+    page = learn("pairwise").answer(1, completion="tie")
+
+    assert "completion:</b>" not in page.content.decode()
+
+
+def test_points_are_said_with_their_labels_where_those_are_short():
+    fluency = learn("fluency").answer(1, fluency=2, coherence=5)
+    dialogue = learn("dialogue").answer(
+        1, appropriateness=5, information_content=5, human_likeness=4
+    )
+
+    assert told(fluency)[0] == "You gave 2 (poor). We suggest 5."
+    assert told(dialogue)[0] == "You gave 5, as we suggest."
+
+
+def test_suggestions_have_the_focus_and_the_answers_can_not_be_changed():
+    page = learn("pairwise").answer(1, completion="tie").content.decode()
+
+    assert 'class="keep feedback" role="status" tabindex="-1" autofocus' in page
+    assert page.count('type="radio"') == page.count(" disabled>") == 3
+
+
+def test_what_comes_next_stands_beside_the_suggestions_too():
+    one = learn("dialogue")
+    asked = one.ask().content.decode()
+
+    page = one.answer(1, appropriateness=5, information_content=5, human_likeness=4)
+
+    html = page.content.decode()
+    box = html.split('class="keep feedback"')[1].split("<form")[0]
+    assert f'href="{one.home}practice/2/">Next practice item</a>' in box
+    assert html.count(">Next practice item</a>") == 2
+    assert "Press 1 to 5" in asked
+    assert "Press 1 to 5" not in html
+
+
+def test_without_a_gold_everything_is_asked_and_nothing_is_judged():
+    study = make_study(items=0, protocol="fluency")
+    study.items.practice().update(gold={"why": "Both could be said."})
+    one = Learner(launch(study))
+
+    page = one.answer(1, fluency=1, coherence=1)
+
+    html = page.content.decode()
+    assert told(page) == []
+    assert "There is no one right answer here." in html
+    assert "Both could be said." in html
+    assert "We suggest" not in html
+
+
+@pytest.mark.parametrize("protocol", ["rrgen", "fluency"])
+def test_practice_offers_nothing_that_would_do_nothing(protocol):
+    page = learn(protocol).ask().content.decode()
+
+    assert "/ignore/" not in page
+    assert "/report/" not in page
+    assert "highlights" not in page
+    assert "instructions/" in page
+
+
+# --- items of a batch -----------------------------------------------------------------
+
+
+def make_practice(study: Study, key: str, gold: dict[str, str]) -> Item:
+    """An item of a batch becomes a practice item, as the column kind makes it."""
+    add_batch(study, items=1, first=int(key[-3:]))
+    item = study.items.get(key=key)
+    item.kind, item.gold = Item.Kind.PRACTICE, gold
+    item.save()
+    return item
+
+
+def test_practice_items_of_a_batch_follow_the_protocols_own():
+    study = make_study(items=0)
+    item = make_practice(study, "item-901", {"informativeness": "1<2", "why": "Ours."})
+    one = Learner(launch(study))
+
+    page = one.ask(4)
+
+    assert "Practice 4 of 4" in page.content.decode()
+    assert item.outputs.first().text in page.content.decode()
+    assert one.ask(5).status_code == 404
+
+
+def test_batch_whose_practice_a_pilot_has_answered_can_be_undone():
+    study = make_study(items=0)
+    item = make_practice(study, "item-901", {"informativeness": "1<2"})
+    me = make_annotator(study, is_pilot=True)
+    answer_item(me, item)
+    answer_item(me, study.items.practice()[0])
+
+    undo_batch(batch=item.batch, by=None)
+
+    assert [one.item.key for one in Annotation.objects.all()] == ["practice-1"]
+    assert not Item.objects.filter(pk=item.pk).exists()
+
+
+def test_practice_items_of_a_batch_get_no_slots_and_stay_out_of_the_work():
+    study = make_study(items=2)
+    item = make_practice(study, "item-901", {"informativeness": "1<2"})
+
+    live = launch(study)
+
+    assert not item.slots.exists()
+    assert Slot.objects.filter(study=live).count() == 2 * live.k
+
+
+# --- gold in numbers ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", ["magnitude", "rrgen", "dialogue", "fluency", "pairwise"])
+def test_every_gold_counts_what_it_asks_and_has_values_that_meet_it(protocol):
+    config = get_protocol(protocol)
+    for example in config.practice:
+        count = len(example.outputs)
+        names = [str(number) for number in range(1, count + 1)]
+        for criterion in asked_criteria(config, example.gold):
+            gold = example.gold[criterion.key]
+            assert count_asked(criterion, gold, count, 100) >= 1
+            assert all(value is not None for value in right_values(criterion, gold, names, 100))
+
+
+def test_practice_that_shares_its_inputs_takes_nobody_away_from_the_item():
+    study = launch(make_study(items=1, set_size=1, k=1, groups="once"))
+    item = study.items.main().get()
+    practice = study.items.practice().first()
+    study.items.filter(pk=practice.pk).update(group=item.group)
+    me = make_annotator(study)
+    answer_item(me, practice)
+
+    assert claim_set(me).item_ids == [item.pk]

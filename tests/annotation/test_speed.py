@@ -1,0 +1,155 @@
+"""What a rating costs, in queries and function calls: counts that no machine changes.
+
+`make bench` measures the times. The bounds on calls leave a fifth to spare: who adds more than that
+to the busiest pages should know, and raise them on purpose.
+"""
+
+from collections.abc import Callable
+from cProfile import Profile
+from pstats import Stats
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evalsite.annotation.allocation.claims import claim_set
+from evalsite.studies.models import Study
+from tests.support.factories import make_annotator, make_participant, make_study, mint_link
+from tests.support.tabs import Tab, make_live, open_tab
+
+pytestmark = pytest.mark.django_db
+
+# measured on SQLite: 17,900, 5,500 and 20,500
+MOST_CALLS_OF_SAVE_AND_NEXT = 21_500
+MOST_CALLS_OF_CLAIM = 6_600
+MOST_CALLS_OF_NEXT_SET = 24_600
+MOST_QUERIES_OF_CLAIM = 8
+MOST_QUERIES_OF_FINISH = 10
+
+
+def calls_of(act: Callable[[], Any]) -> int:
+    profile = Profile()
+    profile.runcall(act)
+    return Stats(profile).total_calls  # type: ignore[attr-defined]
+
+
+def queries_of(act: Callable[[], Any]) -> list[str]:
+    with CaptureQueriesContext(connection) as queries:
+        act()
+    bounds = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
+    return [query["sql"] for query in queries if not query["sql"].startswith(bounds)]
+
+
+def tab_after(saves: int, **fields: Any) -> Tab:
+    """A tab that has saved so many items of its first set, and shows the next."""
+    tab = open_tab(make_live(**{"items": 40, "set_size": 10, **fields}))
+    for place in range(1, saves + 1):
+        tab.open(place).save()
+    return tab.open(saves + 1) if saves < 10 else tab
+
+
+def save_and_go_on(tab: Tab, place: int) -> None:
+    response = tab.post(
+        {name: "70" for name in tab.fields if name[-2:-1] == "-"}, to=tab.address_of(place)
+    )
+    tab.show(tab.client.get(response.headers["Location"]))
+    assert tab.page.context["place"] == place + 1
+
+
+def finish(tab: Tab, go: str = "finish", number: int = 1) -> Any:
+    return tab.client.post(f"{tab.home}sets/{number}/review/", {"go": go}, follow=True)
+
+
+def test_every_column_of_a_study_is_in_one_group_or_says_what_the_study_is():
+    groups = (*Study.TEXTS, *Study.DESIGN, *Study.PAY, *Study.HISTORY)
+    others = {
+        "id",
+        "protocol",
+        "options",
+        "state",
+        "seed",
+        "version",
+        "closes_at",
+        "launched_at",
+        "closed_at",
+    }
+    columns = {field.name for field in Study._meta.concrete_fields}
+
+    assert len(groups) == len(set(groups))
+    assert set(groups) | others == columns
+    assert not set(groups) & others
+
+
+def test_saving_and_going_on_reads_no_text_of_the_study():
+    tab = tab_after(2)
+
+    asked = queries_of(lambda: save_and_go_on(tab, 3))
+
+    names = [f'"studies_study"."{name}"' for name in Study.SELDOM_READ]
+    assert not [sql for sql in asked for name in names if name in sql]
+    # nor does it come back for what was left out
+    assert len([sql for sql in asked if "studies_study" in sql]) == 2
+
+
+def test_pages_of_a_draft_read_the_whole_study_at_once():
+    study = make_study(items=3, protocol="magnitude")
+    home = mint_link(make_participant(study, is_pilot=True))
+    tab = Tab(None, home)
+
+    asked = queries_of(lambda: tab.show(tab.client.get(f"{home}consent/")))
+
+    assert tab.page.context["texts"]["title"] == study.title
+    assert len([sql for sql in asked if "studies_study" in sql]) == 2
+
+
+def test_slot_item_and_draft_are_read_at_once():
+    tab = tab_after(2)
+
+    asked = queries_of(lambda: tab.open(3))
+
+    tables = ("annotation_slot", "studies_item", "annotation_draft")
+    both = [sql for sql in asked if all(f'"{table}"' in sql for table in tables)]
+    assert len(both) == 1
+    assert len([sql for sql in asked if '"annotation_draft"' in sql]) == 1
+
+
+def test_a_save_with_the_next_page_calls_no_more_functions_than_it_needs():
+    tab = tab_after(2)
+    save_and_go_on(tab, 3)
+
+    assert calls_of(lambda: save_and_go_on(tab, 4)) <= MOST_CALLS_OF_SAVE_AND_NEXT
+
+
+def test_a_claim_calls_no_more_functions_than_it_needs():
+    study = make_live(items=40, set_size=10)
+    claim_set(make_annotator(study))
+    me, other = make_annotator(study), make_annotator(study)
+
+    assert calls_of(lambda: claim_set(me)) <= MOST_CALLS_OF_CLAIM
+    assert len(queries_of(lambda: claim_set(other))) <= MOST_QUERIES_OF_CLAIM
+
+
+def test_finishing_a_set_and_starting_the_next_calls_no_more_functions_than_it_needs():
+    finish(tab_after(10), "another")
+    tab = tab_after(10)
+
+    assert calls_of(lambda: finish(tab, "another")) <= MOST_CALLS_OF_NEXT_SET
+    assert tab.me.item_sets.count() == 2
+
+
+def test_the_last_page_asks_as_many_queries_after_one_set_as_after_three():
+    tab = open_tab(make_live(items=40, set_size=2))
+    counts = []
+    for number in (1, 2, 3):
+        for place in (1, 2):
+            tab.open(place, number=number)
+            tab.post(
+                {name: "70" for name in tab.fields if name[-2:-1] == "-"},
+                to=tab.address_of(place, number),
+            )
+        finish(tab, number=number)
+        counts.append(len(queries_of(lambda: tab.client.get(f"{tab.home}finish/"))))
+        tab.start()
+
+    assert counts[0] == counts[1] == counts[2] <= MOST_QUERIES_OF_FINISH

@@ -1,0 +1,108 @@
+"""What a page says of itself in its signed state: read back as it was, and blind."""
+
+import base64
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import combinations
+from uuid import UUID
+
+import pytest
+
+from evalsite.annotation.pages.signed_state import Shown, read_shown
+
+SHOWN = Shown(
+    participant_id=7,
+    item_id=1_000_003,
+    slot_id=2_000_005,
+    set_id=UUID(int=9),
+    set_number=2,
+    place=3,
+    total=12,
+    version_id=4,
+    is_aided=True,
+    shown_at=datetime(2026, 11, 21, 12, 0, 0, 123_000, tzinfo=UTC),
+)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        SHOWN,
+        replace(SHOWN, slot_id=None, set_id=None, version_id=None),
+        replace(SHOWN, item_id=2**47, slot_id=1),
+    ],
+)
+def test_what_was_signed_reads_back_as_it_was(shown):
+    assert read_shown(shown.sign()) == shown
+
+
+def read_payload(text: str) -> bytes:
+    """Return what anybody can read of a signed text without the key."""
+    payload = text.split(":")[0]
+    return base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+
+
+def test_the_same_showing_never_gives_related_texts():
+    payloads = [read_payload(SHOWN.sign()) for _ in range(50)]
+
+    for first, second in combinations(payloads, 2):
+        # 105 random bytes agree in about 0.4 places
+        assert sum(a == b for a, b in zip(first, second, strict=True)) < 12
+
+
+def test_two_showings_at_one_moment_do_not_give_away_how_their_items_differ():
+    neighbour = replace(SHOWN, item_id=SHOWN.item_id + 1)
+    apart = {
+        int.from_bytes(read_payload(SHOWN.sign())) ^ int.from_bytes(read_payload(neighbour.sign()))
+        for _ in range(50)
+    }
+
+    assert len(apart) == 50
+
+
+def test_no_number_of_a_showing_can_be_read_from_the_signed_text():
+    text = SHOWN.sign()
+    payload = read_payload(text)
+
+    for number in (SHOWN.item_id, SHOWN.slot_id):
+        assert number.to_bytes(4) not in payload
+        assert str(number).encode() not in payload
+    assert SHOWN.set_id.bytes not in payload
+
+
+@pytest.mark.parametrize("text", [None, "", "nonsense", SHOWN.sign()[:-1], "x" + SHOWN.sign()])
+def test_what_was_not_signed_here_is_nothing(text):
+    assert read_shown(text) is None
+
+
+# --- pages that stay open over an upgrade or a change of keys ------------------------------
+
+# signed by version 0.1 with the tests' key
+BY_VERSION_0_1 = (
+    "WzcsMjE2MjA1MjQzNjIwNDYzLDI0OTQ4MDYwMjg3Mzk5NiwyNzExNzU2MDE1ODI1OTQsIjAwMDAwMDAwMDAwMDAw"
+    "MDAwMDAwMDAwMDAwMDAwMDA5IiwyLDMsMTIsNCwxLDE3OTUyNjI0MDAxMjNd"
+    ":1xVHcp:73baYwoWQOS8PW4IRleqU40DSUbcjZRP07YknW8ke9k"
+)
+BEFORE_ARRANGEMENTS = (
+    "WzcsMjE2MjA1MjQzNjIwNDYzLDI0OTQ4MDYwMjg3Mzk5NiwiMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAw"
+    "MDkiLDIsMywxMiw0LDEsMTc5NTI2MjQwMDEyM10"
+    ":1xVHcp:X_W_Qw7P07mzfFzRZar2PxO5nP1sv2HYXa5gNqDlxbE"
+)
+NEW_KEY = "a-new-key-" + "0123456789" * 5
+
+
+@pytest.mark.parametrize(("text", "arrangement"), [(BY_VERSION_0_1, 5), (BEFORE_ARRANGEMENTS, 0)])
+def test_a_page_that_was_opened_before_the_upgrade_still_reads(text, arrangement):
+    assert read_shown(text) == replace(SHOWN, arrangement=arrangement)
+
+
+@pytest.mark.parametrize("text", [SHOWN.sign(), BY_VERSION_0_1])
+def test_a_page_signed_with_an_earlier_key_reads_while_that_key_is_listed(settings, text):
+    earlier = settings.SECRET_KEY
+    settings.SECRET_KEY = NEW_KEY
+
+    assert read_shown(text) is None
+
+    settings.SECRET_KEY_FALLBACKS = ["another-key-" + NEW_KEY, earlier]
+    assert read_shown(text).item_id == SHOWN.item_id
+    assert read_shown(SHOWN.sign()) == SHOWN

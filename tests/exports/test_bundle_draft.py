@@ -1,0 +1,98 @@
+"""What a study shows that was never launched is in its bundle, though no version is frozen."""
+
+import io
+from typing import Any
+
+import pytest
+
+from evalsite.exports.bundle.format import dump
+from evalsite.exports.bundle.restore import restore_bundle
+from evalsite.protocol import installed_protocols
+from evalsite.studies.models import Study
+from evalsite.studies.versions import build_content
+from tests.support.batches import import_rows, make_rows
+from tests.support.bundles import change, check, pack, read_files, sum_up, zip_files
+from tests.support.factories import launch, make_study, make_user
+from tests.support.imported import load, rows_for
+
+pytestmark = pytest.mark.django_db
+CONTENT = "versions/draft/content.json"
+
+
+def make_rated_draft(protocol: str = "rrgen") -> Study:
+    """A study that was never launched, with ratings collected elsewhere."""
+    study = make_study(items=0, protocol=protocol, k=2)
+    import_rows(study, make_rows(study.config, items=3))
+    load(study, rows_for(study, ["w1", "w2"]))
+    return study
+
+
+@pytest.mark.parametrize("has_data", [True, False])
+def test_study_without_a_version_comes_with_what_would_be_shown(has_data):
+    study = make_rated_draft()
+
+    bundle = pack(study, has_data=has_data)
+
+    files = read_files(bundle)
+    assert files[CONTENT].decode() == dump(build_content(study))
+    assert study.config.instructions.strip() in files["versions/draft/instructions.md"].decode()
+    labels = [one["label"] for one in study.config.to_data()["criteria"]]
+    assert all(label in files["versions/draft/scales.md"].decode() for label in labels)
+    assert "`versions/draft/`" in files["README.md"].decode()
+    assert check(bundle).faults == []
+
+
+@pytest.mark.parametrize("protocol", sorted(installed_protocols()))
+def test_draft_of_every_protocol_is_sound(protocol):
+    bundle = pack(make_study(items=2, protocol=protocol, pay_per_set="1.50"), has_data=False)
+
+    assert check(bundle).faults == []
+
+
+def test_study_with_a_version_has_no_draft_in_its_bundle():
+    names = read_files(pack(launch(make_study(items=2))))
+
+    assert not [name for name in names if name.startswith("versions/draft/")]
+
+
+def test_draft_comes_back_without_a_version_and_gives_the_same_bytes():
+    study = make_rated_draft()
+    bundle = pack(study)
+    assert pack(study) == bundle
+    Study.objects.filter(pk=study.pk).update(title="Another")
+    assert pack(study) != bundle
+
+    given: dict[str, Any] = {"owner": make_user("new-owner"), "by": "a test", "is_copy": True}
+    copy = restore_bundle(file=io.BytesIO(bundle), **given).study
+
+    assert (copy.version, copy.versions.count()) == (None, 0)
+    shown = [read_files(one)[CONTENT] for one in (bundle, pack(copy))]
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize(
+    ("edit", "fault"),
+    [
+        (lambda content: content["texts"].update(consent="None."), "texts.consent is"),
+        (lambda content: content["settings"].update(k=9), "settings.k is"),
+        (lambda content: content["instrument"].update(criteria=[]), "instrument.criteria is"),
+        (lambda content: content.pop("texts") and content, "its content is"),
+        (lambda content: content.update(texts=1, settings=2), "settings is"),
+        (lambda content: [content], "its content is"),
+        (lambda content: content["texts"].update(other=1), "texts is"),
+    ],
+)
+def test_draft_that_says_something_else_than_the_study_is_told(edit, fault):
+    bundle = change(pack(make_study(items=2)), CONTENT, edit)
+
+    told = check(bundle).faults[0]
+
+    assert told.file == CONTENT
+    assert fault in told.message
+
+
+def test_draft_that_is_missing_is_told():
+    files = read_files(pack(make_study(items=2)))
+    del files[CONTENT]
+
+    assert check(zip_files(sum_up(files))).codes == ["file_missing"]

@@ -1,0 +1,498 @@
+"""Bundles that were damaged, tampered with or made to do harm: found, told, and never a crash."""
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import transaction
+
+from evalsite.exports.bundle import read as opening
+from evalsite.exports.bundle import verify
+from evalsite.exports.bundle.format import CHECKSUMS
+from tests.support.bundles import (
+    bundle_of,
+    change,
+    check,
+    examine,
+    pack,
+    read_files,
+    sum_up,
+    zip_files,
+)
+from tests.support.factories import launch, make_study
+
+KEPT = Path(__file__).resolve().parents[2] / "fixtures" / "bundle" / "format-2.zip"
+Rows = list[dict[str, Any]]
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+
+@pytest.fixture
+def bundle() -> bytes:
+    return bundle_of("magnitude")
+
+
+# --- damage ---------------------------------------------------------------------------
+
+
+def test_any_changed_byte_of_any_file_is_found(bundle):
+    files = read_files(bundle)
+    draw = Random(1)
+
+    for name, data in files.items():
+        for place in {0, len(data) - 1, draw.randrange(len(data))}:
+            changed = bytearray(data)
+            changed[place] ^= 1 << draw.randrange(8)
+            report = check(zip_files(files | {name: bytes(changed)}))
+            assert report.faults, (name, place)
+
+
+def test_fault_names_the_file_that_was_changed(bundle):
+    files = read_files(bundle)
+    files["data/ratings.csv"] = files["data/ratings.csv"].replace(b"counted", b"surplus", 1)
+
+    report = check(zip_files(files))
+
+    assert [(fault.code, fault.file) for fault in report.faults] == [
+        ("checksum", "data/ratings.csv")
+    ]
+
+
+def test_archive_with_flipped_bits_never_breaks_the_check(bundle):
+    draw = Random(2)
+
+    for _ in range(60):
+        changed = bytearray(bundle)
+        for _ in range(draw.randrange(1, 4)):
+            changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
+        assert isinstance(check(bytes(changed)).faults, list)
+
+
+def test_archive_that_was_cut_off_is_told_so(bundle):
+    for length in (0, 1, 100, len(bundle) // 2, len(bundle) - 1):
+        assert check(bundle[:length]).codes == ["archive_damaged"]
+
+
+def test_file_that_is_missing_or_not_listed_is_named(bundle):
+    files = read_files(bundle)
+    plan = files.pop("design/plan.csv")
+
+    assert check(zip_files(files)).codes == ["file_missing"]
+    files |= {"design/plan.csv": plan, "more.txt": b""}
+    assert check(zip_files(files)).codes == ["file_not_listed"]
+    assert check(zip_files({"a.txt": b""})).codes == ["file_missing"]
+
+
+# --- archives made to do harm (S7) ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../a",
+        "/etc/a",
+        "a/../b",
+        "C:\\a",
+        "a\\b",
+        "a//b",
+        ".a",
+        "a/.b",
+        "a\nb",
+        "ä",
+        "folder/",
+        "~a",
+    ],
+)
+def test_names_that_lead_elsewhere_are_refused(bundle, name):
+    files = read_files(bundle) | {name: b"x"}
+
+    assert check(zip_files(sum_up(files))).codes == ["file_name"]
+
+
+def test_name_with_a_nul_in_it_is_refused(bundle):
+    files = read_files(bundle) | {"more_txt": b"x"}
+    packed = zip_files(sum_up(files)).replace(b"more_txt", b"more\x00txt")
+
+    assert check(packed).codes == ["file_name"]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("name", ["study.json", "STUDY.json"])
+def test_name_that_stands_twice_is_refused(bundle, name):
+    target = io.BytesIO(bundle)
+    with zipfile.ZipFile(target, "a") as archive:
+        archive.writestr(name, b"{}")
+
+    assert check(target.getvalue()).codes == ["file_twice"]
+
+
+def test_file_that_unpacks_to_far_more_than_it_takes_is_refused(bundle):
+    bomb = zip_files(read_files(bundle) | {"bomb.txt": bytes(50 * 1024**2)})
+
+    assert check(bomb).codes == ["archive_bomb"]
+
+
+def test_archive_of_too_many_files_is_refused(bundle):
+    many = {f"f{number}": b"" for number in range(opening.MOST_FILES + 1)}
+
+    assert check(zip_files(many)).codes == ["too_many_files"]
+
+
+def test_archive_that_is_too_large_is_refused(bundle, monkeypatch):
+    monkeypatch.setattr(opening, "MOST_BYTES", 10_000)
+
+    assert check(bundle).codes == ["too_large"]
+
+
+def test_encrypted_or_oddly_compressed_files_are_refused(bundle):
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("study.json", b"{}")
+    encrypted = bytearray(zip_files({"study.json": b"{}"}))
+    encrypted[encrypted.index(b"PK\x01\x02") + 8] |= 1
+
+    assert check(target.getvalue()).codes == ["compression"]
+    assert check(bytes(encrypted)).codes == ["encrypted"]
+
+
+# --- tampered with by somebody who mends the checksums ------------------------------------
+
+
+def first(rows: Rows, **having: Any) -> dict[str, Any]:
+    return next(row for row in rows if having.items() <= row.items())
+
+
+def rated(rows: Rows) -> dict[str, Any]:
+    return first(rows, status="counted", outcome="rated")
+
+
+def set_value(value: Any) -> Callable[[Rows], None]:
+    def edit(rows: Rows) -> None:
+        rated(rows)["ratings"][0][2] = value
+
+    return edit
+
+
+def set_field(name: str, value: Any) -> Callable[[Rows], None]:
+    def edit(rows: Rows) -> None:
+        rated(rows)[name] = value
+
+    return edit
+
+
+def drop(name: str) -> Callable[[Rows], None]:
+    def edit(rows: Rows) -> None:
+        del rows[0][name]
+
+    return edit
+
+
+def repeat_first(rows: Rows) -> Rows:
+    return [rows[0], *rows]
+
+
+def take_same_place(rows: Rows) -> None:
+    one, two = [row for row in rows if row["number"] is not None][:2]
+    two |= {"item": one["item"], "number": one["number"], "set": None}
+
+
+def rate_twice(rows: Rows) -> None:
+    rated(rows)["ratings"].append(rated(rows)["ratings"][0])
+
+
+def rate_unknown_output(rows: Rows) -> None:
+    rated(rows)["ratings"][0][1] = 99
+
+
+def rate_unknown_criterion(rows: Rows) -> None:
+    rated(rows)["ratings"][0][0] = "beauty"
+
+
+@pytest.mark.parametrize(
+    ("file", "edit", "fault"),
+    [
+        ("annotations", set_value(0), "value_outside_its_scale"),
+        ("annotations", set_value(1_000_000), "value_outside_its_scale"),
+        ("annotations", set_value(None), "row_refused"),
+        ("annotations", set_value(True), "row_invalid"),
+        ("annotations", set_value("70"), "row_invalid"),
+        ("annotations", set_value(55_555), "typed_text_that_says_another_number"),
+        ("annotations", set_field("participant", "p-nobody"), "row_invalid"),
+        ("annotations", set_field("item", "no-item"), "row_invalid"),
+        ("annotations", set_field("version", 7), "row_invalid"),
+        ("annotations", set_field("status", "pilot"), "row_refused"),
+        ("annotations", set_field("status", "best"), "row_invalid"),
+        ("annotations", set_field("number", 9), "row_invalid"),
+        ("annotations", set_field("order_shown", [0, 0, 1]), "order_that_is_none"),
+        ("annotations", set_field("started_at", "yesterday"), "row_invalid"),
+        ("annotations", set_field("started_at", "2026-11-21T12:00:00"), "row_invalid"),
+        ("annotations", set_field("note", "a\x00b"), "row_invalid"),
+        ("annotations", set_field("key", "no uuid"), "row_invalid"),
+        ("annotations", set_field("ratings", 5), "row_invalid"),
+        ("annotations", set_field("ratings_file", "x"), "row_invalid"),
+        ("annotations", repeat_first, "row_refused"),
+        ("annotations", take_same_place, "row_refused"),
+        ("annotations", rate_twice, "row_refused"),
+        ("annotations", rate_unknown_output, "row_invalid"),
+        ("annotations", rate_unknown_criterion, "criterion_that_is_not_asked"),
+        ("annotations", lambda rows: rows[1:], "values_differ"),
+        ("items", repeat_first, "row_refused"),
+        ("items", lambda rows: rows[0].update(key="=1+1"), "row_invalid"),
+        ("items", lambda rows: rows[0].update(batch="x"), "row_invalid"),
+        ("items", lambda rows: rows[0].update(repeat_of="x"), "row_invalid"),
+        ("items", lambda rows: rows[0].update(group=5), "row_invalid"),
+        ("participants", repeat_first, "row_refused"),
+        ("participants", lambda rows: rows[0].update(tries=-1), "row_invalid"),
+        ("participants", drop("cursor"), "row_invalid"),
+        ("exclusions", lambda rows: rows[0].update(annotation="x"), "row_invalid"),
+        ("exclusions", lambda rows: rows[0].update(reason="other"), "values_differ"),
+    ],
+)
+def test_records_that_cannot_be_are_faults(bundle, file, edit, fault):
+    report = examine(change(bundle, f"records/{file}.jsonl", edit))
+
+    assert fault in report.codes, report.faults
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "fault"),
+    [
+        ("study.json", lambda about: about | {"format": "other"}, "not_a_bundle"),
+        ("study.json", lambda about: about["counts"].update(ratings=1), "values_differ"),
+        ("study.json", lambda about: about["study"].update(k=2), "item_without_its_k_places"),
+        ("study.json", lambda about: about["study"].update(state="open"), "study_invalid"),
+        ("study.json", lambda about: drop("title")([about["study"]]), "study_invalid"),
+        ("study.json", lambda about: about["study"].update(systems=["a", "a"]), "systems_invalid"),
+        ("study.json", lambda about: [about], "not_a_bundle"),
+        (
+            "versions/1.json",
+            lambda content: content | {"software": "9"},
+            "version_that_was_changed",
+        ),
+        ("datapackage.json", lambda package: {"resources": []}, "package_invalid"),
+    ],
+)
+def test_descriptions_that_cannot_be_are_told(bundle, name, edit, fault):
+    report = examine(change(bundle, name, edit))
+
+    assert fault in report.codes, report.faults
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "fault"),
+    [
+        (
+            "data/ratings.csv",
+            lambda text: text.replace(",counted,", ",surplus,", 1),
+            "values_differ",
+        ),
+        ("data/ratings.csv", lambda text: text.replace("value", "worth", 1), "columns"),
+        ("data/participants.csv", lambda text: text + "a,b\r\n", "row_width"),
+        ("data/participants.csv", lambda text: text + '"', "csv_invalid"),
+        ("codebook.csv", lambda text: text.replace("ratings.csv,study", "x.csv,study"), "columns"),
+    ],
+)
+def test_tables_that_say_something_else_are_told(bundle, name, edit, fault):
+    report = examine(change(bundle, name, edit))
+
+    assert fault in report.codes, report.faults
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "fault"),
+    [
+        (
+            "study.json",
+            lambda about: about["study"].update(seed="other"),
+            "values_differ",
+        ),
+        (
+            "design/plan.csv",
+            lambda text: move_place(text),
+            "values_differ",
+        ),
+        ("design/plan.csv", lambda text: text.replace("1 2 3", "1 3 2", 1), "values_differ"),
+        ("design/plan.csv", lambda text: text.replace(",1,", ",01,", 1), "values_differ"),
+        (
+            "design/plan.csv",
+            lambda text: text[: text.rindex("\n", 0, -1) + 1],
+            "item_without_its_k_places",
+        ),
+        ("design/plan.csv", lambda text: text.replace("item-001", "item-009"), "row_invalid"),
+    ],
+)
+def test_plan_that_the_seed_does_not_give_is_told(name, edit, fault):
+    with transaction.atomic():
+        plain = pack(launch(make_study(items=7, seed="a seed")))
+        transaction.set_rollback(True)
+
+    report = examine(change(plain, name, edit))
+
+    assert examine(plain).faults == []
+    assert fault in report.codes, report.faults
+
+
+def first_criterion(about: dict[str, Any]) -> dict[str, Any]:
+    return about["instrument"]["criteria"][0]
+
+
+@pytest.fixture(params=["now", "of version 0.1"])
+def any_bundle(request, bundle) -> bytes:
+    """A bundle with its instrument in either shape."""
+    return bundle if request.param == "now" else KEPT.read_bytes()
+
+
+def test_kind_of_question_that_is_not_installed_is_named(any_bundle):
+    edit = lambda about: first_criterion(about)["scale"].update(kind="slider")  # noqa: E731
+
+    (fault,) = examine(change(any_bundle, "study.json", edit)).faults
+
+    assert fault.code == "scale_unknown"
+    assert "slider" in fault.message
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda about: about["instrument"].clear(),
+        lambda about: about["instrument"].update(criteria=5),
+        lambda about: about["instrument"].update(criteria=["x"]),
+        lambda about: first_criterion(about).update(scale="magnitude"),
+        lambda about: first_criterion(about).update(key=["a list"]),
+        lambda about: first_criterion(about)["scale"].clear(),
+        lambda about: first_criterion(about)["scale"].update(kind=["a list"]),
+        lambda about: first_criterion(about)["scale"].update(steps=5),
+        lambda about: first_criterion(about).update(scale={"kind": "likert", "points": [{}]}),
+    ],
+)
+def test_criteria_that_cannot_be_read_are_told(any_bundle, edit):
+    assert examine(change(any_bundle, "study.json", edit)).codes == ["instrument_invalid"]
+
+
+def move_place(plan: str) -> str:
+    """The first place of the queue comes last."""
+    header, one, *others = plan.split("\r\n")
+    item, number, _, *rest = one.split(",")
+    return "\r\n".join([header, *others[:-1], ",".join([item, number, "999", *rest]), ""])
+
+
+def test_smuggled_note_is_found_where_free_text_was_left_out():
+    bundle = change(
+        bundle_of("fluency", with_free_text=False),
+        "records/annotations.jsonl",
+        lambda rows: rows[0].update(note="call me"),
+    )
+
+    assert examine(bundle).codes[0] == "values_differ"
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"a": NaN}', "1" * 5_000, "[]", '"\\ud800"', ""])
+def test_records_that_are_no_objects_are_told(bundle, line):
+    files = read_files(bundle)
+    name = "records/participants.jsonl"
+    files[name] = line.encode() + b"\n" + files[name]
+
+    (fault,) = examine(zip_files(sum_up(files))).faults
+
+    assert (fault.file, fault.line) == (name, 1)
+    assert fault.code.startswith("json_")
+
+
+def test_texts_that_no_database_stores_are_refused(bundle):
+    def spoil(rows: Rows) -> None:
+        rows[0]["extra"] = {"a": ["b", {"c\ud800": "d"}]}
+
+    files = read_files(bundle)
+    rows = [json.loads(line) for line in files["records/items.jsonl"].decode().split("\n")[:-1]]
+    spoil(rows)
+    files["records/items.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+    (fault,) = examine(zip_files(sum_up(files))).faults
+    assert (fault.code, fault.line) == ("row_invalid", 1)
+
+
+# --- in a child process, and on the command line -------------------------------------------
+
+
+def test_check_asks_nothing_of_the_database_of_the_site(bundle, django_assert_num_queries):
+    with django_assert_num_queries(0):
+        report = check(bundle)
+
+    assert report.faults == []
+
+
+@pytest.mark.parametrize(
+    ("edit", "code"),
+    [
+        (lambda rows: rows[1:], "values_differ"),
+        (repeat_first, "row_refused"),
+        (set_field("order_shown", [0, 0, 1]), "order_that_is_none"),
+    ],
+)
+def test_child_hands_back_what_it_finds(bundle, edit, code):
+    report = check(change(bundle, "records/annotations.jsonl", edit))
+
+    assert code in report.codes
+    assert report.about == {}
+
+
+def test_nothing_is_left_of_a_check_but_an_empty_database(bundle, settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+
+    check(bundle)
+
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith("empty-database-")
+
+
+def test_child_knows_no_secret_of_the_site(monkeypatch, tmp_path):
+    monkeypatch.setenv("EVALSITE_SECRET_KEY", "the key of the site")
+    monkeypatch.setenv("EVALSITE_DATABASE", "postgresql://user:password@host/name")
+
+    told = str(verify._build_environment(tmp_path))
+
+    assert "the key of the site" not in told
+    assert "password" not in told
+
+
+def test_check_that_takes_too_long_is_stopped(bundle, monkeypatch):
+    monkeypatch.setattr(verify, "_SECONDS", 0)
+    monkeypatch.setattr(verify, "_BYTES_A_SECOND", 10**15)
+
+    report = check(bundle)
+
+    assert report.codes == ["check_failed"]
+
+
+def test_command_says_what_it_checked_and_ends_with_1_where_something_is_wrong(
+    bundle, tmp_path, capsys
+):
+    sound, broken = tmp_path / "sound.zip", tmp_path / "broken.zip"
+    sound.write_bytes(bundle)
+    broken.write_bytes(change(bundle, "records/annotations.jsonl", set_value(0)))
+
+    call_command("verify_bundle", str(sound))
+    with pytest.raises(SystemExit) as ended:
+        call_command("verify_bundle", str(broken))
+
+    told = capsys.readouterr().out
+    assert ended.value.code == 1
+    assert "all as drawn" in told
+    assert f"{sound}: nothing is wrong." in told
+    assert "WRONG: Ratings are outside their scale" in told
+
+
+def test_checksums_are_those_of_sha256sum(bundle):
+    files = read_files(bundle)
+
+    lines = files[CHECKSUMS].decode().splitlines()
+
+    assert [line[66:] for line in lines] == sorted(set(files) - {CHECKSUMS})
+    assert all(re.fullmatch("[0-9a-f]{64}", line[:64]) for line in lines)

@@ -1,0 +1,152 @@
+"""Demo studies: each is made whole or not at all, and one that fails stops nothing else."""
+
+import shutil
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from evalsite.annotation.models import Annotation
+from evalsite.imports.demo import make_demo_studies
+from evalsite.protocol import Protocol, ProtocolConfig, find_folder
+from evalsite.studies.models import Batch, Item, Study
+from tests.support.factories import make_study, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def small(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two protocols are enough here, and as few people as give each item its answers."""
+    monkeypatch.setattr("evalsite.imports.demo._SHARE_DONE", 0)
+    settings.PROTOCOLS = ["protocols.fluency", "protocols.rrgen"]
+
+
+@pytest.fixture
+def fluency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProtocolConfig:
+    """The protocol, reading from a copy of its folder that a test may spoil."""
+    folder = find_folder("fluency")
+    shutil.copytree(folder.path, tmp_path / "fluency")
+    monkeypatch.setattr(folder, "path", str(tmp_path / "fluency"))
+    monkeypatch.setitem(folder.__dict__, "instrument", None)
+    del folder.__dict__["instrument"]  # read again, also when the test is over
+    monkeypatch.setitem(folder.__dict__, "problems", None)
+    del folder.__dict__["problems"]
+    return folder
+
+
+def spoil_batch(folder: ProtocolConfig) -> None:
+    folder.example_batch.write_text("item,dialogue,system,output\nu1,A: Hi,one,\n")
+
+
+def spoil_practice(folder: ProtocolConfig) -> None:
+    Path(folder.path, "practice.json").write_text('{"examples": [], "practice": [{}]}')
+
+
+def spoil_json(folder: ProtocolConfig) -> None:
+    Path(folder.path, "practice.json").write_text("{'examples': []}")
+
+
+def remove_batch(folder: ProtocolConfig) -> None:
+    folder.example_batch.unlink()
+
+
+def leave_placeholder(folder: ProtocolConfig) -> None:
+    folder.demo_texts = {"summary": "[REPLACE: what people do]"}
+
+
+def run_demo(*arguments: str) -> tuple[str, str]:
+    """What the command prints on its two channels."""
+    out, err = StringIO(), StringIO()
+    call_command("demo", *arguments, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def test_demo_is_live_with_the_protocols_own_words_where_it_has_no_texts_for_it(
+    fluency, monkeypatch
+):
+    monkeypatch.setattr(fluency, "demo_texts", {})
+
+    made, failed = make_demo_studies(by=make_user())
+
+    study = next(study for study in made if study.protocol == "fluency")
+    assert failed == []
+    assert study.state == Study.State.LIVE
+    assert (study.title, study.summary) == (fluency.protocol.title, fluency.protocol.summary)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (spoil_batch, "The output is empty"),
+        (remove_batch, "example_batch.csv"),
+        (spoil_practice, "practice.0.outputs is required"),
+        (spoil_json, "JSONDecodeError"),
+        (leave_placeholder, "[REPLACE: …]"),
+    ],
+)
+def test_demo_that_fails_leaves_nothing_behind_and_the_others_are_made(
+    fluency, monkeypatch, spoil, reason
+):
+    monkeypatch.setattr(fluency, "demo_texts", fluency.demo_texts)
+    spoil(fluency)
+
+    out, err = run_demo("--first")
+
+    made = Study.objects.get()
+    assert (made.protocol, made.state) == ("rrgen", Study.State.LIVE)
+    assert not Batch.objects.exclude(study=made).exists()
+    assert not Item.objects.exclude(study=made).exists()
+    assert made.title in out
+    assert fluency.protocol.title not in out
+    assert "fluency" in err
+    assert reason in err
+
+
+def test_demo_that_failed_is_made_at_the_next_start(fluency):
+    shutil.move(fluency.example_batch, f"{fluency.example_batch}.away")
+    run_demo("--first")
+    shutil.move(f"{fluency.example_batch}.away", fluency.example_batch)
+
+    _, err = run_demo("--first")
+
+    assert err == ""
+    assert set(Study.objects.values_list("protocol", "state")) == {
+        ("fluency", "live"),
+        ("rrgen", "live"),
+    }
+
+
+def test_half_made_demo_of_an_earlier_version_blocks_nothing():
+    draft = make_study(protocol="fluency", items=0, is_demo=True)
+
+    made, _ = make_demo_studies(by=make_user())
+    again, _ = make_demo_studies(by=make_user())
+    run_demo("--crowd")
+
+    assert draft not in made
+    assert {study.state for study in made} == {"live"}
+    assert again == made
+    assert not draft.participants.exists()
+    for study in made:
+        assert Annotation.objects.filter(study=study, origin="simulated").exists()
+
+
+def test_crowd_that_fails_is_named_and_the_others_come(monkeypatch):
+    make_demo_studies(by=make_user())
+    hook = "item_context"  # called for each page
+    show = Protocol.item_context
+
+    def fail_for_one(self, options, inputs):
+        return {}[hook] if self.key == "fluency" else show(self, options, inputs)
+
+    monkeypatch.setattr(Protocol, hook, fail_for_one)
+
+    out, err = run_demo("--crowd")
+
+    assert "fluency" in err
+    assert f"KeyError: '{hook}'" in err
+    assert len(out.splitlines()) == 1
+    assert Annotation.objects.filter(study__protocol="rrgen", origin="simulated").exists()

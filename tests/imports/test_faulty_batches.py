@@ -1,0 +1,141 @@
+"""Bad input, file by file: each is refused or taken as its code says, and never half stored."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from evalsite.imports.batches.importer import ITEMS
+from evalsite.imports.core import check_source
+from evalsite.imports.models import Upload
+from evalsite.studies.models import Batch, Item, Output, Study
+from tests.support.hostile_files import HostileFile, list_text_files, list_workbooks
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "batches" / "faulty"
+MESSAGES = FOLDER / "messages.txt"
+CASES: dict[str, dict[str, Any]] = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))
+HOSTILE = [*list_text_files(), *list_workbooks()]
+# the numbers of the list that aren't files: of sizes, names, and uploads that break off
+ELSEWHERE = {17, 27, 28, 29, 34, 37, 38, 80}
+
+
+@pytest.fixture
+def study(make_study: Any) -> Study:
+    return make_study(protocol="magnitude", items=0)
+
+
+def read_case(name: str) -> io.BytesIO:
+    return io.BytesIO((FOLDER / name).read_bytes())
+
+
+def check(study: Study, source: Any, options: dict[str, Any] | None = None) -> Any:
+    return check_source(ITEMS, source, study=study, options=options or {})
+
+
+def test_every_number_of_the_list_has_its_files() -> None:
+    numbers = {int(name[:2]) for name in CASES if name[:2].isdigit()}
+
+    assert numbers | ELSEWHERE >= {*range(1, 39), *range(74, 81), 85, 86}
+    assert {path.name for path in FOLDER.iterdir()} == {
+        *CASES, "cases.json", "make.py", "messages.txt", "__pycache__",
+    } - ({"__pycache__"} if not (FOLDER / "__pycache__").exists() else set())  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_is_refused_or_taken_with_its_codes(study: Study, name: str) -> None:
+    expected = CASES[name]
+
+    checked = check(study, read_case(name), expected.get("options"))
+
+    found = {fault.code for fault in checked.faults}
+    assert found == set(expected.get("faults", [])), [str(fault) for fault in checked.faults]
+    assert {remark.code for remark in checked.remarks} >= set(expected.get("warnings", []))
+    if "encoding" in expected:
+        assert checked.encoding.casefold().startswith(expected["encoding"])
+    if "place" in expected:
+        assert [checked.faults[0].line, checked.faults[0].record] == expected["place"]
+    if "items" in expected:
+        assert [item.key for item in checked.items] == expected["items"]
+    if "text" in expected:
+        assert expected["text"] in {
+            output.text for item in checked.items for output in item.outputs
+        }
+
+
+def upload(client: Any, study: Study, name: str, data: bytes, options: Any = None) -> Upload | None:
+    """Send the file as the page does; no answer of the site may be a 5xx."""
+    address = reverse("admin:upload-new", args=[study.pk])
+    response = client.post(address, {"file": SimpleUploadedFile(name, data), "pasted": ""})
+    assert response.status_code in (302, 413, 422), name
+    found = Upload.objects.filter(study=study, batch=None).first()
+    for key, value in (options or {}).items():
+        assert found is not None
+        decide = reverse("admin:upload-decide", args=[study.pk, found.pk])
+        client.post(decide, {"key": key, "value": str(value)})
+    return found
+
+
+def try_to_import(client: Any, study: Study, file: Upload) -> int:
+    """Look at the preview, press Import, and count the batches."""
+    for step in ("upload-preview", "upload-faults"):
+        page = client.get(reverse(f"admin:{step}", args=[study.pk, file.pk]))
+        assert page.status_code in (200, 404)
+    client.post(reverse("admin:upload-import", args=[study.pk, file.pk]))
+    return Batch.objects.filter(study=study).count()
+
+
+@pytest.mark.parametrize("number", sorted({name.split(".")[0] for name in CASES}))
+def test_the_page_stores_all_of_a_file_or_nothing(
+    study: Study, staff_client: Any, number: str
+) -> None:
+    for name in (name for name in CASES if name.split(".")[0] == number):
+        expected = CASES[name]
+        data = read_case(name).getvalue()
+        file = upload(staff_client, study, name, data, expected.get("options"))
+        # an empty file is refused by the form
+        batches = try_to_import(staff_client, study, file) if file else 0
+
+        is_refused = "faults" in expected
+        assert batches == (0 if is_refused else 1), name
+        assert Item.objects.filter(batch__study=study).exists() == (not is_refused)
+        Output.objects.filter(item__batch__study=study).delete()
+        Item.objects.filter(batch__study=study).delete()
+        Upload.objects.filter(study=study).delete()
+        Batch.objects.filter(study=study).delete()
+
+
+@pytest.mark.parametrize("file", HOSTILE, ids=lambda file: file.name)
+def test_a_hostile_file_is_refused_or_taken_with_its_code(
+    study: Study, staff_client: Any, file: HostileFile
+) -> None:
+    data = file.make()
+
+    checked = check(study, io.BytesIO(data))
+    kept = upload(staff_client, study, file.name, data)
+
+    code = checked.faults[0].code if checked.faults else ""
+    assert code == file.code, [str(fault)[:200] for fault in checked.faults]
+    if kept is not None and len(data) < 1_000_000:
+        batches = try_to_import(staff_client, study, kept)
+        assert batches == (0 if file.code else 1)
+
+
+def test_messages_are_those_of_the_list(study: Study, tmp_path: Path) -> None:
+    """One file holds the sentences, so that their English can be read and changed in one place."""
+    found: dict[str, str] = {}
+    for name, expected in CASES.items():
+        checked = check(study, read_case(name), expected.get("options"))
+        for one in (*checked.faults, *checked.remarks):
+            found.setdefault(one.code, str(one))
+    text = "".join(f"{code}: {found[code]}\n" for code in sorted(found))
+    (tmp_path / "messages.txt").write_text(text, encoding="utf-8")
+
+    assert text == MESSAGES.read_text(encoding="utf-8"), (
+        f"Read {tmp_path / 'messages.txt'}; if its English is better, copy it to {MESSAGES}."
+    )

@@ -1,0 +1,142 @@
+"""Files in the shapes people have go in without an edit: what to say of each is a choice or two."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db.models import Count
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from evalsite.imports.batches.importer import ITEMS
+from evalsite.imports.core import check_source
+from evalsite.studies.models import Item, Output, Study
+from tests.site.test_staff_browser import sign_in
+from tests.support.browsing import Watch, follow
+from tests.support.factories import make_study, make_user
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file, what it becomes, and what its researcher has to say on each way in."""
+
+    name: str
+    protocol: str
+    items: int
+    systems: int
+    options: dict[str, Any] = field(default_factory=dict)
+    mapping: dict[str, str] = field(default_factory=dict)
+    arguments: Sequence[str] = ()
+    buttons: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+OWN_FILES = [
+    OwnFile("batches/rankme_wide.csv", "magnitude", items=100, systems=3),
+    OwnFile("batches/rankme_long.csv", "magnitude", items=100, systems=3),
+    OwnFile(
+        "ratings/stp2_rankME_inf.csv",
+        "magnitude",
+        items=100,
+        systems=3,
+        options={"take_once": True},
+        arguments=["--take-once"],
+        buttons=["Take each once"],
+    ),
+    OwnFile("batches/marco.csv", "pairwise", items=68, systems=3),
+    OwnFile("batches/systems_as_columns.xlsx", "magnitude", items=8, systems=3),
+    OwnFile(
+        "batches/json_dump.json",
+        "pairwise",
+        items=15,
+        systems=3,
+        mapping={"ref": "output_of_this_system"},
+        arguments=["--map", "ref=output_of_this_system"],
+    ),
+    OwnFile("batches/huggingface_messages.jsonl", "dialogue", items=12, systems=3),
+    OwnFile(
+        "batches/pandas_index_windows_1252.csv",
+        "rrgen",
+        items=8,
+        systems=2,
+        options={"encoding": "windows-1252"},
+        arguments=["--encoding", "windows-1252"],
+        buttons=["Read as Windows-1252"],
+    ),
+]
+
+
+@pytest.fixture(params=OWN_FILES, ids=str)
+def own_file(request: pytest.FixtureRequest) -> OwnFile:
+    return request.param
+
+
+def count_items(study: Study) -> tuple[int, int]:
+    """The items of the study's batches, and the systems of their outputs."""
+    items = Item.objects.filter(study=study, batch__isnull=False)
+    outputs = Output.objects.filter(item__in=items)
+    return items.count(), outputs.aggregate(n=Count("system", distinct=True))["n"]
+
+
+@pytest.mark.django_db
+@pytest.mark.one_database
+def test_a_file_as_people_have_it_has_no_faults(own_file: OwnFile) -> None:
+    study = make_study(protocol=own_file.protocol, items=0)
+    with (FIXTURES / own_file.name).open("rb") as source:
+        checked = check_source(
+            ITEMS, source, study=study, mapping=own_file.mapping, options=own_file.options
+        )
+
+    assert [str(fault) for fault in checked.faults] == []
+    assert len(checked.items) == own_file.items
+
+
+@pytest.mark.django_db
+def test_the_command_takes_a_file_as_people_have_it(own_file: OwnFile) -> None:
+    study = make_study(protocol=own_file.protocol, items=0)
+
+    call_command(
+        "import_batch",
+        str(study.pk),
+        str(FIXTURES / own_file.name),
+        *own_file.arguments,
+        stdout=StringIO(),
+    )
+
+    assert count_items(study) == (own_file.items, own_file.systems)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_as_people_have_it_goes_from_upload_to_import_in_a_browser(
+    page: Page, live_server: Any, own_file: OwnFile
+) -> None:
+    watch = Watch(page)
+    user = make_user()
+    sign_in(page, live_server.url, user)
+    study = make_study(protocol=own_file.protocol, items=0, by=user)
+    page.goto(f"{live_server.url}{reverse('admin:batch-list', args=[study.pk])}")
+    page.set_input_files("#id_file", FIXTURES / own_file.name)
+    follow(page, "text=Look at the file")
+    page.wait_for_selector("text=Cancel")
+
+    for button in own_file.buttons:
+        follow(page, f"button:text-is('{button}')")
+        page.wait_for_selector("text=Cancel")
+    for column, contains in own_file.mapping.items():
+        with page.expect_navigation():
+            page.get_by_label(column, exact=True).select_option(contains)
+    expect(page.get_by_role("heading", name="What participants will see")).to_be_visible()
+    expect(page.get_by_role("heading", name="Faults")).to_have_count(0)
+    follow(page, "button:has-text('Import')")
+
+    expect(page.get_by_role("link", name=f"Undo {Path(own_file.name).name}")).to_be_visible()
+    assert count_items(study) == (own_file.items, own_file.systems)
+    assert watch.found == []

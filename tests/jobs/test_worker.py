@@ -1,0 +1,413 @@
+"""The job worker: outlives its database, takes over what others left, and is fair to studies."""
+
+import fcntl
+import os
+import signal
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg2
+import pytest
+import time_machine
+from django.core.management import call_command
+from django.db import connection
+from django_tasks_db.models import DBTaskResult
+
+from evalsite.annotation.models import Slot
+from evalsite.annotation.running.launch import launch_study, newest_launch
+from evalsite.audit.models import AuditEntry
+from evalsite.jobs import services
+from evalsite.jobs.abandoned_jobs import Takeover
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import (
+    MAX_TAKEOVERS,
+    JobTakenOver,
+    begin_job,
+    report_progress,
+    run_job,
+    start_job,
+    take_over_job,
+)
+from evalsite.jobs.worker import JobWorker, order_fairly
+from evalsite.jobs.worker_presence import be_present, find_workers, name_worker
+from evalsite.lib.clock import now
+from tests.support.databases import NO_SERVER, Cluster, find_binaries
+from tests.support.factories import make_study, make_user
+from tests.support.workers import read_until, run_program, running, wait_until
+
+WORKER = 'call_command("db_worker", "--interval", "0.05")'
+# a launch whose worker is killed when the places are made, and before the job is done
+DYING = """
+launch = services._KINDS["launch"]
+def die(job):
+    launch(job)
+    os.kill(os.getpid(), signal.SIGKILL)
+services._KINDS["launch"] = die
+"""
+only_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="is about SQLite")
+
+
+def run_batch() -> None:
+    call_command("db_worker", "--batch", "--interval", "0")
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings, monkeypatch, tmp_path: Path) -> Path:
+    """A folder of this test's own: the workers of a folder see one another."""
+    settings.DATA_DIR = tmp_path
+    monkeypatch.setenv("EVALSITE_DATA_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def kinds(monkeypatch) -> dict[str, services.JobFunction]:
+    """The kinds of jobs, to which a test may add its own."""
+    known = dict(services._KINDS)
+    monkeypatch.setattr(services, "_KINDS", known)
+    return known
+
+
+# --- taking over ------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_job_of_a_worker_that_was_killed_is_taken_over_at_once_and_done_once(database_url):
+    study = make_study(items=2)
+    first = launch_study(study=study, by=make_user())
+    died = run_program(DYING + WORKER, database_url)
+    died.communicate()
+    first.refresh_from_db()
+    left = first.state
+
+    run_batch()
+
+    first.refresh_from_db()
+    second = newest_launch(study)
+    assert (died.returncode, left) == (-signal.SIGKILL, "running")
+    assert (first.state, second.state, second.takeovers) == ("failed", "done", 1)
+    assert second.started_by == first.started_by
+    assert Slot.objects.filter(study=study).count() == 6
+    assert AuditEntry.objects.filter(action="study launched").count() <= 1
+
+
+def make_running(worker: str, *, takeovers: int = 0, minutes: int = 0) -> Job:
+    """A job that this worker runs, last heard of so many minutes ago."""
+    job = start_job("slow", study_id=None, by=None, subject=worker)
+    DBTaskResult.objects.all().delete()
+    begin_job(job.pk, worker=worker)
+    Job.objects.filter(pk=job.pk).update(
+        takeovers=takeovers, heartbeat_at=now() - timedelta(minutes=minutes)
+    )
+    job.refresh_from_db()
+    return job
+
+
+def test_job_of_a_worker_that_lives_here_is_left_to_it_whatever_its_heartbeat_says(db, data_dir):
+    worker = name_worker()
+    job = make_running(worker, minutes=10)
+    other = Takeover(name_worker())
+
+    with be_present(worker):
+        other.take_over_lost()
+        with time_machine.travel(now() + timedelta(minutes=5)):
+            other.take_over_lost()
+        job.refresh_from_db()
+        was_left = job.state == "running"
+    make_dead(worker, data_dir)
+    other.take_over_lost()
+
+    job.refresh_from_db()
+    assert (was_left, job.state) == (True, "failed")
+    assert not list((data_dir / "workers").iterdir())
+
+
+def test_a_dead_worker_is_known_to_all_who_look_at_the_same_moment(data_dir):
+    worker = name_worker()
+    make_dead(worker, data_dir)
+
+    with (data_dir / "workers" / worker).open() as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        alive, dead = find_workers()
+
+    assert (alive, dead) == (set(), {worker})
+
+
+def test_a_worker_that_starts_is_never_taken_for_dead(data_dir):
+    names = [name_worker() for _ in range(1000)]
+    looked, ended = threading.Event(), set()
+
+    def start_and_end() -> None:
+        for name in names:
+            with be_present(name):
+                looked.clear()
+                looked.wait(60)
+                ended.add(name)
+
+    starting = threading.Thread(target=start_and_end)
+    starting.start()
+    wrong = set()
+    while starting.is_alive():
+        dead = find_workers()[1]
+        wrong |= dead - ended
+        looked.set()
+    starting.join()
+
+    assert wrong == set()
+
+
+def make_dead(worker: str, data_dir: Path) -> None:
+    """What a worker leaves that was killed: its file, without the lock."""
+    (data_dir / "workers").mkdir(exist_ok=True)
+    (data_dir / "workers" / worker).touch()
+
+
+def test_job_of_another_machine_is_taken_over_only_when_its_heartbeat_is_and_stays_old(
+    db, data_dir
+):
+    recent = make_running("elsewhere.recent", minutes=1)
+    back = make_running("elsewhere.back", minutes=10)
+    gone = make_running("elsewhere.gone", minutes=10)
+    make_dead(gone.worker, data_dir)  # in a shared folder whose locks tell nothing
+    takeover = Takeover(name_worker())
+
+    at_first = takeover.take_over_lost()
+    at_once = takeover.take_over_lost()
+    Job.objects.filter(pk=back.pk).update(heartbeat_at=now())
+    with time_machine.travel(now() + timedelta(seconds=20)):
+        later = takeover.take_over_lost()
+
+    states = {job.worker: job.state for job in Job.objects.filter(worker__startswith="elsewhere")}
+    assert (at_first, at_once, later) == (0, 0, 1)
+    assert states == {recent.worker: "running", back.worker: "running", gone.worker: "failed"}
+
+
+def test_two_workers_that_see_one_lost_job_take_it_over_once(db):
+    worker = name_worker()
+    seen = make_running(worker)
+
+    taken = [take_over_job(Job.objects.get(pk=seen.pk)), take_over_job(seen)]
+
+    assert [job is not None for job in taken] == [True, False]
+    assert Job.objects.filter(state="waiting").count() == 1
+
+
+def test_job_that_was_heard_of_since_it_was_seen_is_not_taken_over(db):
+    seen = make_running("elsewhere.one", minutes=10)
+    report_progress(seen, 1, 2)
+
+    assert take_over_job(seen) is None
+    assert [job.state for job in Job.objects.all()] == ["running"]
+
+
+def test_job_that_kills_its_worker_each_time_fails_in_the_end(db):
+    job = make_running(name_worker(), takeovers=MAX_TAKEOVERS)
+
+    assert take_over_job(job) is None
+
+    job.refresh_from_db()
+    assert job.state == "failed"
+    assert "interrupted 4 times" in job.message
+    assert not Job.objects.filter(state="waiting").exists()
+
+
+def test_worker_that_comes_back_stops_at_its_next_sign_of_life(db, kinds):
+    first = start_job("slow", study_id=None, by=None)
+
+    def lose(job: Job) -> dict[str, object]:
+        job.refresh_from_db()
+        take_over_job(job)
+        report_progress(job, 1, 2)
+        raise AssertionError("A job that was taken over went on.")
+
+    kinds["slow"] = lose
+
+    assert run_job(first, worker="elsewhere.first").state == "failed"
+    assert Job.objects.get(state="waiting").takeovers == 1
+    with pytest.raises(JobTakenOver):
+        report_progress(first, 2, 2)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_job_that_waits_without_a_place_in_the_queue_gets_one(kinds):
+    kinds["slow"] = lambda job: {}
+    with time_machine.travel(now() - timedelta(minutes=10)):
+        start_job("slow", study_id=None, by=None)
+    DBTaskResult.objects.all().delete()
+
+    run_batch()
+
+    assert [job.state for job in Job.objects.all()] == ["done"]
+
+
+# --- fairness ---------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_second_job_of_a_study_waits_behind_the_first_of_another(kinds):
+    order = []
+    kinds["slow"] = lambda job: order.append(job.subject) or {}
+    one, two, three = (make_study().pk for _ in range(3))
+    for study, subject in [(one, "1a"), (one, "1b"), (one, "1c"), (two, "2a"), (three, "3a"),
+                           (two, "2b")]:  # fmt: skip
+        start_job("slow", study_id=study, by=None, subject=subject)
+
+    run_batch()
+
+    assert order == ["1a", "2a", "3a", "1b", "2b", "1c"]
+
+
+def test_order_of_the_queue_takes_as_many_queries_for_many_jobs(db, django_assert_num_queries):
+    for number in range(30):
+        start_job("slow", study_id=make_study().pk, by=None, subject=str(number))
+
+    with django_assert_num_queries(3):
+        order_fairly(DBTaskResult.objects.ready())
+
+
+# --- a database that is away ------------------------------------------------------
+
+
+@only_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_worker_outlives_a_database_that_another_process_locks(database_url):
+    path = connection.settings_dict["NAME"]
+    patience = (
+        'from django.db import connection; connection.settings_dict["OPTIONS"]["timeout"]=0.1'
+    )
+    locker = sqlite3.connect(path, isolation_level=None)
+    job = launch_study(study=make_study(items=2), by=make_user())
+    locker.execute("BEGIN IMMEDIATE")
+
+    with running(f"{patience}\n{WORKER}", database_url) as worker:
+        told = read_until(worker, "can't be used")
+        locker.execute("ROLLBACK")
+        wait_until(lambda: Job.objects.get(pk=job.pk).state == "done")
+        code = worker.poll()
+
+    locker.close()
+    assert "database is locked" in told
+    assert code is None
+
+
+@only_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_job_that_finds_the_database_locked_in_its_middle_is_done_later(database_url):
+    """The lock comes after the job has begun, and outlasts the time that SQLite waits."""
+    path = connection.settings_dict["NAME"]
+    program = f"""
+from django.db import connection
+connection.settings_dict["OPTIONS"]["timeout"] = 0.1
+import sqlite3
+locker = sqlite3.connect({path!r}, isolation_level=None)
+seen = []
+@job_kind("locked")
+def lock(job):
+    if not seen:
+        seen.append(1)
+        locker.execute("BEGIN IMMEDIATE")
+    elif locker.in_transaction:
+        raise AssertionError
+    report_progress(job, 1, 1)
+    return {{}}
+from evalsite.jobs import worker
+wait = worker.JobWorker._wait
+def release(self, reason):
+    wait(self, reason)
+    if locker.in_transaction:
+        locker.execute("ROLLBACK")
+worker.JobWorker._wait = release
+"""
+    start_job("locked", study_id=None, by=None)
+
+    with running(program + WORKER, database_url):
+        wait_until(lambda: Job.objects.filter(state="done").exists())
+
+    assert Job.objects.get(state="done").takeovers == 1
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL server that only this test uses, with the tables of the site."""
+    binaries = find_binaries()
+    if binaries is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(NO_SERVER)
+        pytest.skip(NO_SERVER)
+    cluster = Cluster(binaries)
+    cluster.start()
+    try:
+        with_database(cluster, "CREATE DATABASE evalsite", database="postgres")
+        made = run_program('call_command("migrate", verbosity=0)', cluster.url)
+        told = made.communicate()[1]
+        assert made.returncode == 0, told
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def with_database(cluster: Cluster, statement: str, *, database: str = "evalsite") -> list[tuple]:
+    """What the server answers."""
+    link = psycopg2.connect(host=str(cluster.folder), user="postgres", dbname=database)
+    try:
+        link.autocommit = True
+        with link.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+    finally:
+        link.close()
+
+
+SLOW = """
+@job_kind("slow")
+def run(job):
+    if not job.takeovers:
+        # until the server is gone
+        while True:
+            report_progress(job, 1, 2)
+    return {}
+"""
+
+
+def test_worker_outlives_a_postgresql_server_that_is_restarted(cluster):
+    def states() -> list[str]:
+        return [row[0] for row in with_database(cluster, "SELECT state FROM jobs_job")]
+
+    start = 'start_job("slow", study_id=None, by=None)'
+    with running(SLOW + WORKER, cluster.url) as worker:
+        run_program(start, cluster.url).communicate()
+        wait_until(lambda: states() == ["running"])
+        cluster.crash()
+        read_until(worker, "can't be used")
+        cluster.serve()
+        wait_until(lambda: sorted(states()) == ["done", "failed"])
+        code = worker.poll()
+
+    assert code is None
+
+
+def test_worker_that_is_asked_to_stop_while_the_database_is_away_stops(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/nowhere/evalsite.sqlite3"
+    with running(WORKER, url) as worker:
+        read_until(worker, "can't be used")
+        worker.send_signal(signal.SIGTERM)
+        try:
+            code = worker.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            code = None
+
+    assert code == 0
+
+
+def test_signal_that_arrives_while_a_line_is_logged_is_not_lost(caplog):
+    """A handler that logs fails in the middle of another line, and logging hides that."""
+    worker = JobWorker(interval=0, batch=False)
+
+    with pytest.raises(SystemExit):
+        worker.shutdown(signal.SIGTERM, None)
+
+    assert not worker.running
+    assert not caplog.records

@@ -1,0 +1,165 @@
+"""Every protocol in a browser: by keyboard alone, by touch alone, and accessible on every page."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from evalsite.annotation.models import Annotation
+from evalsite.imports.demo import import_example
+from evalsite.protocol import Protocol, installed_protocols
+from evalsite.scales.likert import Likert
+from evalsite.scales.magnitude import Magnitude
+from evalsite.studies.models import Study
+from tests.support.browsing import (
+    MAIN,
+    Watch,
+    find_faults,
+    follow,
+    press_tab_to,
+    take_a_set,
+    walk_to_the_end,
+    walk_to_work,
+)
+from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# two reviews with three responses each; a set of any other protocol
+SET_SIZE = 6
+
+
+@pytest.fixture(params=sorted(installed_protocols()))
+def config(request: pytest.FixtureRequest) -> Protocol:
+    return installed_protocols()[request.param]
+
+
+@pytest.fixture
+def study(transactional_db: None, config: Protocol) -> Study:
+    draft = make_study(protocol=config.key, items=0, set_size=SET_SIZE, k=1)
+    import_example(draft, by=make_user())
+    return launch(draft)
+
+
+def keys_of(config: Protocol) -> list[str]:
+    """What is pressed on a page of this protocol to answer all of it: one key a question."""
+    keys = []
+    for criterion in config.criteria:
+        if isinstance(criterion.scale, Magnitude):
+            keys += ["9", "Enter"] * config.outputs[1]
+        elif isinstance(criterion.scale, Likert):
+            keys.append(str(criterion.scale.maximum))
+        else:
+            keys.append({"decision": "a", "preference": "1"}[criterion.scale.kind])
+    return keys
+
+
+def counted_in(study: Study) -> int:
+    return Annotation.objects.filter(study=study).counted().count()
+
+
+def ratings_of(config: Protocol) -> int:
+    """How many values an answered item holds."""
+    return sum(config.outputs[1] if one.per_output else 1 for one in config.criteria)
+
+
+@pytest.mark.both_databases
+def test_a_whole_set_is_rated_by_keyboard_alone(page, live_server, config, study):
+    watch = Watch(page)
+    page.goto(f"{live_server}{mint_link(make_annotator(study))}")
+    press_tab_to(page, MAIN)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    for place in range(1, SET_SIZE + 1):
+        page.wait_for_url(f"**/items/{place}/**")
+        keys = keys_of(config)
+        # the last Enter of a page with boxes saves by itself
+        keys = keys if keys[-1] == "Enter" else [*keys, "Enter"]
+        for key in keys[:-1]:
+            page.keyboard.press(key)
+        with page.expect_navigation():
+            page.keyboard.press(keys[-1])
+    page.wait_for_url("**/review/**")
+    press_tab_to(page, MAIN)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    expect(page.locator("#code")).to_have_text(study.item_sets.get().code)
+    annotations = Annotation.objects.filter(study=study).counted()
+    assert [one.ratings.count() for one in annotations] == [ratings_of(config)] * SET_SIZE
+    assert watch.found == []
+
+
+def test_four_criteria_and_accept_take_five_keys_and_enter():
+    config = installed_protocols()["rrgen"]
+
+    assert keys_of(config) == ["7", "7", "7", "7", "a"]
+
+
+def tap_all(page: Page) -> None:
+    """Every question is answered by taps; a number on the keyboard that the phone shows."""
+    for question in page.locator("[data-question]").all():
+        radios = question.locator("label.pt")
+        if radios.count():
+            radios.first.tap()
+            expect(radios.first.locator("input")).to_be_checked()
+        else:
+            box = question.locator("input")
+            box.tap()
+            expect(box).to_be_focused()
+            # as a phone's keyboard does: the text comes without key presses
+            page.keyboard.insert_text("90")
+            expect(box).to_have_value("90")
+
+
+def test_a_whole_set_is_rated_by_touch_alone(browser, live_server, config, study):
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto(f"{live_server}{mint_link(make_annotator(study))}")
+    tap(page, MAIN)
+
+    for place in range(1, SET_SIZE + 1):
+        page.wait_for_url(f"**/items/{place}/**")
+        tap_all(page)
+        tap(page, MAIN)
+    page.wait_for_url("**/review/**")
+    tap(page, MAIN)
+
+    expect(page.locator("#code")).to_have_text(study.item_sets.get().code)
+    assert counted_in(study) == SET_SIZE
+    context.close()
+
+
+def tap(page: Page, selector: str) -> None:
+    with page.expect_navigation():
+        page.locator(selector).first.tap()
+
+
+def test_axe_finds_no_fault_on_any_page_of_any_protocol(page, live_server, config):
+    draft = make_study(protocol=config.key, items=0, set_size=3, k=1, is_aided=bool(config.aids))
+    import_example(draft, by=make_user())
+    study = launch(draft)
+    faults = {}
+
+    for step in whole_way(page, str(live_server), study):
+        for width, scheme in ((360, "dark"), (1280, "light")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            faults[step, width] = find_faults(page)
+
+    assert {step: found for step, found in faults.items() if found} == {}
+
+
+def whole_way(page: Page, base: str, study: Study):
+    yield from walk_to_work(page, base, study)
+    yield from walk_to_the_end(page)
+
+
+def test_no_page_of_any_protocol_is_wider_than_a_phone(page, live_server, config, study):
+    page.set_viewport_size({"width": 320, "height": 700})
+
+    take_a_set(page, str(live_server), study)
+    follow(page, MAIN)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320

@@ -1,0 +1,443 @@
+"""What every protocol must keep. The suite finds installed protocols by itself."""
+
+import io
+import json
+import re
+from random import Random
+from typing import Any
+from urllib.parse import urlsplit
+
+import pandas
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import resolve, reverse
+from django.utils.html import escape
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.pages.feedback import right_entries, standard_of
+from evalsite.annotation.pages.screens import (
+    Screen,
+    load_screen,
+)
+from evalsite.annotation.pages.view_models import question_names
+from evalsite.annotation.running.launch import launch_study
+from evalsite.annotation.running.simulation import Crowd, Visitor, simulate_crowd
+from evalsite.exports.services import Choice, stream_file
+from evalsite.imports.batches.importer import check_file
+from evalsite.imports.demo import import_example, make_demo_study
+from evalsite.jobs.services import run_job
+from evalsite.lib.clock import now
+from evalsite.protocol import (
+    Criterion,
+    Protocol,
+    check_instrument,
+    find_folder,
+    installed_protocols,
+)
+from evalsite.studies.gold import asked_criteria, check_gold, find_gold
+from evalsite.studies.models import Item, Output, Study, System
+from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
+
+pytestmark = pytest.mark.django_db
+
+# save, redirect, next page (design: 14), besides BEGIN and COMMIT
+MOST_QUERIES = 14
+
+
+@pytest.fixture(params=sorted(installed_protocols()))
+def config(request: pytest.FixtureRequest) -> Protocol:
+    return installed_protocols()[request.param]
+
+
+def make_live(config: Protocol, **fields: Any) -> Study:
+    """A live demo study of this protocol with its own example batch."""
+    study = make_study(protocol=config.key, items=0, is_demo=True, **fields)
+    import_example(study, by=make_user())
+    run_job(launch_study(study=study, by=make_user()))
+    study.refresh_from_db()
+    return study
+
+
+class Reader(Visitor):
+    """A visitor that keeps every page it saw, and stops before its first rating if asked to."""
+
+    def __init__(self, study: Study, *, is_rating: bool = False) -> None:
+        super().__init__(Crowd(study, "reader"), Random(1), now(), latest=now())
+        self.pages: list[tuple[str, str]] = []
+        self.is_rating = is_rating
+
+    def _get(self, address: str) -> Any:
+        page, address = super()._get(address)
+        self.pages.append((address, page.content.decode()))
+        return page, address
+
+    def _walks_away(self, address: str) -> bool:
+        return not self.is_rating and resolve(urlsplit(address).path).url_name == "rating-page"
+
+
+def open_rating_page(study: Study) -> str:
+    """The address of the first rating page of a new participant."""
+    reader = Reader(study)
+    reader.take_part(is_pilot=False)
+    return reader.pages[-1][0]
+
+
+def test_instrument_is_declared_whole(config):
+    data = json.loads(json.dumps(config.to_data()))  # stored with each study, as JSON
+    faults = "\n".join(map(str, check_instrument(data)))
+    assert not faults, f"Correct apps.py, instructions.md or practice.json:\n{faults}"
+    assert Protocol.from_data(data) == config
+    for name in ("instructions_title", "criteria", "inputs"):
+        assert getattr(config, name), f"Give the protocol a {name}, in apps.py."
+    assert not config.has_highlight or (config.highlight and config.output_kind == "text"), (
+        'highlight needs words, and output_kind "text": what is marked in the text '
+        "shown must be a passage of the text stored."
+    )
+
+
+def test_criteria_are_declared_whole(config):
+    keys = [criterion.key for criterion in config.criteria]
+
+    assert len(keys) == len(set(keys)), f"Give each criterion a key of its own. There are: {keys}"
+    for criterion in config.criteria:
+        where = f"Criterion {criterion.key!r}"
+        assert criterion.label, f"{where} has no label."
+        assert criterion.definition, f"{where} has no definition: it is always in view."
+        answers = criterion.scale.list_answers()
+        values = [value for value, _ in answers]
+        assert values == list(range(values[0], values[0] + len(values))) if values else True, (
+            f"{where}: its answers are {values}. Number them one by one, from low to high."
+        )
+        unnamed = [value for value, label in answers if not label]
+        assert not unnamed, f"{where}: give these answers a label: {unnamed}"
+
+
+def test_examples_and_practice_fit_the_instrument(config):
+    required = {column.name for column in config.inputs if column.is_required}
+    columns = {column.name for column in config.inputs}
+    fewest, most = config.outputs
+
+    assert config.practice, 'List one practice item or more under "practice" in practice.json.'
+    for example in (*config.examples, *config.practice):
+        where = f"practice.json, the example with the outputs {list(example.outputs)}:"
+        assert required <= set(example.inputs) <= columns, (
+            f"{where} its inputs are {sorted(example.inputs)}, those of the protocol "
+            f"{sorted(columns)}, of which it needs {sorted(required)}."
+        )
+        assert fewest <= len(example.outputs) <= most, (
+            f"{where} give it {fewest} to {most} outputs, as an item has."
+        )
+        unknown = {*example.ratings, *example.gold} - set(config.criterion_by_key)
+        assert not unknown, (
+            f"{where} there is no criterion {sorted(unknown)}. There are "
+            f"{sorted(config.criterion_by_key)}."
+        )
+        for key, text in example.gold.items():
+            check_gold(config.criterion_by_key[key], text, example.outputs)
+        for column, passages in example.marked.items():
+            missing = [one for one in passages if one not in example.inputs[column]]
+            assert not missing, f"{where} {column!r} doesn't contain what it marks: {missing}"
+
+
+def test_defaults_pass_the_protocols_own_form(config):
+    if config.options_form is None:
+        assert config.default_options == {}
+    else:
+        form = config.options_form(config.default_options)
+        assert form.is_valid(), form.errors
+
+
+def test_example_batch_is_ready_to_import(config):
+    study = make_study(protocol=config.key, items=0)
+
+    with find_folder(config.key).example_batch.open("rb") as source:
+        checked = check_file(source, study=study)
+
+    faults = "\n".join(map(str, checked.faults))
+    assert not checked.faults, f"Correct example_batch.csv:\n{faults}"
+    assert len(checked.items) >= 10, (
+        f"example_batch.csv has {len(checked.items)} items. The demo study needs 10 or more."
+    )
+    assert len(checked.systems) >= 2, (
+        f"example_batch.csv has outputs of {checked.systems} only. Results compare two or more."
+    )
+
+
+def test_crowd_rates_all_of_the_example_batch(config):
+    study = make_live(config, k=1)
+    items = Item.objects.main().filter(study=study).count()
+
+    for _ in simulate_crowd(study, participants=items, seed="contract"):
+        if Annotation.objects.filter(study=study).counted().count() >= items:
+            break
+
+    counted = Annotation.objects.filter(study=study).counted()
+    assert counted.count() == items
+    assert set(Annotation.objects.filter(study=study).values_list("origin", flat=True)) == {
+        "simulated"
+    }
+    rated = counted.filter(outcome="rated")
+    assert rated.count() > 0.8 * items, "Too few items can be rated. Is too much ignored?"
+    for annotation in rated.prefetch_related("ratings", "item__outputs"):
+        outputs = annotation.item.outputs.count()
+        assert len(annotation.ratings.all()) == len(question_names(config, outputs))
+    assert read_back(study) == in_database(study)
+
+
+def read_back(study: Study) -> list[tuple[str, ...]]:
+    """Item, criterion and value of each rating of the export, as the documented call reads it."""
+    sent = b"".join(stream_file(study, Choice(file="ratings"), by=None))
+    table = pandas.read_csv(io.BytesIO(sent), dtype=str, keep_default_na=False)
+    columns = table[["participant", "item", "criterion", "value"]]
+    return sorted(columns.itertuples(index=False, name=None))
+
+
+def in_database(study: Study) -> list[tuple[str, ...]]:
+    rows = Rating.objects.filter(study=study).values_list(
+        "annotation__participant__pseudonym", "annotation__item__key", "criterion", "value"
+    )
+    return sorted((*names, str(value)) for *names, value in rows)
+
+
+def test_demo_study_is_launched_and_greets_with_its_own_words(config):
+    study = make_demo_study(config, by=make_user())
+
+    page = Client().get(reverse("study-join", args=[study.pk]))
+
+    assert study.state == Study.State.LIVE
+    assert escape(study.summary) in page.content.decode()
+
+
+# --- practice -------------------------------------------------------------------------
+
+
+class Learner:
+    """Somebody who has read the instructions and comes to practice next, without scripts."""
+
+    def __init__(self, config: Protocol) -> None:
+        self.study = make_study(protocol=config.key, items=0)
+        self.items = list(self.study.items.practice())
+        self.me = make_annotator(launch(self.study), practised_at=None)
+        self.home = mint_link(self.me)
+        self.client = Client()
+
+    def screen(self, item: Item) -> Screen:
+        return load_screen(self.me, item, None)
+
+    def check(self, number: int, answers: dict[str, str]) -> Any:
+        """The page after [Check]."""
+        page = f"{self.home}practice/{number}/"
+        state = self.client.get(page).context["state"]
+        return self.client.post(page, {"state": state, "go": "next", **answers}, follow=True)
+
+
+def fill(screen: Screen, answers: dict[str, str]) -> dict[str, str]:
+    """These answers, and any other where a question asks for what gold leaves open."""
+    names = question_names(screen.study.config, len(screen.outputs), screen.criteria)
+    felt = [0.0] * len(screen.outputs)
+    return {
+        name: answers.get(name, one.scale.answer_as_bot(felt, number))
+        for name, one, number in names
+    }
+
+
+def make_wrong(criterion: Criterion, right: str, standard: int) -> str:
+    """An answer that this gold does not suggest, made from one that it does."""
+    scale = criterion.scale
+    if scale.compares:
+        return {"first": "second", "second": "tie", "tie": "first"}[right]
+    if scale.has_standard:
+        return str(max(1, 2 * standard - int(right)))  # every order turned round
+    is_low = int(right) * 2 <= scale.minimum + scale.maximum
+    return str(scale.maximum if is_low else scale.minimum)
+
+
+def test_practice_asks_what_has_a_gold_and_agrees_with_who_answers_by_it(config):
+    learner = Learner(config)
+
+    for number, item in enumerate(learner.items, start=1):
+        screen = learner.screen(item)
+        page = learner.check(number, fill(screen, right_entries(screen)))
+
+        assert page.status_code == 200
+        asked = {question.criterion.key for question in page.context["item"].questions}
+        assert asked == {one.key for one in asked_criteria(config, item.gold)}
+        lines = page.context["feedback"]
+        assert bool(lines) == bool(find_gold(config, item.gold))
+        assert all(line.is_met for line in lines), lines
+        assert all("as we suggest" in one.sentence or ", as " in one.sentence for one in lines)
+        if item.gold.get("why"):
+            assert escape(item.gold["why"].splitlines()[0]) in page.content.decode()
+    assert learner.client.get(learner.home).headers["Location"].endswith("/start/")
+
+
+def test_practice_says_what_is_suggested_to_who_answers_otherwise(config):
+    learner = Learner(config)
+    unmet = 0
+
+    for number, item in enumerate(learner.items, start=1):
+        screen = learner.screen(item)
+        kinds = {name: one for name, one, _ in question_names(config, len(screen.outputs))}
+        wrong = {
+            name: make_wrong(kinds[name], right, standard_of(screen) or 100)
+            for name, right in right_entries(screen).items()
+        }
+        page = learner.check(number, fill(screen, wrong))
+
+        html = page.content.decode()
+        for line in page.context["feedback"]:
+            assert escape(line.sentence) in html
+            if not line.is_met:
+                unmet += 1
+                assert "We suggest " in line.sentence or " should " in line.sentence
+
+    assert unmet >= len([item for item in learner.items if find_gold(config, item.gold)])
+
+
+def test_empty_check_is_refused_and_names_what_is_missing(config):
+    learner = Learner(config)
+
+    for number, item in enumerate(learner.items, start=1):
+        page = learner.check(number, {})
+
+        asked = question_names(config, item.outputs.count(), asked_criteria(config, item.gold))
+        assert page.status_code == 422
+        assert [name for name, _ in page.context["errors"]] == [name for name, _, _ in asked]
+    assert not Annotation.objects.filter(study=learner.study).exists()
+
+
+def test_questions_on_the_instructions_have_one_right_answer_each(config):
+    asked = [one.question for one in config.comprehension]
+
+    for one in config.comprehension:
+        where = f"practice.json, comprehension, {one.question!r}:"
+        assert one.question.endswith("?"), f"{where} end the question with a question mark."
+        assert one.why, f'{where} say under "why" why the answer is right.'
+        assert len(one.choices) == len(set(one.choices)) >= 2, (
+            f"{where} give two or more choices that differ."
+        )
+        assert one.choices.count(one.right) == 1, (
+            f'{where} "right" is {one.right!r}, which must be one of the choices, word for word.'
+        )
+    assert len(asked) == len(set(asked)), f"Ask each comprehension question once: {asked}"
+
+
+def test_there_are_enough_questions_on_the_instructions(config):
+    count = len(config.comprehension)
+    assert 3 <= count <= 5, (
+        f'practice.json has {count} questions under "comprehension". Write 3 to 5: a study can '
+        "ask them before any work, where practice items have no gold."
+    )
+    places = {one.choices.index(one.right) for one in config.comprehension}
+    assert len(places) > 1, (
+        f"The right answer of each comprehension question is choice {places.pop() + 1}. Put it in "
+        "different places."
+    )
+
+
+# --- rating ---------------------------------------------------------------------------
+
+
+def test_rating_page_shows_every_output_and_asks_every_question(config):
+    study = make_live(config)
+
+    response = Client().get(open_rating_page(study))
+
+    html = response.content.decode()
+    assert response.context["item"].questions
+    for question in response.context["item"].questions:
+        assert f'name="{question.name}"' in html, (
+            f"The page doesn't ask {question.name!r}. In item.html, fill the block “item” only; "
+            'with layout "live" it shows the questions, too.'
+        )
+    outputs = response.context["item"].outputs
+    for output in outputs:
+        assert escape(output.text) in html, (
+            "The page hides an output. In item.html, show {{ output.text }} of each output."
+        )
+        assert bool(output.marks) == config.has_highlight
+        assert html.count("data-markable") == sum(bool(o.marks) for o in outputs), (
+            'Where passages can be marked, item.html includes "annotation/_marks.html" for each '
+            "output."
+        )
+    ids = re.findall(r'\sid="([^"]+)"', html)
+    assert len(ids) == len(set(ids)), "The page shows something twice."
+
+
+def test_empty_form_is_refused_and_says_what_is_missing(config):
+    study = make_live(config)
+    page = open_rating_page(study)
+    client = Client()
+    state = client.get(page).context["state"]
+
+    response = client.post(page, {"state": state, "go": "next"})
+
+    assert response.status_code == 422
+    asked = [question.name for question in response.context["item"].questions]
+    assert [name for name, _ in response.context["errors"]] == asked
+    html = response.content.decode()
+    assert html.count('class="error"') >= len(asked)
+    assert "<title>Error: " in html
+    assert not Rating.objects.filter(study=study, annotation__item__kind="main").exists()
+
+
+def test_saving_and_going_on_takes_a_bounded_number_of_queries(config):
+    study = make_live(config, k=3)
+    page = open_rating_page(study)
+    visitor = Reader(study)
+    client = Client()
+    # the first answer of a person also turns what was reserved for them into a lease
+    first = visitor._rate({"state": client.get(page).context["state"]})
+    second = client.post(page, first, follow=True)
+    page = second.redirect_chain[-1][0]
+    answers = visitor._rate({"state": second.context["state"]})
+
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        response = client.post(page, answers, follow=True)
+
+    assert response.status_code == 200
+    asked = [
+        query["sql"]
+        for query in queries
+        if not query["sql"].startswith(("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE"))
+    ]
+    assert len(asked) <= MOST_QUERIES, "\n".join(asked)
+
+
+def test_nothing_tells_a_participant_what_produced_an_output(config):
+    study = make_live(config)
+    reader = Reader(study, is_rating=True)
+
+    reader.take_part(is_pilot=False)
+
+    texts = " ".join(
+        [str(item.inputs) for item in study.items.all()]
+        + [output.text for output in Output.objects.filter(study=study)]
+    )
+    secrets = [
+        *System.objects.filter(study=study).values_list("name", flat=True),
+        *Item.objects.main().filter(study=study).values_list("key", flat=True),
+        *study.batches.values_list("file_name", flat=True),
+    ]
+    for address, html in reader.pages:
+        for secret in secrets:
+            if secret in texts or secret in config.instructions:
+                continue  # the very word is part of what is judged
+            assert not re.search(rf"\b{re.escape(secret)}\b", html), (
+                f"{address} shows {secret!r}: a system, the key of an item, or the name of a file."
+            )
+            assert secret not in address
+    assert any("/finish/" in address for address, _ in reader.pages)
+
+
+def test_version_freezes_the_instrument(config):
+    study = make_live(config)
+
+    content = study.version.content
+
+    assert content["instrument"] == json.loads(json.dumps(config.to_data()))
+    assert content["texts"]["instructions"] == config.instructions

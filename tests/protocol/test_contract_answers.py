@@ -1,0 +1,109 @@
+"""What every protocol must keep of answers: keys, review, codebook, report."""
+
+from html.parser import HTMLParser
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils.html import escape
+
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.screens import answered_screen, entered_values
+from evalsite.annotation.pages.view_models import QuestionView
+from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.exports.codebook import write_codebook
+from evalsite.imports.demo import make_demo_study
+from evalsite.protocol import Protocol, installed_protocols
+from evalsite.results.models import Report
+from evalsite.results.report.computation import analyse_study
+from evalsite.results.report.study_facts import collect_facts
+from tests.protocol.test_contract import make_live, open_rating_page
+from tests.support.answering import RatingPage, right_answers
+from tests.support.factories import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(params=sorted(installed_protocols()))
+def config(request: pytest.FixtureRequest) -> Protocol:
+    return installed_protocols()[request.param]
+
+
+def test_every_question_is_answered_by_keys(config):
+    page = Client().get(open_rating_page(make_live(config)))
+    controls = _Controls(page.content.decode())
+
+    for question in page.context["item"].questions:
+        found = controls.of(question.name)
+        assert found, f"{question.name} has no control."
+        assert all("data-key" in one or "number" in one.get("class", "") for one in found), (
+            f"{question.name}: give each button a data-key, or a box the class “number”."
+        )
+
+
+class _Controls(HTMLParser):
+    """The attributes of a page's input elements."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[dict[str, str]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("input", "select", "textarea"):
+            self.found.append({name: value or "" for name, value in attrs})
+
+    def of(self, name: str) -> list[dict[str, str]]:
+        return [one for one in self.found if one.get("name") == name]
+
+
+def test_answer_comes_back_to_be_reviewed_and_changed(config):
+    study = make_live(config)
+    page = RatingPage(study)
+    answers = page.answers
+
+    assert page.post(answers).status_code == 302
+    review = page.client.get(f"{page.home}sets/1/review/")
+    again = page.show(page.client.get(page.address))
+
+    assert review.status_code == 200
+    assert {name: again.entered.get(name) for name in answers} == answers
+    changed = {one.name: another_right(one, answers[one.name]) for one in again.questions}
+    assert again.post(changed).status_code == 302
+    kept = Annotation.objects.get(study=study, item__kind="main")
+    stored = entered_values(answered_screen(kept, study), kept)
+    assert {name: stored[name] for name in changed} == changed
+    assert kept.revisions.count() == 1
+
+
+def another_right(question: QuestionView, right: str) -> str:
+    return next(text for text in right_answers(question) if text != right)
+
+
+def test_codebook_says_what_the_values_of_each_criterion_are(config):
+    codebook = write_codebook(config)
+
+    for criterion in config.criteria:
+        assert f"{criterion.key}: {criterion.scale.describe_values()}" in codebook
+
+
+@pytest.mark.one_database
+def test_report_is_computed_and_shown_from_its_answers(config, client):
+    study = make_demo_study(config, by=make_user())
+    list(simulate_crowd(study, participants=4, seed="report"))
+    content, digest = analyse_study(study)
+    report = Report.objects.create(study=study, fingerprint="0", sha256=digest, content=content)
+
+    criteria = {one["key"]: one for one in report.content["kept"]["criteria"]}
+    facts = collect_facts(study, report)
+    client.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
+    page = client.get(reverse("admin:study-results", args=[study.pk]))
+
+    assert list(criteria) == [criterion.key for criterion in config.criteria]
+    for criterion in config.criteria:
+        assert criteria[criterion.key]["family"] == criterion.scale.family
+        assert criteria[criterion.key]["systems"]
+        assert escape(criterion.label) in page.content.decode()
+    assert [asked.scale for asked in facts.criteria] == [
+        criterion.scale.words() for criterion in config.criteria
+    ]

@@ -1,0 +1,143 @@
+"""A new kind of question is one folder and one line in settings: a slider is built here."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from tests.support.plugins import COMPREHENSION, ROOT, count_results, read_documented, run_tests
+
+APPS = """
+from evalsite.protocol import (
+    Criterion, Design, InputColumn, Layout, Protocol, ProtocolConfig, Source,
+)
+from slider import Slider
+
+
+class SlidersConfig(ProtocolConfig):
+    name = "sliders"
+    protocol = Protocol(
+        key="sliders",
+        title="Translations on a slider",
+        summary="Two translations of one sentence, each given a number from 0 to 100.",
+        source=Source(cite="made by a test", licence="none", exact="nothing", ours="all of it"),
+        instructions_title="Rate translations",
+        criteria=(
+            Criterion(
+                key="adequacy",
+                label="Adequacy",
+                definition="How much of the **meaning** is kept.",
+                scale=Slider(minimum=0, maximum=100, low="nothing", high="everything"),
+            ),
+            Criterion(
+                key="style",
+                label="Style",
+                definition="How well it reads.",
+                scale=Slider(minimum=0, maximum=100),
+            ),
+        ),
+        inputs=(InputColumn(name="source", label="Sentence"),),
+        outputs=(2, 2),
+        layout=Layout(outputs="several"),
+        output_name="Translation",
+        design=Design(k=2, set_size=6),
+    )
+"""
+
+PRACTICE = {
+    "examples": [
+        {
+            "inputs": {"source": "Der Zug ist heute pünktlich."},
+            "outputs": ["The train is on time today.", "The train today."],
+            "ratings": {"adequacy": [100, 40], "style": [95, 30]},
+            "why": "The second leaves out what is said of the train.",
+        }
+    ],
+    "practice": [
+        {
+            "inputs": {"source": "Die Bibliothek öffnet im Mai auch sonntags."},
+            "outputs": ["From May the library opens on Sundays too.", "Library May Sunday."],
+            "gold": {"adequacy": ["80..100", "0..60"], "style": ["70..100", "0..40"]},
+            "why": "The second is no sentence.",
+        }
+    ],
+    "comprehension": COMPREHENSION,
+}
+
+# the lines that a settings file gets
+SETTINGS = """
+from tests.settings import *
+
+SCALES = [*SCALES, "slider"]
+PROTOCOLS = [*PROTOCOLS, "sliders"]
+INSTALLED_APPS = [*INSTALLED_APPS, "slider", "sliders"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a scale and a protocol that uses it, beside settings that list both."""
+    for name, content in read_documented("new-scale.md").items():
+        path = tmp_path / "slider" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    protocol = tmp_path / "sliders"
+    protocol.mkdir()
+    (tmp_path / "fifth_settings.py").write_text(SETTINGS, encoding="utf-8")
+    (protocol / "__init__.py").touch()
+    (protocol / "apps.py").write_text(APPS, encoding="utf-8")
+    (protocol / "instructions.md").write_text("Read the sentence, then rate.\n", encoding="utf-8")
+    (protocol / "practice.json").write_text(json.dumps(PRACTICE), encoding="utf-8")
+    with (protocol / "example_batch.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["item", "source", "system", "output"])
+        for number in range(1, 13):
+            source = f"Die Fähre kam an Tag {number} mit {number * 3} Minuten Verspätung."
+            rows.writerow([f"s{number:02}", source, "short", f"Ferry late, day {number}."])
+            rows.writerow([f"s{number:02}", source, "long", f"The ferry was {number * 3} late."])
+    return tmp_path
+
+
+def run_on_sliders(folder: Path, *names: str) -> dict[str, int]:
+    """These test files on the protocol with the new scale; how many passed or were left out."""
+    files = [f"tests/{name}.py" for name in names]
+    return count_results(run_tests(folder, "fifth_settings", "sliders", files))
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+def test_a_fifth_scale_passes_the_whole_contract_without_a_change_to_the_site(folder):
+    """Upload, page, keys, save, review, practice and gold, simulation, export, report."""
+    counts = run_on_sliders(folder, "contract", "contract_answers", "instruments")
+
+    assert counts["passed"] >= 25
+    assert set(counts) == {"passed", "deselected"}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+def test_answers_on_a_fifth_scale_travel_in_files_and_bundles(folder):
+    """Export, codebook, import of ratings, bundle: packed, verified, brought back."""
+    names = ("bundle_round_trip", "bundle_draft", "ratings_import", "export_exact", "export_items")
+
+    counts = run_on_sliders(folder, *names)
+
+    assert counts["passed"] >= 8
+    assert set(counts) == {"passed", "deselected"}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
+def test_bad_input_is_tested_of_a_fifth_scale_too(folder):
+    names = ("bad_answers", "bad_batches", "hostile_text")
+
+    counts = run_on_sliders(folder, *names)
+
+    assert counts["passed"] >= 20
+    assert set(counts) == {"passed", "deselected"}
+
+
+def test_the_site_names_no_scale():
+    """Only settings, scales and the analysis know kinds; see also the import contracts."""
+    listed = (ROOT / "evalsite" / "settings.py").read_text(encoding="utf-8")
+
+    assert listed.count("evalsite.scales.") == 4

@@ -1,0 +1,312 @@
+"""The analysis plan: who may write it, what it refuses, and when it says it was written."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import standing_at
+from evalsite.quality.models import AnalysisPlan
+from evalsite.results.analysis_plan.stored import ACTION, describe_plan, limits_of
+from evalsite.results.analysis_plan.wording import tell_moment, tell_plan, warn_of_plan
+from evalsite.studies.models import Study
+from tests.site.test_staff_pages import HOSTILE, answer, member, url
+from tests.support.factories import make_study
+from tests.support.reports import keep_report
+
+pytestmark = pytest.mark.django_db
+
+MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RULE = "Whoever answers fewer than 8 of 10 checks right."
+
+
+def read(client: Client, study: Study) -> str:
+    return client.get(url("study-analysis-plan", study)).text
+
+
+def save(client: Client, study: Study, **said: Any) -> Any:
+    """The answer to the form as it stands, with what somebody says otherwise."""
+    seen = re.search(r'name="seen" value="(\w+)"', read(client, study))
+    assert seen
+    plan = AnalysisPlan.objects.filter(study=study).first() or AnalysisPlan(study=study)
+    stands = {"seen": seen[1], "baseline": plan.baseline, "exclusion_rule": plan.exclusion_rule}
+    return client.post(url("study-analysis-plan", study), {**stands, **said})
+
+
+def test_a_plan_is_written_before_the_launch_and_read_back(staff_client):
+    study = make_study()
+
+    page = save(staff_client, study, baseline="neural", exclusion_rule=RULE, gold="70")
+
+    assert page.status_code == 302
+    plan = AnalysisPlan.objects.get(study=study)
+    assert (plan.baseline, plan.exclusion_rule) == ("neural", RULE)
+    assert plan.thresholds == {"gold": 0.7}
+    html = read(staff_client, study)
+    assert '<option value="neural" selected>Each system with neural</option>' in html
+    assert RULE in html
+    assert re.search(r'name="gold" value="70"', html)
+    assert "Worded before the first answer" in html
+
+
+def test_a_change_stands_in_the_log_by_name_and_number_without_the_rule(staff_client):
+    study = make_study()
+
+    save(staff_client, study, baseline="neural", exclusion_rule=RULE, gold="70")
+    save(staff_client, study, baseline="neural", exclusion_rule=RULE, gold="70")
+
+    (entry,) = AuditEntry.objects.filter(study_id=study.pk, action=ACTION)
+    assert entry.detail["fields"] == ["baseline", "thresholds", "exclusion_rule"]
+    assert entry.detail["baseline"] == "neural"
+    assert entry.detail["thresholds"] == {"gold": 0.7}
+    assert RULE not in str(entry.detail)
+
+
+def test_each_part_tells_whether_it_was_changed_before_the_first_answer(staff_client):
+    study = make_study(items=3)
+    with standing_at(MOMENT):
+        save(staff_client, study, baseline="neural", exclusion_rule=RULE)
+    for place, item in enumerate(study.items.main()):
+        answer(study, item, submitted_at=MOMENT + timedelta(hours=1 + place))
+    with standing_at(MOMENT + timedelta(days=1)):
+        save(staff_client, study, baseline="template")
+
+    plan = describe_plan(study)
+    html = read(staff_client, study)
+
+    assert plan["moments"]["exclusion_rule"]["answers"] == 0
+    assert plan["moments"]["baseline"]["answers"] == 3
+    assert "Worded before the first answer, on 1 March 2026." in html
+    assert "Last changed after 3 answers, on 2 March 2026." in html
+    assert "thresholds" not in plan["moments"]
+
+
+def test_the_moment_of_the_rule_moves_only_with_its_words(staff_client):
+    study = make_study()
+    with standing_at(MOMENT):
+        save(staff_client, study, exclusion_rule=RULE)
+    with standing_at(MOMENT + timedelta(days=1)):
+        save(staff_client, study, gold="70")
+
+    plan = AnalysisPlan.objects.get(study=study)
+    assert plan.rule_changed_at == MOMENT
+    assert plan.changed_at == MOMENT + timedelta(days=1)
+
+
+def test_answers_of_a_pilot_are_not_seen_data(staff_client):
+    study = make_study(items=1)
+    answer(study, study.items.main().get(), status="pilot", submitted_at=MOMENT)
+    with standing_at(MOMENT + timedelta(days=1)):
+        save(staff_client, study, exclusion_rule=RULE)
+
+    assert tell_moment(describe_plan(study), "exclusion_rule").startswith("before the first answer")
+
+
+def test_ratings_collected_elsewhere_are_never_said_to_come_after_the_plan(staff_client):
+    study = make_study(items=1)
+    with standing_at(MOMENT):
+        save(staff_client, study, exclusion_rule=RULE)
+    answer(
+        study, study.items.main().get(), origin="imported", submitted_at=MOMENT + timedelta(days=1)
+    )
+
+    told = tell_moment(describe_plan(study), "exclusion_rule")
+
+    assert told == "on 1 March 2026, before the import of ratings that were collected elsewhere"
+
+
+def test_an_empty_field_and_the_starting_value_are_the_same(staff_client):
+    study = make_study()
+
+    save(staff_client, study, gold="80", speed_ratio="", rho="0.1")
+
+    assert not AnalysisPlan.objects.filter(study=study).exists()
+
+
+def test_the_starting_thresholds_come_back_and_nothing_else_is_lost(staff_client):
+    study = make_study()
+    save(staff_client, study, baseline="neural", gold="70")
+
+    save(staff_client, study, gold="60", exclusion_rule=RULE, reset="yes")
+
+    plan = AnalysisPlan.objects.get(study=study)
+    assert plan.thresholds == {}
+    assert (plan.baseline, plan.exclusion_rule) == ("neural", RULE)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"baseline": "nobody"}, "Choose a system of this study, or every pair."),
+        ({"gold": "101"}, "Enter a number from 0 to 100."),
+        ({"gold": "much"}, "Enter a number from 0 to 100."),
+        ({"gold": "NaN"}, "Enter a number from 0 to 100."),
+        ({"gold": "70.123"}, "Enter at most two decimals."),
+        ({"rho": "-1.5"}, "Enter a number from -1 to 1."),
+        ({"top_share_ratings": "20.5"}, "Enter a whole number from 2 to 1000."),
+        ({"exclusion_rule": "x" * 2001}, "Word the rule in 2000 characters or fewer"),
+        ({"exclusion_rule": "a\x07b"}, "Enter the rule in plain characters."),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence_and_nothing_is_saved(staff_client, said, words):
+    study = make_study()
+
+    page = save(staff_client, study, **said)
+
+    assert page.status_code == 422
+    assert words in page.text
+    assert "<title>Error: Analysis plan" in page.text
+    assert not AnalysisPlan.objects.exists()
+
+
+def test_a_threshold_that_is_not_looked_at_any_more_changes_nothing(staff_client):
+    study = make_study(repeat_percent=20)
+    with standing_at(MOMENT):
+        save(staff_client, study, change_quantile="90")
+    Study.objects.filter(pk=study.pk).update(repeat_percent=0)
+
+    save(staff_client, study)
+
+    assert "Nothing was changed." in read(staff_client, study)
+    assert AnalysisPlan.objects.get(study=study).thresholds_changed_at == MOMENT
+
+
+def test_of_two_who_save_at_once_the_second_is_told(staff_client):
+    study = make_study()
+    seen = re.search(r'name="seen" value="(\w+)"', read(staff_client, study))
+    save(staff_client, study, baseline="neural")
+
+    page = staff_client.post(
+        url("study-analysis-plan", study), {"seen": seen and seen[1], "baseline": "template"}
+    )
+
+    assert page.status_code == 422
+    assert "Somebody changed this plan while you had it open." in page.text
+    assert AnalysisPlan.objects.get().baseline == "neural"
+
+
+def test_what_other_pages_keep_in_the_plan_stays(staff_client):
+    study, earlier = make_study(), make_study(title="Earlier")
+    AnalysisPlan.objects.create(study=study, repeats=earlier)
+
+    save(staff_client, study, baseline="neural")
+
+    assert AnalysisPlan.objects.get(study=study).repeats == earlier
+    # a row alone is no change of the plan
+    assert "exclusion_rule" not in describe_plan(study)["moments"]
+
+
+def test_a_viewer_reads_the_plan_and_cannot_write_it(staff_client):
+    study = make_study()
+    save(staff_client, study, baseline="neural", exclusion_rule=HOSTILE, gold="70")
+    viewer = member(study, "viewer")
+
+    html = read(viewer, study)
+
+    assert "<form" not in html.partition("<main")[2].partition('<h2 id="plan">')[2]
+    assert "Each system with neural." in html
+    assert "70 %, set for this study" in html
+    assert HOSTILE not in html
+    assert viewer.post(url("study-analysis-plan", study), {}).status_code == 403
+
+
+def test_a_baseline_that_is_gone_stays_until_another_is_chosen(staff_client):
+    study = make_study()
+    save(staff_client, study, baseline="neural")
+    study.systems.filter(name="neural").update(name="renamed")
+
+    html = read(staff_client, study)
+
+    assert "Each system with neural, which is not there now" in html
+    assert save(staff_client, study, gold="70").status_code == 302
+    assert AnalysisPlan.objects.get().baseline == "neural"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "there", "not_there"),
+    [
+        ("magnitude", {"top_share", "gold"}, {"drift", "identical", "reserved"}),
+        ("rrgen", {"drift", "identical", "reserved"}, set()),
+        ("pairwise", {"speed_ratio", "gold"}, {"top_share", "rho", "drift"}),
+    ],
+)
+def test_a_study_sets_the_thresholds_of_its_own_scales(protocol, there, not_there):
+    keys = {limit.key for limit in limits_of(make_study(protocol=protocol, items=0))}
+
+    assert there <= keys
+    assert not not_there & keys
+
+
+def test_a_threshold_of_repeats_is_set_where_there_are_repeats():
+    without, given = (make_study(repeat_percent=percent, title=str(percent)) for percent in (0, 10))
+
+    assert "change_quantile" not in {limit.key for limit in limits_of(without)}
+    assert "change_quantile" in {limit.key for limit in limits_of(given)}
+
+
+def test_reports_tell_the_plan_in_full(staff_client):
+    study = make_study()
+    with standing_at(MOMENT):
+        save(staff_client, study, baseline="neural", exclusion_rule=RULE, gold="70")
+
+    told = dict(tell_plan(describe_plan(study)))
+
+    when = "before the first answer, on 1 March 2026"
+    assert told == {
+        "Comparisons": f"each system with the baseline neural; chosen {when}",
+        "p values": "corrected by Holm’s method, over these comparisons on a criterion",
+        "Rule of exclusions": f"“{RULE}”; worded {when}",
+        "Thresholds of flags": "Checks answered right: 70 % (the software starts with 80 %); "
+        f"set {when}",
+    }
+
+
+def test_what_was_fixed_only_after_answers_limits_the_results(staff_client):
+    study = make_study(items=1)
+    with standing_at(MOMENT):
+        save(staff_client, study, baseline="neural", exclusion_rule=RULE)
+    answer(study, study.items.main().get(), submitted_at=MOMENT + timedelta(hours=1))
+    early = describe_plan(study)
+    with standing_at(MOMENT + timedelta(days=1)):
+        save(staff_client, study, baseline="template", exclusion_rule=f"{RULE} Or sleeps.")
+    late = describe_plan(study)
+
+    assert warn_of_plan(early, has_excluded=True) == []
+    assert [one["code"] for one in warn_of_plan(late, has_excluded=False)] == ["late_baseline"]
+    assert [one["text"] for one in warn_of_plan(late, has_excluded=True)] == [
+        "The baseline was chosen after 1 answer, on 2 March 2026: not before data were seen.",
+        "The rule of exclusions was worded after 1 answer, on 2 March 2026: not before data were "
+        "seen.",
+    ]
+
+
+def test_the_results_page_tells_the_plan_of_its_report(staff_client, settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    study = make_study()
+    with standing_at(MOMENT):
+        save(staff_client, study, baseline="neural", exclusion_rule=RULE)
+    report = keep_report(study)
+    report.content["plan"] = describe_plan(study)
+    report.save()
+    before = staff_client.get(url("study-results", study)).text
+    save(staff_client, study, baseline="template")
+
+    after = staff_client.get(url("study-results", study)).text
+
+    words = "each system with the baseline neural; chosen before the first answer, on 1 March 2026."
+    assert words in before
+    assert words in after  # what stands there is of that moment
+    stale = "Answers, decisions or the analysis plan have changed since."
+    assert stale not in before
+    assert stale in after
+
+
+def test_a_study_without_a_plan_says_so():
+    told = dict(tell_plan(describe_plan(make_study())))
+
+    assert told["Comparisons"] == "every two systems"
+    assert told["Rule of exclusions"] == "none was written down"
+    assert told["Thresholds of flags"] == "those that the software starts with"

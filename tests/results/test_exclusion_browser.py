@@ -1,0 +1,90 @@
+"""Excluding in a browser: ticked, confirmed, taken back; accessible, and no wider than a phone."""
+
+import pytest
+from django.urls import reverse
+
+from evalsite.quality.models import Exclusion
+from tests.annotation.test_changing_k import answer_all
+from tests.site.test_staff_browser import sign_in
+from tests.support.browsing import Watch, find_faults, follow, press_tab_to
+from tests.support.factories import make_user
+from tests.support.reports import keep_report, make_content
+from tests.support.tabs import make_live
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def walk(page, live_server):
+    """The pages on the way from the list of people to an exclusion that was taken back."""
+    user = make_user(is_superuser=True)
+    sign_in(page, live_server, user)
+    study = make_live(items=2, k=2, set_size=2, by=user)
+    me, _ = answer_all(study, people=2)
+    raters = make_content()["raters"]
+    raters["rows"][0]["participant"] = me.pseudonym
+    keep_report(study, raters=raters, everything=make_content())
+    page.goto(f"{live_server}{reverse('admin:study-people', args=[study.pk])}")
+    yield "people"
+    page.click(f"label:has([value='{me.pseudonym}'])")
+    follow(page, "text=Exclude from results…")
+    yield "confirmation"
+    follow(page, ".es-main")
+    page.wait_for_selector(".es-problem")
+    yield "confirmation without a reason"
+    page.fill("#id_reason", "Answered while the page was hidden")
+    follow(page, ".es-main")
+    page.wait_for_selector(".messagelist")
+    yield "exclusions"
+    assert Exclusion.objects.standing().get().participant == me
+    follow(page, f"text={me.pseudonym}")
+    yield "person"
+    follow(page, "text=Take the exclusion back")
+    page.wait_for_selector(".messagelist")
+    yield "exclusions with one that was taken back"
+    assert not Exclusion.objects.standing().exists()
+    follow(page, f"text={me.pseudonym}")
+    follow(page, "text=Exclude… >> nth=0")
+    yield "confirmation of one answer"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark"), (360, "light")])
+def test_excluding_and_taking_back_has_no_fault_of_accessibility(page, live_server, width, scheme):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    watch = Watch(page)
+    faults, widths = {}, {}
+
+    for step in walk(page, live_server):
+        faults[step] = find_faults(page)
+        widths[step] = page.evaluate("document.documentElement.scrollWidth")
+
+    assert {step: found for step, found in faults.items() if found} == {}
+    assert {step: found for step, found in widths.items() if found > width} == {}
+    assert watch.found == []
+
+
+def test_people_are_excluded_with_the_keyboard_alone(page, live_server):
+    steps = walk(page, live_server)
+    next(steps)
+
+    press_tab_to(page, "[name=participant]")
+    page.keyboard.press("Space")
+    press_tab_to(page, "button:text('Exclude from results…')")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    press_tab_to(page, "#id_reason")
+    page.keyboard.type("Too fast")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    assert Exclusion.objects.standing().count() == 1
+
+
+def test_boxes_to_tick_are_large_enough_for_a_thumb(page, live_server):
+    page.set_viewport_size({"width": 360, "height": 900})
+    next(walk(page, live_server))
+
+    boxes = [one.bounding_box() for one in page.locator(".es-tick").all()]
+
+    assert len(boxes) == 2
+    assert all(min(box["width"], box["height"]) >= 44 for box in boxes)

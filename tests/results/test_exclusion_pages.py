@@ -1,0 +1,423 @@
+"""Leaving people and answers out of results on pages: who may, what is said, what comes of it."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.annotation.models import Annotation
+from evalsite.audit.models import AuditEntry
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import run_job
+from evalsite.participants.models import Participant
+from evalsite.quality.exclusions import exclude
+from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.results.exclusions import targets
+from evalsite.studies.models import Study
+from tests.annotation.test_changing_k import answer_all
+from tests.site.test_staff_pages import member
+from tests.support.factories import make_participant, make_study
+from tests.support.reports import keep_report, make_content, make_figure
+from tests.support.tabs import make_live
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study(researcher) -> Study:
+    """Two items with two answers each, all that were asked for."""
+    study = make_live(items=2, k=2, set_size=2)
+    answer_all(study, people=2)
+    return study
+
+
+def page(name: str, study: Study, *args: Any) -> str:
+    return reverse(f"admin:{name}", args=[study.pk, *args])
+
+
+def people_of(study: Study) -> list[Participant]:
+    return list(study.participants.order_by("pk"))
+
+
+def leave_out(client: Client, study: Study, *people: Participant, **said: Any) -> Any:
+    names = {"participant": [one.pseudonym for one in people]}
+    sent = {"reason": "Too fast", **names, **said}
+    return client.post(page("study-exclude", study), sent, follow=True)
+
+
+# --- deciding -------------------------------------------------------------------------------
+
+
+def test_people_are_ticked_and_the_next_page_says_what_that_would_do(staff_client, study):
+    me, other = people_of(study)
+
+    people = staff_client.get(page("study-people", study)).text
+    confirm = staff_client.get(page("study-exclude", study), {"participant": me.pseudonym})
+
+    assert people.count('name="participant"') == 2
+    assert "2 of 4 answers that count" in confirm.text
+    assert "2, by 2 answers" in confirm.text
+    assert f'value="{me.pseudonym}" checked' in confirm.text
+    assert other.pseudonym not in confirm.text
+    assert "Nothing is deleted, no place becomes free" in confirm.text
+
+
+def test_exclusion_is_made_with_its_reason_and_leads_to_what_it_changes(staff_client, study):
+    me, _ = people_of(study)
+
+    response = leave_out(staff_client, study, me, reason="  Read nothing ")
+
+    assert response.redirect_chain == [(page("study-exclusions", study), 302)]
+    assert "This leaves 2 answers more out of results." in response.text
+    assert "2 of 4 that count" in response.text
+    exclusion = Exclusion.objects.get()
+    assert (exclusion.participant, exclusion.reason) == (me, "Read nothing")
+    assert exclusion.decided_by.username == "jane"
+    assert AuditEntry.objects.filter(action="excluded from results").count() == 1
+
+
+def test_same_post_sent_twice_makes_one_exclusion(staff_client, study):
+    me, _ = people_of(study)
+
+    pages = [leave_out(staff_client, study, me) for _ in range(2)]
+
+    assert Exclusion.objects.count() == 1
+    assert "excluded already. Nothing was changed" in pages[1].text
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"), [("", "Enter a reason."), ("x" * 201, "200 characters or fewer")]
+)
+def test_reason_is_needed_and_what_was_ticked_stays_ticked(staff_client, study, reason, words):
+    me, other = people_of(study)
+    offered = f"?participant={me.pseudonym}&participant={other.pseudonym}"
+
+    response = staff_client.post(
+        page("study-exclude", study) + offered, {"participant": me.pseudonym, "reason": reason}
+    )
+
+    assert response.status_code == 422
+    assert words in response.text
+    assert f'value="{me.pseudonym}" checked' in response.text
+    assert f'value="{other.pseudonym}">' in response.text
+    assert not Exclusion.objects.exists()
+
+
+@pytest.mark.parametrize("chosen", ["people", "answers"])
+def test_more_than_a_page_holds_is_told_with_how_many_it_shows(
+    staff_client, study, monkeypatch, chosen
+):
+    monkeypatch.setattr(targets, "MOST", 1)
+    if chosen == "people":
+        asked = {"participant": [one.pseudonym for one in people_of(study)]}
+    else:
+        answers = Annotation.objects.filter(study=study)
+        asked = {"annotation": [str(answer.key) for answer in answers]}
+
+    html = staff_client.get(page("study-exclude", study), asked).text
+
+    assert "These are the first 1. Come back for the others." in html
+
+
+def test_nobody_ticked_is_told_so(staff_client, study):
+    response = staff_client.post(page("study-exclude", study), {"reason": "Too fast"})
+
+    assert response.status_code == 422
+    assert "Tick whom to exclude." in response.text
+    assert "Nobody is chosen" in staff_client.get(page("study-exclude", study)).text
+
+
+def test_flag_of_the_report_ticks_all_on_whom_it_was_raised_and_names_the_rule(staff_client, study):
+    me, other = people_of(study)
+    flag = {"code": "gold", "text": "Answers too few control items right.", "threshold": 0.8,
+            "figure": make_figure("gold_share", 0.4)}  # fmt: skip
+    raters = {"columns": [], "rows": [
+        {"participant": one.pseudonym, "n": 2, "figures": {}, "flags": flags}
+        for one, flags in ((me, [flag]), (other, []))
+    ]}  # fmt: skip
+    keep_report(study, raters=raters)
+    address = f"{page('study-exclude', study)}?rule=gold"
+
+    people = staff_client.get(page("study-people", study)).text
+    confirm = staff_client.get(address).text
+    staff_client.post(address, {"participant": me.pseudonym, "reason": "Failed the checks"})
+
+    assert address.replace("&", "&amp;") in people
+    assert "Answers too few control items right: " in people
+    assert f'value="{me.pseudonym}" checked' in confirm
+    assert other.pseudonym not in confirm
+    assert Exclusion.objects.get().rule == "gold"
+    assert "by the flag gold" in staff_client.get(page("study-exclusions", study)).text
+    assert "1 of them is excluded already" in staff_client.get(address).text
+
+
+def test_flag_that_the_report_does_not_raise_offers_nobody(staff_client, study):
+    response = staff_client.get(page("study-exclude", study), {"rule": "gold"})
+
+    assert response.status_code == 200
+    assert "raises no such flag" in response.text
+
+
+def test_one_answer_is_excluded_alone(staff_client, study):
+    answer = Annotation.objects.counted().earliest("pk")
+
+    person = staff_client.get(page("study-person", study, answer.participant.pseudonym)).text
+    confirm = staff_client.get(page("study-exclude", study), {"annotation": answer.key}).text
+    done = leave_out(staff_client, study, annotation=str(answer.key), reason="Slipped")
+
+    assert f"?annotation={answer.key}" in person
+    assert answer.item.key in confirm
+    assert "1 of 4 answers that count" in confirm
+    assert "This leaves 1 answer more out of results." in done.text
+    assert f"only the answer to {answer.item.key}" in done.text
+    assert Exclusion.objects.get().annotation == answer
+
+
+def test_exclusion_is_taken_back_and_stays_in_the_list(staff_client, study):
+    me, _ = people_of(study)
+    leave_out(staff_client, study, me)
+    address = page("exclusion-take-back", study, Exclusion.objects.get().pk)
+
+    assert staff_client.get(address).status_code == 405
+    pages = [staff_client.post(address, follow=True) for _ in range(2)]
+
+    assert "Those answers are in results again." in pages[0].text
+    assert "taken back already. Nothing was changed" in pages[1].text
+    assert "Too fast" in pages[1].text
+    assert "taken back" in pages[1].text
+    assert "0 of 4 that count" in pages[1].text
+    entry = AuditEntry.objects.get(action="exclusion taken back")
+    assert entry.actor_name == "jane"
+
+
+# --- who may --------------------------------------------------------------------------------
+
+
+def test_viewer_sees_exclusions_and_answers_but_decides_nothing(researcher, study):
+    me, other = people_of(study)
+    [exclusion] = exclude(study=study, participants=[me], reason="Too fast", by=researcher)
+    viewer = member(study, "viewer")
+
+    pages = [
+        viewer.get(page("study-people", study)),
+        viewer.get(page("study-exclusions", study)),
+        viewer.get(page("study-person", study, me.pseudonym)),
+    ]
+
+    assert [one.status_code for one in pages] == [200] * 3
+    for one in pages:
+        assert "Too fast" in one.text
+        assert page("exclusion-take-back", study, exclusion.pk) not in one.text
+        assert page("study-exclude", study) + "?" not in one.text
+        assert 'type="checkbox"' not in one.text
+    assert leave_out(viewer, study, other).status_code == 403
+    assert viewer.post(page("exclusion-take-back", study, exclusion.pk)).status_code == 403
+    assert Exclusion.objects.standing().count() == 1
+
+
+def test_editor_decides(study):
+    me, _ = people_of(study)
+    editor = member(study, "editor")
+
+    leave_out(editor, study, me)
+    editor.post(page("exclusion-take-back", study, Exclusion.objects.get().pk))
+
+    assert Exclusion.objects.get().revoked_at is not None
+
+
+def test_people_answers_and_exclusions_of_another_study_are_not_found(staff_client, study):
+    elsewhere = make_live(items=2, k=1, set_size=2, title="Another")
+    [stranger] = answer_all(elsewhere)
+    answer = stranger.annotations.first()
+    [exclusion] = exclude(study=elsewhere, participants=[stranger], reason="Too fast", by=None)
+
+    tried = [
+        staff_client.get(page("study-person", study, stranger.pseudonym)),
+        staff_client.get(page("study-exclude", study), {"participant": stranger.pseudonym}),
+        staff_client.get(page("study-exclude", study), {"annotation": answer.key}),
+        leave_out(staff_client, study, stranger),
+        leave_out(staff_client, study, annotation=str(answer.key)),
+        staff_client.post(page("exclusion-take-back", study, exclusion.pk)),
+        member(elsewhere, "owner").get(page("study-exclusions", study)),
+    ]
+
+    assert [one.status_code for one in tried] == [404] * 7
+    assert Exclusion.objects.standing().count() == 1
+
+
+@pytest.mark.parametrize(
+    "asked", [{"participant": "p-\0"}, {"participant": ""}, {"annotation": "<b>"}, {"rule": "\0"}]
+)
+def test_broken_addresses_are_answered(staff_client, study, asked):
+    assert staff_client.get(page("study-exclude", study), asked).status_code in (200, 404)
+    assert staff_client.get(page("study-person", study, "p-\0")).status_code == 404
+
+
+# --- what it changes ------------------------------------------------------------------------
+
+
+def test_main_result_stands_without_and_with_what_is_excluded(staff_client, study):
+    me, _ = people_of(study)
+    leave_out(staff_client, study, me)
+    everything = make_content()
+    everything["criteria"][0]["systems"][0]["headline"]["value"] = 88.0
+    everything["criteria"][0]["pairs"][0]["finding"]["text"] = "alpha is rated 1.10 times beta."
+    keep_report(study, everything=everything)
+
+    html = staff_client.get(page("study-exclusions", study)).text
+
+    assert "The main result, without and with them" in html
+    assert all(
+        words in html for words in ("105.0", "88.0", "rated 1.50 times beta", "rated 1.10 times")
+    )
+    assert "have changed since" not in html
+
+
+def test_interval_that_is_missing_says_why_and_nothing_stands_beside_what_is_taken_back(
+    staff_client, study
+):
+    me, _ = people_of(study)
+    leave_out(staff_client, study, me)
+    report = keep_report(study, everything=make_content())
+    headline = report.content["kept"]["criteria"][0]["systems"][0]["headline"]
+    headline |= {
+        "low": None,
+        "high": None,
+        "details": {"interval": "none: needs two raters or more"},
+    }
+    report.save()
+
+    standing = staff_client.get(page("study-exclusions", study)).text
+    exclusion = study.exclusions.get()
+    staff_client.post(page("exclusion-take-back", study, exclusion.pk))
+    taken_back = staff_client.get(page("study-exclusions", study)).text
+
+    assert "none: needs two raters or more" in standing
+    assert "without and with them" in standing
+    assert "without and with them" not in taken_back
+    assert "needs two raters" not in taken_back
+
+
+def test_report_from_before_the_exclusion_is_called_that_and_can_be_computed_again(
+    staff_client, study
+):
+    me, _ = people_of(study)
+    keep_report(study)
+
+    before = staff_client.get(page("study-exclusions", study)).text
+    after = leave_out(staff_client, study, me).text
+    results = staff_client.get(page("study-results", study)).text
+    staff_client.post(page("study-results-compute", study))
+    run_job(Job.objects.get(kind="analysis"))
+    computed = staff_client.get(page("study-exclusions", study)).text
+
+    assert "Nothing is excluded" in before
+    assert all("have changed since" in html for html in (after, results))
+    assert page("study-results-compute", study) in after
+    assert "without and with them" in computed
+    assert "have changed since" not in computed
+
+
+def test_confirmation_shows_the_main_result_as_it_stands(staff_client, study):
+    keep_report(study)
+
+    html = staff_client.get(
+        page("study-exclude", study), {"participant": people_of(study)[0].pseudonym}
+    ).text
+
+    assert "The main result now" in html
+    assert "alpha is rated 1.50 times beta." in html
+
+
+def test_confirmation_reminds_of_the_rule_that_was_written_down(staff_client, study):
+    AnalysisPlan.objects.create(study=study, exclusion_rule="Whoever fails <half> the checks")
+
+    html = staff_client.get(
+        page("study-exclude", study), {"participant": people_of(study)[0].pseudonym}
+    ).text
+
+    assert "Whoever fails &lt;half&gt; the checks" in html
+    assert page("study-analysis-plan", study) in html
+
+
+def test_everybody_excluded_leaves_a_page_that_says_so(staff_client, study):
+    leave_out(staff_client, study, *people_of(study))
+    staff_client.post(page("study-results-compute", study))
+    run_job(Job.objects.get(kind="analysis"))
+
+    for name in ("study-exclusions", "study-results", "study-people", "study-overview"):
+        assert staff_client.get(page(name, study)).status_code == 200
+
+
+def test_monitor_tells_of_items_that_are_short_and_of_what_is_left_out(staff_client, study):
+    me, _ = people_of(study)
+    leave_out(staff_client, study, me)
+
+    monitor = staff_client.get(page("study-monitor", study)).text
+    exclusions = staff_client.get(page("study-exclusions", study)).text
+
+    assert "Exclusions leave 2 items short of 2 answers" in monitor
+    assert page("study-exclusions", study) in monitor
+    assert page("study-monitor", study) in exclusions
+
+
+def test_every_file_marks_what_is_excluded_with_its_reason(staff_client, study):
+    me, other = people_of(study)
+    answer = other.annotations.earliest("pk")
+    leave_out(staff_client, study, me, reason="Too fast")
+    leave_out(staff_client, study, annotation=str(answer.key), reason="Slipped")
+
+    def take(file: str) -> list[dict[str, str]]:
+        sent = staff_client.post(page("export-file", study, file), {"for": "analysis"})
+        return list(csv.DictReader(io.StringIO(sent.getvalue().decode())))
+
+    told = {
+        (row["participant"], row["item"]): (row["excluded"], row["exclusion_reason"])
+        for row in take("ratings")
+    }
+    assert {told[me.pseudonym, item.key] for item in study.items.main()} == {("yes", "Too fast")}
+    assert told[other.pseudonym, answer.item.key] == ("yes", "Slipped")
+    assert sorted(told.values()).count(("no", "")) == 1
+    annotations = [row["excluded"] for row in take("annotations") if row["kind"] == "main"]
+    assert sorted(annotations) == ["no", "yes", "yes", "yes"]
+    people = {row["participant"]: row["exclusion_reason"] for row in take("participants")}
+    assert people == {me.pseudonym: "Too fast", other.pseudonym: ""}
+
+
+def test_datasheet_and_report_list_the_reasons_as_they_stood(staff_client, study):
+    me, other = people_of(study)
+    leave_out(staff_client, study, me, reason="Too fast")
+    staff_client.post(page("study-results-compute", study))
+    run_job(Job.objects.get(kind="analysis"))
+    report = study.reports.get()
+    leave_out(staff_client, study, other, reason="Decided later")
+
+    sheet = staff_client.get(page("study-results-datasheet", study, report.pk))
+    html = staff_client.get(page("study-results-page", study, report.pk))
+    texts = [b"".join(one).decode() if one.streaming else one.text for one in (sheet, html)]
+
+    assert "2 annotations excluded" in texts[0].replace("\\", "")
+    assert all("Too fast" in text and "Decided later" not in text for text in texts)
+
+
+def test_list_of_many_exclusions_takes_the_queries_of_a_few(
+    staff_client, django_assert_max_num_queries
+):
+    study = make_study(items=1)
+
+    def add(count: int) -> None:
+        people = [make_participant(study) for _ in range(count)]
+        exclude(study=study, participants=people, reason="Too fast", by=None)
+
+    add(2)
+    with django_assert_max_num_queries(40) as few:
+        staff_client.get(page("study-exclusions", study))
+    add(60)
+
+    with django_assert_max_num_queries(len(few.captured_queries)):
+        response = staff_client.get(page("study-exclusions", study))
+
+    assert len(response.context["decisions"]) == 50

@@ -1,0 +1,225 @@
+"""The page of one participant: how they did, and all that they answered, with its times."""
+
+import pytest
+from django.urls import reverse
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.pages.saving import Submission, submit_annotation
+from evalsite.annotation.pages.submitted_values import Value
+from evalsite.imports.demo import import_example
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet, Origin, Participant
+from evalsite.results.people.answers import Given
+from evalsite.studies.models import Item, Study, System
+from tests.support.checks import do_sets, make_checked, make_repeated
+from tests.support.exports import annotate
+from tests.support.factories import (
+    answer_item,
+    launch,
+    make_annotator,
+    make_participant,
+    make_study,
+    make_user,
+)
+from tests.support.reports import keep_report
+
+pytestmark = pytest.mark.django_db
+
+
+def url(me: Participant) -> str:
+    return reverse("admin:study-person", args=[me.study_id, me.pseudonym])
+
+
+def answers(client, me: Participant) -> dict[str, Given]:
+    """What the page tells of each answer, by the key of its item."""
+    found = client.get(url(me)).context["answers"]
+    return {given.annotation.item.key: given for given in found}
+
+
+@pytest.fixture
+def study() -> Study:
+    return launch(make_study(items=2))
+
+
+def test_row_tells_item_scores_seconds_active_seconds_and_status(staff_client, study):
+    me = make_annotator(study)
+    item = study.items.main().first()
+    annotation = annotate(study, me, item, active_ms=8_250)
+
+    html = staff_client.get(url(me)).text
+    given = answers(staff_client, me)[item.key]
+
+    assert given.lines == [("baseline", "50"), ("neural", "51"), ("template", "52")]
+    assert (given.seconds, given.active_seconds) == (12.5, 8.25)
+    assert all(words in html for words in (item.key, "baseline", "12.5", "8.3", "counted"))
+    assert str(annotation.participant.receipt) in html
+
+
+def test_times_of_imported_answers_are_unknown(staff_client, study):
+    me = make_participant(study, origin=Origin.IMPORTED)
+    annotate(study, me, study.items.main().first(), origin=Origin.IMPORTED)
+
+    [given] = answers(staff_client, me).values()
+
+    assert (given.seconds, given.active_seconds) == (None, None)
+    assert "unknown" in staff_client.get(url(me)).text
+
+
+def test_check_says_whether_it_is_as_its_gold(staff_client):
+    study = make_checked()
+    me = make_annotator(study)
+    first, second = study.items.filter(kind="gold")[:2]
+    answer_item(me, first)
+    answer_item(me, second)
+    # the gold asks for more on the second output than on the first
+    Rating.objects.filter(annotation__item=first, output__position=1).update(value=300)
+
+    found = answers(staff_client, me)
+
+    assert [found[item.key].agrees for item in (first, second)] == [True, False]
+    assert "not as the gold says" in staff_client.get(url(me)).text
+
+
+def test_repeat_stands_beside_what_was_answered_the_first_time(staff_client):
+    study = make_repeated(items=60, set_size=30)
+    me = make_annotator(study)
+    do_sets(me)
+    repeat = Annotation.objects.filter(participant=me, item__kind="repeat").first()
+    Rating.objects.filter(annotation=repeat).update(value=7)
+
+    pages = [staff_client.get(url(me), {"page": number}) for number in (1, 2)]
+    [given] = [
+        given
+        for one in pages
+        for given in one.context["answers"]
+        if given.annotation.pk == repeat.pk
+    ]
+
+    assert {value for _, value in given.lines} == {"7"}
+    assert {value for _, value in given.before} == {"100"}
+    assert any(f"repeat of {repeat.item.repeat_of.key}" in one.text for one in pages)
+
+
+def test_preference_is_told_by_system_never_by_side(staff_client):
+    study = make_study(protocol="pairwise", items=0)
+    import_example(study, by=make_user())
+    launch(study)
+    me = make_annotator(study)
+    item = study.items.main().first()
+    output = item.outputs.select_related("system").first()
+    submit_annotation(
+        participant=me,
+        submission=Submission(
+            item=item,
+            values=(
+                Value(criterion="completion", output_id=output.pk, value=1),
+                Value(criterion="readability", output_id=None, value=0),
+            ),
+        ),
+    )
+
+    lines = answers(staff_client, me)[item.key].lines
+
+    assert [said for _, said in lines] == [f"{output.system.name} preferred", "tie"]
+
+
+def test_scores_of_several_criteria_are_named(staff_client):
+    study = make_study(protocol="rrgen", items=0)
+    import_example(study, by=make_user())
+    launch(study)
+    me = make_annotator(study)
+    item = study.items.main().first()
+    output = item.outputs.select_related("system").get()
+    submit_annotation(
+        participant=me,
+        submission=Submission(
+            item=item,
+            values=tuple(
+                Value(criterion=criterion.key, output_id=output.pk, value=1)
+                for criterion in study.config.criteria
+            ),
+        ),
+    )
+
+    [(system, said)] = answers(staff_client, me)[item.key].lines
+
+    assert system == output.system.name
+    assert said.startswith("SEMANTIC RELEVANCE 1, FLUENCY 1")
+    assert said.endswith("ACCEPT / REJECT: ACCEPT")
+
+
+def test_report_with_its_note_is_told_and_never_markup(staff_client, study):
+    System.objects.filter(study=study, name="neural").update(name="<b>neural</b>")
+    me = make_annotator(study)
+    one, two = study.items.main()
+    answer_item(me, one)
+    answer_item(me, two, outcome="reported", reason="missing", values=(), note="<i>empty</i>")
+
+    html = staff_client.get(url(me)).text
+
+    assert "Reported: text missing" in html
+    assert "&lt;i&gt;empty&lt;/i&gt;" in html
+    assert "&lt;b&gt;neural&lt;/b&gt;" in html
+    assert "<b>neural" not in html
+    assert "<i>empty" not in html
+
+
+def test_practice_and_pilots_are_shown_but_cannot_be_excluded(staff_client, study):
+    me, pilot = make_annotator(study), make_annotator(study, is_pilot=True)
+    answer_item(me, study.items.practice().first())
+    answer_item(pilot, study.items.main().first())
+
+    found = [*answers(staff_client, me).values(), *answers(staff_client, pilot).values()]
+
+    assert [given.can_be_excluded for given in found] == [False, False]
+
+
+def test_pay_and_finished_sets_stand_among_the_facts(staff_client):
+    study = make_study(items=1, pay_per_set="1.75", currency="GBP")
+    me = make_participant(study)
+    ItemSet.objects.create(study=study, participant=me, number=1, code="A", finished_at=now())
+
+    facts = dict(staff_client.get(url(me)).context["facts_of_person"])
+
+    assert (facts["Finished sets"], facts["Pay for them"]) == ("1", "£1.75")
+
+
+def test_flags_and_figures_of_the_newest_report_stand_on_both_pages(staff_client, study):
+    me = make_participant(study, pseudonym="p-one")  # the rater of the made-up report
+    keep_report(study)
+
+    person = staff_client.get(url(me)).text
+    people = staff_client.get(reverse("admin:study-people", args=[study.pk])).text
+
+    assert all(words in person for words in ("Median seconds", "21.0", "<li>Fast</li>"))
+    assert "<div>Fast</div>" in people
+    assert "?part=raters" in people
+
+
+def test_active_time_of_people_is_the_median_of_their_items(staff_client, study):
+    me = make_annotator(study)
+    for item, active_ms in zip(study.items.main(), (2_000, 5_000), strict=True):
+        annotate(study, me, item, active_ms=active_ms)
+    annotate(study, me, study.items.practice().first(), status="control", active_ms=90_000)
+
+    [person] = staff_client.get(reverse("admin:study-people", args=[study.pk])).context["people"]
+
+    assert person.active_seconds == 3.5
+
+
+def test_page_of_many_answers_takes_the_queries_of_a_few(
+    staff_client, django_assert_max_num_queries
+):
+    study = launch(make_study(items=60))
+    me = make_annotator(study)
+    items = list(Item.objects.main().filter(study=study))
+    annotate(study, me, items[0])
+    with django_assert_max_num_queries(40) as few:
+        staff_client.get(url(me))
+    for item in items[1:]:
+        annotate(study, me, item)
+
+    with django_assert_max_num_queries(len(few.captured_queries)):
+        response = staff_client.get(url(me))
+
+    assert len(response.context["answers"]) == 50

@@ -1,0 +1,400 @@
+"""The page of a study that repeats another: choosing it, comparing the two, who sees what."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.audit.models import AuditEntry
+from evalsite.imports.models import MetricFile
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import run_job
+from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.results.models import Report
+from evalsite.results.replication.comparison import KIND, choose_original, find_changed_outputs
+from evalsite.results.replication.setup_differences import warn_of_texts
+from evalsite.results.report.computation import take_fingerprint
+from evalsite.studies.models import Item, Study
+from tests.support.browsing import is_watched
+from tests.support.exports import main_items
+from tests.support.factories import make_study as build_study
+from tests.support.factories import make_user
+from tests.support.repeated import compare, page, rate
+
+pytestmark = pytest.mark.one_database
+
+SECRET = "A title that nobody may see"
+
+
+@pytest.fixture
+def study(make_study: Callable[..., Any]) -> Study:
+    return make_study(items=6, title="The repeat")
+
+
+@pytest.fixture
+def original(make_study: Callable[..., Any]) -> Study:
+    return make_study(items=6, title="The first one")
+
+
+# --- choosing -------------------------------------------------------------------------
+
+
+def test_page_without_a_choice_says_what_to_do(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    html = staff_client.get(page("study-repeat", study)).content.decode()
+
+    assert "No study is chosen yet." in html
+    assert "The first one" in html
+    assert "This study repeats" in html
+
+
+def test_only_visible_studies_of_the_protocol_can_be_chosen(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    other = build_study(protocol="pairwise", items=0, title="Of another protocol")
+    foreign = build_study(by=make_user("stranger"), title=SECRET)
+
+    html = staff_client.get(page("study-repeat", study)).content.decode()
+    for one in (study, other, foreign):
+        staff_client.post(page("study-repeat-choose", study), {"original": str(one.pk)})
+
+    assert other.title not in html
+    assert SECRET not in html
+    assert not AnalysisPlan.objects.filter(study=study).exists()
+    refused = staff_client.get(page("study-repeat", study)).content.decode()
+    assert "Choose a study from the list." in refused
+
+
+def test_a_service_refuses_another_protocol_and_the_study_itself(study: Study) -> None:
+    other = build_study(protocol="pairwise", items=0)
+
+    for one, words in ((other, "different protocols"), (study, "no repetition of itself")):
+        with pytest.raises(ValidationError, match=words):
+            choose_original(study=study, original=one, by=None)
+
+
+def test_a_choice_is_kept_beside_the_plan_and_logged(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    AnalysisPlan.objects.create(study=study, exclusion_rule="Too fast")
+
+    staff_client.post(page("study-repeat-choose", study), {"original": str(original.pk)})
+
+    plan = AnalysisPlan.objects.get(study=study)
+    assert (plan.repeats, plan.exclusion_rule) == (original, "Too fast")
+    entry = AuditEntry.objects.get(action="original chosen")
+    assert (entry.study_id, entry.detail) == (study.pk, {"original": str(original.pk)})
+
+
+def test_a_choice_leaves_the_report_of_the_study_as_new_as_it_was(
+    study: Study, original: Study
+) -> None:
+    before = take_fingerprint(study)
+
+    choose_original(study=study, original=original, by=None)
+
+    assert take_fingerprint(study) == before
+
+
+def test_studies_without_answers_are_chosen_but_not_compared(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    rate(study)
+
+    staff_client.post(page("study-repeat-choose", study), {"original": str(original.pk)})
+
+    html = staff_client.get(page("study-repeat", study)).content.decode()
+    assert "The other study has no answers yet." in html
+    assert AnalysisPlan.objects.get(study=study).repeats == original
+    assert not Job.objects.filter(kind=KIND).exists()
+
+
+def test_the_first_study_names_its_repetitions(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    choose_original(study=study, original=original, by=None)
+    foreign = build_study(by=make_user("stranger"), title=SECRET)
+    choose_original(study=foreign, original=original, by=None)
+
+    html = staff_client.get(page("study-repeat", original)).content.decode()
+
+    assert "Repeated by:" in html
+    assert page("study-repeat", study) in html
+    assert SECRET not in html
+
+
+def test_page_takes_no_more_queries_for_many_studies(
+    staff_client: Client, study: Study, django_assert_num_queries: Any
+) -> None:
+    address = page("study-repeat", study)
+    build_study(items=0)
+    with CaptureQueriesContext(connection) as few:
+        staff_client.get(address)
+    for number in range(10):
+        other = build_study(items=0, title=f"Another {number}")
+        choose_original(study=other, original=study, by=None)
+
+    with django_assert_num_queries(len(few)):
+        html = staff_client.get(address).content.decode()
+
+    assert "Another 9" in html
+
+
+# --- comparing ------------------------------------------------------------------------
+
+
+def test_a_job_compares_and_the_page_shows_it(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    rate(original)
+    rate(study, hour=5)
+
+    staff_client.post(page("study-repeat-choose", study), {"original": str(original.pk)})
+    waiting = staff_client.get(page("study-repeat", study))
+    run_job(Job.objects.get(kind=KIND))
+    html = staff_client.get(page("study-repeat", study)).content.decode()
+
+    assert is_watched(waiting)
+    assert "the repeat found 3 of them again, in the same direction" in html
+    for words in (
+        "CV*, %", "0.00", "Pearson’s r of system scores", "Upheld", "In common",
+        "How this was computed", "Belz, Popović and Mille", "Fewer than 5 raters",
+    ):  # fmt: skip
+        assert words in html
+    assert "have changed since" not in html
+
+
+def test_figures_are_those_of_both_studies(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    rate(original)
+    rate(study, step=40, hour=5)
+
+    compare(staff_client, study, original)
+
+    found = Job.objects.get(kind=KIND).result
+    (criterion,) = found["criteria"]
+    top = next(one for one in criterion["systems"] if one["system"] == "template")
+    assert top["first"]["value"] == pytest.approx(141, abs=0.1)
+    assert top["second"]["value"] == pytest.approx(181, abs=0.1)
+    assert top["moved"]["value"] == pytest.approx(181 / 141, abs=0.01)
+    # two scores: s = d/√2, over c4(2) = √(2/π), over the mean, times 1 + 1/8
+    by_hand = 1.125 * 40 / 2**0.5 / (2 / 3.14159265) ** 0.5 / 161 * 100
+    assert top["cv_star"]["value"] == pytest.approx(by_hand, abs=0.1)
+    assert found["common"]["outputs"] == 18
+
+
+def test_same_data_are_not_compared_twice(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    rate(original)
+    rate(study)
+    compare(staff_client, study, original)
+
+    address = page("study-repeat-choose", study)
+    again = staff_client.post(address, {"original": str(original.pk)}, follow=True)
+
+    assert Job.objects.filter(kind=KIND).count() == 1
+    assert "Nothing has changed in either study" in again.content.decode()
+
+
+def test_data_that_are_as_they_were_before_are_compared_again(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    rate(original)
+    rate(study)
+    compare(staff_client, study, original)
+    scores = MetricFile.objects.create(study=study, file_name="a.csv", sha256="0" * 64)
+    compare(staff_client, study, original)
+    scores.delete()
+
+    html = compare(staff_client, study, original)
+
+    assert "have changed since" not in html
+
+
+@pytest.mark.parametrize("place", ["study", "original"])
+def test_comparison_of_earlier_data_says_so(
+    staff_client: Client, study: Study, original: Study, place: str
+) -> None:
+    rate(original)
+    rate(study)
+    compare(staff_client, study, original)
+    changed = {"study": study, "original": original}[place]
+    person = changed.participants.first()  # type: ignore[attr-defined]
+
+    Exclusion.objects.create(study=changed, participant=person, reason="A test")
+
+    html = staff_client.get(page("study-repeat", study)).content.decode()
+    assert "have changed since" in html
+    assert "Compare again" in html
+
+
+def test_what_is_excluded_is_left_out(staff_client: Client, study: Study, original: Study) -> None:
+    rate(original)
+    rate(study)
+    person = study.participants.first()  # type: ignore[attr-defined]
+    Exclusion.objects.create(study=study, participant=person, reason="A test")
+
+    compare(staff_client, study, original)
+
+    found = Job.objects.get(kind=KIND).result
+    assert (found["first"]["ratings"], found["second"]["ratings"]) == (54, 36)
+
+
+def test_items_that_most_ignored_are_left_out_of_scores_as_of_findings(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    rate(original)
+    rate(study)
+    # of three raters two ignore the item, the third finds its outputs ten times as good
+    item = main_items(study)[0]
+    answers = list(item.annotations.order_by("pk"))  # type: ignore[attr-defined]
+    for answer in answers[:2]:
+        answer.ratings.all().delete()
+        Annotation.objects.filter(pk=answer.pk).update(outcome="ignored")
+    for rating in answers[2].ratings.all():
+        Rating.objects.filter(pk=rating.pk).update(value=1000 + rating.value)
+
+    compare(staff_client, study, original)
+
+    found = Job.objects.get(kind=KIND).result
+    (criterion,) = found["criteria"]
+    scores = {one["system"]: one["second"] for one in criterion["systems"]}
+    # the other five items, three raters each: 100 or 120 or 140, and 0 to 2 more
+    assert {one["n"]["ratings"] for one in scores.values()} == {15}
+    assert scores["template"]["value"] == pytest.approx(141, abs=0.1)
+    assert found["second"]["ratings"] == 15 * 3
+    assert found["common"]["outputs"] == criterion["agreement"][0]["n"]["units"] == 15
+    report = Report.objects.get(study=study).content["kept"]["criteria"][0]
+    means = {one["system"]: one["headline"]["value"] for one in report["systems"]}
+    assert {name: one["value"] for name, one in scores.items()} == pytest.approx(means)
+
+
+def test_other_texts_of_the_same_item_are_told_and_left_out_of_agreement(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    rate(original)
+    rate(study)
+    one = main_items(study)[0]
+    one.outputs.filter(position=0).update(text="Another text")  # type: ignore[attr-defined]
+    Item.objects.filter(pk=main_items(study)[1].pk).update(inputs={"mr": "another"})
+
+    html = compare(staff_client, study, original)
+
+    assert len(find_changed_outputs(original, study)) == 1 + 3
+    assert "4 outputs of one name have another text or input" in html
+    found = Job.objects.get(kind=KIND).result
+    assert found["criteria"][0]["agreement"][0]["n"]["units"] == 18 - 4
+
+
+def test_what_was_set_up_otherwise_is_told(study: Study, original: Study) -> None:
+    Study.objects.filter(pk=study.pk).update(
+        instructions="Be quick.", k=5, is_aided=True, language="de"
+    )
+    study.refresh_from_db()
+
+    told = {one["code"]: one["text"] for one in warn_of_texts(original, study)}
+
+    assert set(told) == {"other_instructions", "other_language", "other_settings"}
+    assert "answers per item 3 in the first, 5 here" in told["other_settings"]
+    assert "aids off in the first, on here" in told["other_settings"]
+
+
+def test_unlike_options_are_named(study: Study, original: Study) -> None:
+    original.options = {"standard": 50}
+    original.save()
+
+    told = {one["code"]: one["text"] for one in warn_of_texts(original, study)}
+
+    assert "standard" in told["other_options"]
+
+
+def test_a_failed_comparison_says_why_and_can_be_started_again(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    rate(original)
+    rate(study)
+    choose_original(study=study, original=original, by=None)
+    Job.objects.create(kind=KIND, study_id=study.pk, state="failed", message="No room left.",
+                       params={"original": str(original.pk)})  # fmt: skip
+
+    html = staff_client.get(page("study-repeat", study)).content.decode()
+
+    assert "No room left." in html
+    assert "repeat found 3 of them again" in compare(staff_client, study, original)
+
+
+# --- files and commands ---------------------------------------------------------------
+
+
+def test_tables_and_all_digits_are_sent(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    rate(original)
+    rate(study)
+    html = compare(staff_client, study, original)
+    job = Job.objects.get(kind=KIND)
+
+    names = ["studies", *(f"informativeness-{one}" for one in ("scores", "together", "findings"))]
+    for name in names:
+        address = page("study-repeat-table", study, job.pk, name)
+        assert address in html
+        response = staff_client.get(address)
+        assert "attachment" in response["Content-Disposition"]
+        assert len(list(csv.reader(io.StringIO(response.content.decode(), newline="")))) > 1
+    data = json.loads(staff_client.get(page("study-repeat-report", study, job.pk)).content)
+    assert data == job.result
+    assert staff_client.get(page("study-repeat-table", study, job.pk, "x")).status_code == 404
+
+
+def test_comparison_of_another_study_is_not_found(
+    staff_client: Client, study: Study, original: Study
+) -> None:
+    rate(original)
+    rate(study)
+    compare(staff_client, study, original)
+    job = Job.objects.get(kind=KIND)
+
+    address = page("study-repeat-report", original, job.pk)
+
+    assert staff_client.get(address).status_code == 404
+
+
+def run(study: Study, *arguments: str) -> str:
+    output = io.StringIO()
+    call_command("analyse", str(study.pk), *arguments, stdout=output)
+    return output.getvalue()
+
+
+def test_the_command_prints_the_comparison(study: Study, original: Study) -> None:
+    rate(original)
+    rate(study)
+
+    printed = run(study, "--against", str(original.pk))
+    data = json.loads(run(study, "--against", str(original.pk), "--json"))
+
+    assert "the repeat found 3 of them again, in the same direction" in printed
+    assert "CV*, %" in printed
+    assert data["criteria"][0]["upheld"]["value"] == 1
+    assert [one["id"] for one in data["studies"]] == [str(original.pk), str(study.pk)]
+
+
+def test_the_command_refuses_what_cannot_be_compared(study: Study, original: Study) -> None:
+    rate(study)
+
+    with pytest.raises(CommandError, match="The other study has no answers yet"):
+        run(study, "--against", str(original.pk))
+    with pytest.raises(CommandError, match="text or with --json"):
+        run(study, "--against", str(original.pk), "--html")
+    assert Rating.objects.filter(study=study).exists()

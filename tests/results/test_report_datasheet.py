@@ -1,0 +1,162 @@
+"""The datasheet: filled in with what the study knows, open where only people know."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalsite.results.models import Report
+from evalsite.results.report.datasheet import (
+    Datasheet,
+    fill_datasheet,
+    list_open,
+    quote,
+    write_json,
+    write_markdown,
+)
+from evalsite.results.report.study_facts import collect_facts, tell_evaluated
+from evalsite.studies.models import Study
+from evalsite.studies.version_cache import forget_versions
+from tests.support.reported import HOSTILE, keep_report, make_reported_study
+from tests.support.reports import make_figure
+
+pytestmark = pytest.mark.one_database
+
+Settings = Any
+
+
+@pytest.fixture
+def study(db: None, settings: Settings, tmp_path: Path) -> Study:
+    settings.DATA_DIR = tmp_path
+    return make_reported_study()
+
+
+@pytest.fixture
+def report(study: Study) -> Report:
+    return keep_report(study)
+
+
+def find(sheet: Datasheet, topic: str) -> str | None:
+    (answer,) = [
+        entry.answer
+        for chapter in sheet.chapters
+        for entry in chapter.entries
+        if entry.topic.startswith(topic)
+    ]
+    return answer
+
+
+def test_every_section_of_the_form_is_there(study: Study, report: Report) -> None:
+    sheet = fill_datasheet(study, report)
+
+    numbers = [chapter.number for chapter in sheet.chapters]
+    assert numbers == ["1", "2", "3.1", "3.2", "3.3", "4", "5"]  # one criterion
+    assert "official form" in sheet.about
+
+
+def test_what_the_study_knows_is_filled_in(study: Study, report: Report) -> None:
+    sheet = fill_datasheet(study, report)
+    kept = report.content["kept"]
+
+    assert f"{kept['data']['ratings']} ratings" in str(find(sheet, "Number of outputs"))
+    assert str(find(sheet, "Number of evaluators")).startswith(f"{kept['data']['participants']}, ")
+    assert find(sheet, "Consent text") == study.consent
+    assert find(sheet, "Definition given") == study.config.criteria[0].definition
+    assert kept["criteria"][0]["pairs"][0]["finding"]["text"] in str(find(sheet, "Comparisons"))
+    assert "Krippendorff" in str(find(sheet, "Agreement between"))
+
+
+def test_rows_that_count_for_nothing_are_told_as_left_out(study: Study, report: Report) -> None:
+    left_out = report.content["kept"]["data"]["left_out"]
+    report.content["kept"]["data"]["left_out"] = left_out | {"rated_twice": 2, "no_value": 1}
+
+    sheet = fill_datasheet(study, report)
+
+    assert ("2 second ratings of an output by the same participant; 1 row without a value") in str(
+        find(sheet, "Quality assurance")
+    )
+
+
+def test_what_only_people_know_stays_open(study: Study, report: Report) -> None:
+    sheet = fill_datasheet(study, report)
+
+    still_open = list_open(sheet)
+    for topic in ("Preregistration", "How evaluators were recruited", "Approval by an ethics"):
+        assert find(sheet, topic) is None
+        assert any(topic in line for line in still_open)
+
+
+def test_pay_that_nobody_stated_is_open_and_pay_that_is_stated_is_told(
+    study: Study, report: Report
+) -> None:
+    assert find(fill_datasheet(study, report), "Payment") is None
+
+    version = study.version
+    assert version is not None
+    version.content["settings"] |= {"pay_per_set": "3.50", "minutes_per_set": 20}
+    version.save()
+    forget_versions()
+
+    assert find(fill_datasheet(study, report), "Payment") == "£3.50 for a set of 20 minutes"
+
+
+def test_ratings_collected_elsewhere_leave_the_design_open(study: Study, report: Report) -> None:
+    report.content["kept"]["data"]["origins"] = {"own": 0, "imported": 10, "simulated": 0}
+
+    sheet = fill_datasheet(study, report)
+
+    for topic in ("Consent text", "Payment", "Training", "What evaluators saw"):
+        assert find(sheet, topic) is None
+
+
+def test_markdown_shows_hostile_names_as_text(study: Study, report: Report) -> None:
+    text = write_markdown(fill_datasheet(study, report))
+
+    assert "<script" not in text.replace("\\<script", "")
+    for name in HOSTILE:
+        assert quote(name) in text
+    assert text.count("*Open.*") == len(list_open(fill_datasheet(study, report)))
+
+
+def test_json_holds_the_same_and_null_where_it_is_open(study: Study, report: Report) -> None:
+    data = json.loads(write_json(fill_datasheet(study, report)))
+
+    answers = [entry["answer"] for chapter in data["chapters"] for entry in chapter["entries"]]
+    assert answers.count(None) == len(data["open"]) > 5
+    assert data["ratings_sha256"] == report.sha256
+    assert any("simulated" in caution for caution in data["cautions"])
+
+
+def test_agreement_of_raters_with_themselves_is_told_or_said_to_be_unmeasured(
+    study: Study, report: Report
+) -> None:
+    without = write_markdown(fill_datasheet(study, report))
+    report.content["kept"]["together"]["repeats"] = [
+        make_figure("Informativeness: mean abs change", 4.0, low=2.0, high=6.0)
+    ]
+
+    told = write_markdown(fill_datasheet(study, report))
+
+    assert "Agreement of evaluators with themselves.** not measured" in without
+    assert "4.00 (95 % interval 2.00 to 6.00)" in told
+
+
+def test_what_was_left_out_at_import_is_in_datasheet_and_report(study, report):
+    note = {"code": "rows_left_out", "text": "3 faulty rows were left out.", "rows": [[4, 3, "x"]]}
+    study.batches.update(import_notes=[note], uploaded_at=report.made_at, file_name="replies.csv")
+
+    sheet = fill_datasheet(study, report)
+    rows = dict(tell_evaluated(collect_facts(study, report)))
+
+    assert find(sheet, "Changes to the files") == "replies.csv: 3 faulty rows were left out."
+    assert rows["Confirmed at import"] == "replies.csv: 3 faulty rows were left out."
+
+
+def test_a_report_says_nothing_of_imports_that_came_later(study, report):
+    note = {"code": "rows_left_out", "text": "3 faulty rows were left out."}
+    later = report.made_at + timedelta(seconds=1)
+    study.batches.update(import_notes=[note], uploaded_at=later)
+
+    assert "Confirmed at import" not in dict(tell_evaluated(collect_facts(study, report)))

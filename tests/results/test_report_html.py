@@ -1,0 +1,195 @@
+"""The report as a page: it stands alone, says what the report says, and runs nothing."""
+
+import re
+from html import escape, unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalsite.results.models import Report
+from evalsite.results.report.html_document import write_page
+from evalsite.results.report.study_tables import list_shown
+from evalsite.results.report.wording import hold_together, write_interval, write_p, write_value
+from evalsite.studies.models import Study
+from tests.support.reported import HOSTILE, REASON, TITLE, keep_report, make_reported_study
+
+pytestmark = pytest.mark.one_database
+
+Settings = Any
+NEVER = (
+    "no difference",
+    "substantial",
+    "moderate agreement",
+    "perfect agreement",
+    "good agreement",
+)
+
+
+class Reader(HTMLParser):
+    """Tags, their addresses, and the text of every cell."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+        assert not [name for name, _ in attrs if name.startswith("on") or name == "style"]
+
+
+@pytest.fixture
+def study(db: None, settings: Settings, tmp_path: Path) -> Study:
+    settings.DATA_DIR = tmp_path
+    return make_reported_study()
+
+
+@pytest.fixture
+def report(study: Study) -> Report:
+    return keep_report(study)
+
+
+def test_the_page_loads_nothing_and_runs_nothing(study: Study, report: Report) -> None:
+    read = Reader(write_page(study, report))
+
+    assert not {"script", "iframe", "object", "form", "style"} & set(read.tags)
+    assert all(address.startswith(("data:", "#")) for address in read.addresses)
+    assert read.tags.count("img") == 2  # by system, agreement
+
+
+def test_hostile_names_are_shown_as_they_are(study: Study, report: Report) -> None:
+    page = write_page(study, report)
+
+    assert "<script" not in page
+    assert "<b>" not in page
+    for name in (*HOSTILE, TITLE):
+        assert name in unescape(page)
+        assert name not in page or name == escape(name)
+
+
+@pytest.mark.parametrize("p", [0.00004, 0.0124, 1.0])
+def test_every_number_of_systems_and_pairs_is_the_report_s(
+    study: Study, report: Report, p: float
+) -> None:
+    kept = report.content["kept"]
+    kept["criteria"][0]["pairs"][0]["effect"]["details"]["p_corrected"] = p
+    page = unescape(write_page(study, report))
+
+    for criterion in kept["criteria"]:
+        for system in criterion["systems"]:
+            assert f">{write_value(system['headline'])}<" in page
+            assert f">{write_interval(system['headline'])}<" in page
+        for pair in criterion["pairs"]:
+            assert f"{pair['system_1']} : {pair['system_2']}" in page
+            assert f">{write_value(pair['effect'])}<" in page
+            told = write_p(pair["effect"]["details"]["p_corrected"])
+            assert f">{hold_together(told)}<" in page
+            assert hold_together(pair["finding"]["text"]) in page
+        for figure in criterion["agreement"]:
+            assert f">{write_interval(figure)}<" in page
+        for note in criterion["notes"]:
+            assert hold_together(note) in page
+
+
+def test_what_makes_it_again_is_told(study: Study, report: Report) -> None:
+    page = write_page(study, report)
+
+    assert report.sha256 in page
+    assert f"<dd>{report.content['kept']['seed']}</dd>" in page
+    assert "Version of methods" in page
+
+
+def test_simulated_ratings_are_told_before_anything_else(study: Study, report: Report) -> None:
+    page = write_page(study, report)
+
+    assert 0 < page.index("simulated: they are no data about anything") < page.index("<main>")
+
+
+def test_figures_stand_without_and_with_what_is_excluded(study: Study, report: Report) -> None:
+    page = unescape(write_page(study, report))
+
+    assert "without and with what is excluded" in page
+    assert REASON in page
+    with_all = report.content["all"]["criteria"][0]["systems"][0]["headline"]
+    assert f">{write_value(with_all)}<" in page
+
+
+def test_nobody_is_named_with_a_flag(study: Study, report: Report) -> None:
+    report.content["kept"]["raters"]["rows"][0]["flags"] = [{"code": "speeder", "text": "Fast."}]
+
+    page = write_page(study, report)
+
+    assert re.search(r"Is much faster than the others</th><td>[1-4]</td>", page)
+    for row in report.content["kept"]["raters"]["rows"]:
+        assert row["participant"] not in page
+
+
+def test_nothing_is_claimed_that_no_test_shows(study: Study, report: Report) -> None:
+    page = write_page(study, report).lower()
+
+    assert not [words for words in NEVER if words in page]
+
+
+def test_ratings_collected_elsewhere_get_no_story_of_this_site(
+    study: Study, report: Report
+) -> None:
+    origins = {"own": 0, "imported": 10, "simulated": 0}
+    report.content["kept"]["data"]["origins"] = origins
+
+    page = write_page(study, report)
+
+    assert "this software does not know how the ratings came about" in page
+    assert "Practice" not in page
+
+
+def test_a_report_of_nothing_is_a_page_too(study: Study, report: Report) -> None:
+    kept = report.content["kept"]
+    kept |= {"criteria": [], "design": [], "raters": {"columns": [], "rows": []}}
+    kept["data"] |= {"systems": [], "first_at": None, "last_at": None, "places": {}, "ratings": 0}
+    report.content["all"] = None
+
+    assert "What was evaluated" in write_page(study, report)
+
+
+def test_the_page_tells_kappas_of_raters_as_a_range_and_names_nobody(
+    study: Study, report: Report
+) -> None:
+    report.content["kept"]["criteria"][0]["kappas"] = {
+        "raters": ["p-one", "p-two", "p-three"],
+        "values": [[None, 0.25, 0.5], [0.25, None, 0.75], [0.5, 0.75, None]],
+    }
+    report.save()
+
+    html = write_page(study, report)
+
+    assert "Pairs of raters" in html
+    assert all(f"<td>{value}</td>" in html for value in ("3", "0.25", "0.50", "0.75"))
+    assert "p-one" not in html
+    assert "p-three" not in html
+
+
+def test_every_table_of_the_page_says_how_it_was_computed(study: Study, report: Report) -> None:
+    html = write_page(study, report)
+
+    tables = [table for part in list_shown(report) for table, _ in part.blocks]
+    assert html.count("<summary>How this was computed</summary>") == len(tables)
+
+
+@pytest.mark.parametrize("protocol", ["magnitude", "pairwise"])
+def test_every_figure_of_a_table_has_its_interval_or_says_why_it_has_none(
+    db: None, settings: Settings, tmp_path: Path, protocol: str
+) -> None:
+    settings.DATA_DIR = tmp_path
+    shown = list_shown(keep_report(make_reported_study(protocol)))
+
+    entries = [one for part in shown for table, _ in part.blocks for one in table.entries]
+    computed = [one.figure for one in entries if one.figure["method"] not in ("count", "rank")]
+    bare = [one for one in computed if one["value"] is not None and one.get("low") is None]
+    assert bare
+    for figure in bare:
+        kind, _, why = figure["details"].get("interval", "").partition(": ")
+        assert figure.get("high") is not None or (kind == "none" and why), figure["name"]

@@ -1,0 +1,72 @@
+"""Results of a kind of question that the site never heard of: a slider, analysed as points."""
+
+from typing import Any
+
+import pytest
+
+from evalsite.analysis.report import make_reports
+from evalsite.results.models import Report
+from evalsite.results.report.computation import take_fingerprint, write_drawings
+from evalsite.results.report.datasheet import fill_datasheet
+from evalsite.results.report.html_document import write_page
+from evalsite.results.report.latex_document import write_fragment
+from evalsite.results.report.sections import list_parts, show_part
+from evalsite.studies.models import Study
+from tests.analysis.test_families import EFFORT, slide, write
+from tests.site.test_staff_pages import url
+from tests.support.factories import make_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+KEY = "informativeness"
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory) -> dict[str, Any]:
+    path = write(tmp_path_factory.mktemp("slider"), slide(KEY))
+    return make_reports({"ratings": path}, instrument=[EFFORT | {"key": KEY}], seed=3)
+
+
+@pytest.fixture
+def study(settings, tmp_path) -> Study:
+    settings.DATA_DIR = tmp_path
+    return make_study()
+
+
+@pytest.fixture
+def report(study, content) -> Report:
+    report = Report.objects.create(
+        study=study, fingerprint=take_fingerprint(study), sha256="5" * 64, content=content
+    )
+    write_drawings(report)
+    return report
+
+
+def test_its_parts_have_tables_and_drawings(report):
+    parts = {key: show_part(report, key) for key, _ in list_parts(report.content)}
+
+    names = [table.name for table, _ in parts[KEY].blocks]
+    pictures = [table.name for table, picture in parts[KEY].blocks if picture]
+    assert names[0] == f"{KEY}-systems"
+    assert f"{KEY}-pairs" in names
+    # without labels there are no points to count
+    assert f"{KEY}-counts" not in names
+    assert pictures[0] == f"{KEY}-systems"
+    assert all(parts.values())
+
+
+def test_its_page_answers(report, staff_client):
+    answer = staff_client.get(url("study-results", report.study))
+
+    assert answer.status_code == 200
+    assert "points higher" in answer.text
+
+
+def test_it_is_written_as_a_page_as_latex_and_as_a_datasheet(report):
+    page = write_page(report.study, report)
+    latex = write_fragment(report.study, report)
+    datasheet = fill_datasheet(report.study, report)
+
+    assert "Effort" in page
+    assert "Effort" in latex
+    assert datasheet.title == report.study.title

@@ -1,0 +1,273 @@
+"""The stock pages of the admin, and signing in."""
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db.models import UUIDField
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from evalsite.audit.models import AuditEntry
+from evalsite.jobs.models import Job
+from evalsite.participants.models import ParticipantLink
+from evalsite.studies.models import Item
+from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
+
+OURS = sorted(
+    (model for model in admin.site._registry if model.__module__.startswith("evalsite.")),
+    key=lambda model: model._meta.label,
+)
+PASSWORD = "a long enough one"
+
+
+def stock(model, page: str, *args) -> str:
+    meta = model._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{page}", args=args)
+
+
+@pytest.fixture
+def superuser_client(db) -> Client:
+    client = Client()
+    client.force_login(
+        make_user("root", is_superuser=True), backend="django.contrib.auth.backends.ModelBackend"
+    )
+    return client
+
+
+def test_data_tables_are_registered_but_not_the_links(db):
+    names = {model.__name__ for model in OURS}
+
+    assert names >= {
+        "Study", "Batch", "Item", "Output", "Participant", "Annotation", "Rating", "Slot",
+        "AuditEntry", "Job",
+    }  # fmt: skip
+    assert ParticipantLink not in admin.site._registry
+
+
+@pytest.mark.parametrize("model", OURS, ids=lambda model: model.__name__)
+def test_stock_page_is_for_superusers_to_read(superuser_client, staff_client, model):
+    make_study()
+
+    assert superuser_client.get(stock(model, "changelist")).status_code == 200
+    assert superuser_client.get(stock(model, "add")).status_code == 403
+    assert staff_client.get(stock(model, "changelist")).status_code == 403
+
+
+def test_stock_page_of_an_item_cannot_change_or_delete_it(superuser_client):
+    study = make_study(items=1)
+    item = study.items.main().get()
+
+    shown = superuser_client.get(stock(Item, "change", item.pk))
+    changed = superuser_client.post(stock(Item, "change", item.pk), {"key": "other"})
+    deleted = superuser_client.post(stock(Item, "delete", item.pk), {"post": "yes"})
+
+    assert shown.status_code == 200
+    assert (changed.status_code, deleted.status_code) == (403, 403)
+    assert Item.objects.get(pk=item.pk).key == item.key
+
+
+# --- what others may not know of -----------------------------------------------------------
+
+EVERY_MODEL = sorted(admin.site._registry, key=lambda model: model._meta.label)
+OF_ONE_ROW = ("change", "delete", "history")
+
+
+def make_one_of_each() -> None:
+    """Make a row of every model that has a stock page."""
+    study = launch(make_study(items=1))
+    answer_item(make_annotator(study), study.items.main().get())
+    Job.objects.create(study_id=study.pk, kind="export")
+    Group.objects.create(name="Team")
+    for model in (AccessAttempt, AccessFailureLog, AccessLog):
+        counted = {"failures_since_start": 1} if model is AccessAttempt else {}
+        model.objects.create(username="jane", **counted)
+    DBTaskResult.objects.create(
+        task_path="a.b", args_kwargs={}, backend_name="default", run_after=timezone.now()
+    )
+
+
+def test_the_table_below_has_a_row_of_every_model_with_a_stock_page(db):
+    make_one_of_each()
+
+    assert [model.__name__ for model in EVERY_MODEL if not model.objects.exists()] == []
+
+
+@pytest.mark.parametrize("page", OF_ONE_ROW)
+@pytest.mark.parametrize("model", EVERY_MODEL, ids=lambda model: model.__name__)
+def test_stock_page_does_not_tell_other_staff_whether_a_row_exists(db, model, page):
+    make_one_of_each()
+    stranger = Client()
+    stranger.force_login(make_user("stranger"), backend="django.contrib.auth.backends.ModelBackend")
+    there = stock(model, page, model.objects.first().pk)
+    is_uuid = isinstance(model._meta.pk, UUIDField)
+    gone = stock(model, page, uuid4() if is_uuid else 987654)
+
+    for send in (stranger.get, stranger.post):
+        answers = [send(address) for address in (there, gone)]
+        assert [answer.status_code for answer in answers] == [404, 404]
+        assert answers[0].text == answers[1].text
+
+
+def test_password_page_of_a_user_does_not_tell_other_staff_whether_the_user_exists(staff_client):
+    user = make_user("other")
+
+    for pk in (user.pk, 987654):
+        address = reverse("admin:auth_user_password_change", args=[pk])
+        assert staff_client.get(address).status_code == 404
+
+
+def test_administrators_still_see_the_history_of_a_row(superuser_client):
+    item = make_study(items=1).items.get(key="item-001")
+
+    assert superuser_client.get(stock(Item, "history", item.pk)).status_code == 200
+    assert superuser_client.get(stock(Item, "history", 987654)).status_code == 404
+
+
+def test_stock_page_of_what_is_not_there_is_a_404(superuser_client):
+    assert superuser_client.get(stock(Item, "change", 987654)).status_code == 404
+
+
+def test_stock_page_of_a_study_leads_to_its_overview(superuser_client):
+    study = make_study()
+
+    response = superuser_client.get(stock(apps.get_model("studies.Study"), "change", study.pk))
+
+    assert response.url == reverse("admin:study-overview", args=[study.pk])
+
+
+def test_log_names_studies_and_tells_the_time_as_all_other_pages_do(superuser_client):
+    study = make_study(title="Descriptions of places")
+    AuditEntry.objects.filter(study_id=study.pk).update(
+        created_at=datetime(2026, 11, 22, 8, 51, tzinfo=UTC)
+    )
+    gone = uuid4()
+    AuditEntry.objects.record("study deleted", by=None, study_id=gone)
+
+    page = superuser_client.get(stock(AuditEntry, "changelist")).text
+
+    assert ">Descriptions of places</td>" in page
+    assert str(study.pk) not in page
+    assert f">{gone}</td>" in page
+    assert "22 November 2026, 08:51 UTC" in page
+
+
+def test_stock_list_takes_the_same_queries_for_many_rows(
+    superuser_client, django_assert_max_num_queries
+):
+    make_study(items=2)
+    with django_assert_max_num_queries(20) as few:
+        superuser_client.get(stock(Item, "changelist"))
+    make_study(items=40)
+
+    with django_assert_max_num_queries(len(few.captured_queries)):
+        superuser_client.get(stock(Item, "changelist"))
+
+
+# --- signing in ---------------------------------------------------------------------------
+
+
+def sign_in(client: Client, password: str):
+    return client.post(
+        reverse("admin:login") + "?next=/admin/", {"username": "jane", "password": password}
+    )
+
+
+@pytest.fixture
+def jane(db):
+    user = make_user("jane")
+    user.set_password(PASSWORD)
+    user.save()
+    return user
+
+
+def test_researcher_signs_in_with_a_password(jane):
+    response = sign_in(Client(), PASSWORD)
+
+    assert response.status_code == 302
+
+
+def test_five_wrong_passwords_lock_with_a_sentence_that_says_what_to_do(jane):
+    client = Client()
+    for _ in range(5):
+        response = sign_in(client, "wrong")
+
+    locked = sign_in(client, PASSWORD)
+
+    assert response.status_code == 429
+    assert locked.status_code == 429
+    assert "Wait one minute" in locked.text
+
+
+def test_a_name_that_is_too_long_is_refused_and_not_stored(db):
+    response = Client().post(reverse("admin:login"), {"username": "j" * 300, "password": "wrong"})
+
+    assert response.status_code == 200
+    assert not AccessAttempt.objects.exists()
+
+
+def test_lock_of_one_name_does_not_lock_another_address(jane):
+    for _ in range(5):
+        sign_in(Client(REMOTE_ADDR="192.0.2.1"), "wrong")
+
+    assert sign_in(Client(REMOTE_ADDR="192.0.2.2"), PASSWORD).status_code == 302
+
+
+def sign_in_through_proxy(seen: str, password: str):
+    """An attempt whose X-Forwarded-For is this, as the proxy on this machine sends it."""
+    client = Client(REMOTE_ADDR="127.0.0.1", headers={"x-forwarded-for": seen})
+    return sign_in(client, password).status_code
+
+
+def test_bad_62_behind_the_proxy_the_lock_is_for_the_address_that_the_proxy_saw(jane, settings):
+    settings.BEHIND_PROXY = True
+    for number in range(5):
+        # what stands before the last comma was sent by the client, and is not believed
+        sign_in_through_proxy(f"203.0.113.{number}, 192.0.2.1", "wrong")
+
+    assert sign_in_through_proxy("203.0.113.9, 192.0.2.1", PASSWORD) == 429
+    assert sign_in_through_proxy("192.0.2.2", PASSWORD) == 302
+
+
+def test_bad_62_without_a_proxy_a_forwarded_address_is_ignored(jane):
+    for number in range(5):
+        sign_in_through_proxy(f"192.0.2.{number}", "wrong")
+
+    assert sign_in_through_proxy("192.0.2.9", PASSWORD) == 429
+
+
+@pytest.mark.parametrize("seen", ["", "unknown", "192.0.2.1, <script>", "192.0.2.1,"])
+def test_bad_62_malformed_forwarded_address_counts_as_the_proxys_own(jane, settings, seen):
+    settings.BEHIND_PROXY = True
+    for _ in range(5):
+        sign_in_through_proxy(seen, "wrong")
+
+    assert sign_in_through_proxy("127.0.0.1", PASSWORD) == 429
+
+
+def test_passwords_are_12_characters_or_more():
+    with pytest.raises(ValidationError, match="at least 12 characters"):
+        validate_password("Elevenchars")
+
+
+def test_changing_the_password_ends_other_sessions(jane):
+    here, elsewhere = Client(), Client()
+    sign_in(here, PASSWORD)
+    sign_in(elsewhere, PASSWORD)
+    new = "another long passphrase"
+
+    here.post(
+        reverse("admin:password_change"),
+        {"old_password": PASSWORD, "new_password1": new, "new_password2": new},
+    )
+
+    assert here.get(reverse("admin:index")).status_code == 200
+    assert elsewhere.get(reverse("admin:index")).status_code == 302

@@ -1,0 +1,188 @@
+"""The commands that run a site: serve and password."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evalsite.annotation.models import Annotation
+from evalsite.imports.demo import import_example
+from evalsite.management.commands.serve import Part, Site, is_answering
+from tests.support.factories import launch, make_study, make_user
+from tests.support.workers import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def start_serve(port: int, folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "serve", "--port", str(port)],
+        cwd=ROOT,
+        env=os.environ
+        | {
+            "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+            "EVALSITE_DATA_DIR": str(folder),
+            "EVALSITE_DATABASE": f"sqlite:///{folder}/evalsite.sqlite3",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def site(port, tmp_path) -> Iterator[subprocess.Popen[str]]:
+    """A site of its own that said it is ready; stopped afterwards."""
+    process = start_serve(port, tmp_path)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line.startswith(f"Ready: http://127.0.0.1:{port}/admin/"), process.communicate()[1]
+    yield process
+    process.terminate()
+    process.communicate()
+
+
+def children_of(process: subprocess.Popen[str]) -> dict[str, int]:
+    """The processes that it started: command line -> number."""
+    numbers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return {Path(f"/proc/{number}/cmdline").read_text(): int(number) for number in numbers}
+
+
+def test_the_site_answers_when_it_says_ready_and_ctrl_c_stops_all_of_it(site, port):
+    children = children_of(site)
+
+    with urlopen(f"http://127.0.0.1:{port}/admin/login/") as answer:
+        assert answer.status == 200
+    site.send_signal(signal.SIGINT)
+    site.communicate()
+
+    assert site.returncode == 0
+    assert any("gunicorn" in name for name in children)
+    assert any("db_worker" in name for name in children)
+    assert not any(Path(f"/proc/{number}").exists() for number in children.values())
+
+
+def number_of(process: subprocess.Popen[str], name: str) -> int | None:
+    """The process of this name that it started, if one runs."""
+    return next((pid for line, pid in children_of(process).items() if name in line), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "program"), [("job worker", "db_worker"), ("web server", "gunicorn")]
+)
+def test_part_of_the_site_that_dies_is_started_again_and_the_site_stays(site, port, name, program):
+    dead = number_of(site, program)
+    web = number_of(site, "gunicorn")
+
+    os.kill(dead, signal.SIGKILL)
+    told = site.stdout.readline()
+    wait_until(lambda: number_of(site, program) not in (None, dead))
+    wait_until(lambda: is_answering(port))
+
+    assert told == f"The {name} was ended by signal 9. Starting it again.\n"
+    assert site.poll() is None
+    assert name == "web server" or number_of(site, "gunicorn") == web
+
+
+def test_part_that_does_not_stay_up_is_started_three_times_a_minute_then_once():
+    part = Part("job worker", [sys.executable, "-c", ""])
+    starts = []
+
+    for second in range(0, 400, 5):
+        if part.may_start(second):
+            starts.append(second)
+            part.restarts.append(second)
+        else:
+            part.is_waiting = True
+    part.process.wait()
+
+    assert starts == [0, 5, 10, 70, 130, 190, 250, 310, 370]
+
+
+def test_web_server_that_cannot_start_ends_the_site(port):
+    site = Site(port, say=print)
+    site.spawn("web server", [sys.executable, "-c", "raise SystemExit(3)"])
+
+    with pytest.raises(CommandError, match="exit code 3"):
+        site.wait_until_ready()
+
+    site.stop()
+
+
+def test_a_port_in_use_is_said_before_anything_is_made(port, tmp_path):
+    with socket.create_server(("127.0.0.1", port)):
+        process = start_serve(port, tmp_path)
+        _, told = process.communicate()
+
+    assert process.returncode != 0
+    assert f"Port {port} cannot be used" in told
+    assert f"make run PORT={port + 1}" in told
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_new_password_is_printed_once_and_works(client, researcher):
+    client.force_login(researcher, backend="django.contrib.auth.backends.ModelBackend")
+    told = StringIO()
+
+    call_command("password", stdout=told)
+
+    printed = dict(line.split(": ") for line in told.getvalue().splitlines()[:2])
+    researcher.refresh_from_db()
+    assert printed["User"] == researcher.username
+    assert researcher.check_password(printed["Password"])
+    assert client.get("/admin/").status_code == 302  # the old session has ended
+
+
+def test_with_several_researchers_a_name_is_asked_for(researcher):
+    make_user("ann")
+
+    with pytest.raises(CommandError, match="There are: ann, jane"):
+        call_command("password")
+
+
+@pytest.mark.django_db
+def test_a_password_for_nobody_is_refused():
+    with pytest.raises(CommandError, match="Nobody can sign in yet"):
+        call_command("password")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_demo_crowds_need_nothing_that_only_tests_have(database_url, tmp_path):
+    """In a process of its own, where pages carry no context and nothing watches templates."""
+    # the protocol whose pages offer most, with a break now and then
+    study = make_study(protocol="rrgen", items=0, k=1, break_every=5, is_demo=True)
+    import_example(study, by=make_user())
+    launch(study)
+
+    for arguments in (["collectstatic", "--noinput", "-v0"], ["demo", "--crowd"]):
+        subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=os.environ
+            | {
+                "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+                "EVALSITE_DATA_DIR": str(tmp_path),
+                "EVALSITE_DATABASE": database_url,
+            },
+            check=True,
+        )
+
+    given = Annotation.objects.filter(study=study)
+    assert given.filter(place__gt=5).exists()
+    assert set(given.values_list("origin", flat=True)) == {"simulated"}
+    assert set(given.values_list("outcome", flat=True)) == {"rated", "ignored"}

@@ -1,0 +1,172 @@
+"""What may not stand in the repository, and what must hold for every file in it."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# the house says "about 400"
+LONGEST_FILE = 500
+
+# The one place where HTML is marked as safe, after cleaning with a closed list.
+MAY_MARK_SAFE = {"evalsite/lib/markdown.py"}
+
+BANNED = {
+    ".py": [
+        r"\bmark_safe\b",
+        r"\bSafe(?:String|Text)\(",
+        r"\beval\(",
+        r"\bpickle\b",
+        r"yaml\.load",
+    ],
+    ".html": [r"\|\s*safe\b", r"\|\s*safeseq\b", r"autoescape\s+off"],
+    ".js": [
+        r"\b(?:inner|outer)HTML\b",
+        r"\binsertAdjacentHTML\b",
+        r"\bdocument\.write",
+        r"\beval\(",
+        r"\bnew Function\(",
+    ],
+}
+
+# A strict Content-Security-Policy would silently drop each of these.
+INLINE = [
+    r"<script(?![^>]*\bsrc=)",
+    r"<style\b",
+    r"<[^>]*\sstyle\s*=",
+    r"<[^>]*\son[a-z]+\s*=",
+    r"javascript:",
+]
+
+# Each of these may set a cookie or hang on one; participants have none.
+NEEDS_A_COOKIE = re.compile(r"\b(?:csrf_token|messages|session|user|perms)\b")
+
+# The home of one developer's machine.
+FOREIGN_PATH = re.compile(r"(?<![\w.~\]}>-])/(?:home|root|work|mnt|opt|Users)/\w")
+
+
+def tracked_files(*suffixes: str) -> Iterator[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    for name in filter(None, listed):
+        path = ROOT / name
+        if name.startswith("fixtures/batches/faulty/") and path.suffix != ".py":
+            continue  # some of them are no text at all
+        if path.suffix in suffixes and path.exists() and "/vendor/" not in name:
+            yield path
+
+
+def find_lines(path: Path, patterns: list[str], text: str | None = None) -> list[str]:
+    """Where a pattern stands, as file:line: text."""
+    text = path.read_text(encoding="utf-8") if text is None else text
+    return [
+        f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, found.start()) + 1}: {found.group()}"
+        for pattern in patterns
+        for found in re.finditer(pattern, text)
+    ]
+
+
+@pytest.mark.parametrize("suffix", BANNED)
+def test_nothing_gets_round_the_escaping_of_pages(suffix):
+    found = [
+        line
+        for path in tracked_files(suffix)
+        if path != Path(__file__) and str(path.relative_to(ROOT)) not in MAY_MARK_SAFE
+        for line in find_lines(path, BANNED[suffix])
+    ]
+
+    assert found == []
+
+
+def test_format_html_gets_its_pattern_from_the_code():
+    found = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in tracked_files(".py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        and getattr(call.func, "id", getattr(call.func, "attr", "")).startswith("format_html")
+        and any(not isinstance(argument, ast.Constant) for argument in call.args[:1])
+    ]
+
+    assert found == []
+
+
+def test_templates_hold_no_inline_script_or_style():
+    found = [line for path in tracked_files(".html") for line in find_lines(path, INLINE)]
+
+    assert found == []
+
+
+def test_participants_templates_touch_nothing_that_sets_a_cookie():
+    found = []
+    for path in participants_templates():
+        code = re.findall(r"\{[{%].*?[%}]\}", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        without_words = [re.sub(r"\"[^\"]*\"|'[^']*'", "", tag) for tag in code]
+        found += [
+            f"{path.relative_to(ROOT)}: {tag}"
+            for tag in without_words
+            if NEEDS_A_COOKIE.search(tag)
+        ]
+
+    assert found == []
+
+
+def participants_templates() -> Iterator[Path]:
+    """Templates of pages that are reached by a token; staff pages extend the study's frame."""
+    for path in tracked_files(".html"):
+        name = path.relative_to(ROOT).as_posix()
+        of_participants = name == "templates/base.html" or name.startswith(
+            ("templates/annotation/", "templates/participants/", "protocols/")
+        )
+        if of_participants and "studies/study.html" not in path.read_text(encoding="utf-8"):
+            yield path
+
+
+def test_no_python_file_is_longer_than_a_reader_can_hold():
+    found = [
+        f"{path.relative_to(ROOT)}: {lines} lines"
+        for path in tracked_files(".py")
+        if path.parent.name != "migrations"
+        and (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE
+    ]
+
+    assert found == []
+
+
+def test_every_relative_link_in_the_documents_leads_somewhere():
+    found = []
+    for path in tracked_files(".md"):
+        text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)\s#]+)", text):
+            is_relative = not re.match(r"[a-z]+:|/", target)
+            if is_relative and not (path.parent / target).exists():
+                found.append(f"{path.relative_to(ROOT)}: {target}")
+
+    assert found == []
+
+
+def test_no_file_names_a_folder_of_one_machine():
+    suffixes = (".py", ".html", ".js", ".css", ".md", ".toml", ".json", ".txt", ".lock", "")
+    found = [
+        line
+        for path in tracked_files(*suffixes)
+        for line in find_lines(path, [FOREIGN_PATH.pattern])
+    ]
+
+    assert found == []
+
+
+def test_lock_files_name_versions_and_hashes_and_no_address():
+    for path in tracked_files(".lock"):
+        text = path.read_text(encoding="utf-8")
+
+        assert text.count("==") > 20
+        assert "://" not in text
+        assert all(
+            "--hash=sha256:" in block for block in re.split(r"\n(?=[a-z])", text) if "==" in block
+        )

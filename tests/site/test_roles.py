@@ -1,0 +1,265 @@
+"""Who may do what: each page of a study, for each kind of person, by GET and by POST.
+
+The tables below are the contract. A new page fails here until it has a row.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.admin import collect_study_views
+from evalsite.annotation.models import RatingsFile
+from evalsite.imports.uploads import keep_upload
+from evalsite.jobs.models import Job
+from evalsite.quality.exclusions import exclude
+from evalsite.studies.members import invite_colleague
+from evalsite.studies.models import Membership, Study, TeamRole
+from tests.site.test_staff_pages import sign_in
+from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
+from tests.support.imported import load, rows_for
+from tests.support.reports import keep_report
+from tests.support.uploads import GOOD
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+ALL, EDITORS, OWNERS = TeamRole.VIEWER, TeamRole.EDITOR, TeamRole.OWNER
+
+# Pages to read, and from which role on. Whoever may post to one does so under another name, unless
+# the page is in BOTH as well.
+READ = {
+    ALL: [
+        "study-overview", "study-monitor", "study-design", "study-people", "study-person",
+        "study-exclusions", "study-results", "study-analysis-plan", "study-planner",
+        "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
+        "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
+        "export-codebook-csv", "export-bundle", "study-results-report", "study-results-outputs",
+        "study-results-drawing", "study-results-table", "study-results-page",
+        "study-results-latex", "study-results-datasheet", "study-results-datasheet-data",
+        "study-plan-data", "study-repeat-report", "study-repeat-table",
+    ],
+    EDITORS: [
+        "study-places-kept",
+        "study-settings", "study-pilot", "study-launch", "study-sharing", "study-held",
+        "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
+        "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
+        "ratings-undo-confirm", "metrics-preview", "metrics-faults",
+        "metrics-undo-confirm",
+    ],
+    OWNERS: [
+        "study-close-confirm", "study-delete-confirm", "study-hand-over", "team-invitation",
+        "study-member",
+    ],
+}  # fmt: skip
+# What is done by a post, and from which role on.
+POST = {
+    ALL: [
+        "study-design-count", "export-file", "export-workbook", "export-ready",
+        "export-bundle-make", "export-bundle-file", "member-remove",
+    ],
+    EDITORS: [
+        "study-places-take-back", "export-identities",
+        "study-settings", "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
+        "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
+        "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
+        "study-planner", "upload-new", "upload-check", "upload-decide", "upload-map",
+        "upload-cancel",
+        "upload-import", "batch-undo", "ratings-new", "ratings-check", "ratings-decide",
+        "ratings-map", "ratings-cancel", "ratings-import", "ratings-undo", "metrics-new",
+        "metrics-check", "metrics-decide", "metrics-map", "metrics-cancel", "metrics-import",
+        "metrics-undo", "job-restart",
+    ],
+    OWNERS: [
+        "study-launch-start", "study-launch-again", "study-close", "study-archive",
+        "study-unarchive", "study-delete", "study-analysis-plan", "study-hand-over",
+        "team-invite", "invitation-renew", "invitation-revoke", "member-role",
+    ],
+}  # fmt: skip
+# What a member may do for themselves only; for others it takes an owner.
+OWN = {("get", "study-member"), ("post", "member-remove")}
+# What takes more than the role: identities.
+IDENTITIES = {("post", "export-bundle-file"), ("post", "export-identities")}
+ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is the page's own
+# Parameters that name a row of the study.
+OF_A_ROW = {
+    "batch_id", "item_id", "upload_id", "file_id", "job_id", "report_id", "pseudonym",
+    "exclusion_id", "member_id", "invitation_id",
+}  # fmt: skip
+KINDS = ("anonymous", "stranger", *(role.value for role in TeamRole), "administrator")
+
+
+@pytest.fixture
+def study() -> Study:
+    """A launched study with a row of each kind, so that every address leads somewhere."""
+    study = launch(make_study(items=2))
+    answer_item(make_annotator(study), study.items.main()[0])
+    return study
+
+
+def find_parts(study: Study) -> dict[str, Any]:
+    """What the addresses of the study's pages ask for, by parameter."""
+    jane = User.objects.get(username="jane")
+    person = study.participants.order_by("pk")[0]
+    [exclusion] = exclude(study=study, participants=[person], reason="Too fast", by=None)
+    upload = keep_upload(study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None)
+    bundle = Job.objects.create(
+        kind="bundle", study_id=study.pk, params={"has_data": True, "has_free_text": False}
+    )
+    invited = invite_colleague(study=study, key=uuid4(), role=TeamRole.OWNER, by=jane)
+    return {
+        "batch_id": study.batches.get().pk,
+        "item_id": study.items.main()[0].pk,
+        "upload_id": upload.pk,
+        "file_id": load(study, rows_for(study)).pk,
+        "job_id": bundle.pk,
+        "report_id": keep_report(study).pk,
+        "file": "ratings",
+        "pseudonym": person.pseudonym,
+        "exclusion_id": exclusion.pk,
+        "part": "raters",
+        "name": "informativeness-systems",
+        "kind": "svg",
+        "member_id": Membership.objects.get(study=study, user=jane).pk,
+        "invitation_id": invited.pk,
+    }
+
+
+def client_of(kind: str, study: Study) -> Client:
+    if kind == "anonymous":
+        return Client()
+    if kind == "administrator":
+        return sign_in(make_user(kind, is_superuser=True))
+    user = make_user(f"{kind}-person")
+    if kind != "stranger":
+        Membership.objects.create(study=study, user=user, **TeamRole(kind).columns)
+    return sign_in(user)
+
+
+def expect(kind: str, method: str, name: str) -> str:
+    """The outcome that the tables promise."""
+    if kind == "anonymous":
+        return "sign in"
+    if kind == "stranger":
+        return "not found"
+    rank = len(TeamRole) if kind == "administrator" else TeamRole(kind).rank
+    table = READ if method == "get" else POST
+    least = next((role for role, names in table.items() if name in names), None)
+    if (method, name) in OWN:
+        least = OWNERS
+    if (method, name) in IDENTITIES:
+        least = TeamRole.EDITOR_WITH_IDENTITIES
+    if least is not None:
+        return "allowed" if rank >= least.rank else "refused"
+    # not a way to use this page: refused to whoever may not open it the other way
+    other = POST if method == "get" else READ
+    needed = next(role for role, names in other.items() if name in names)
+    is_own = name in {page for _, page in OWN}
+    return "wrong method" if is_own or rank >= needed.rank else "refused"
+
+
+def describe(response: Any, study: Study) -> str:
+    if response.status_code == 302 and "/login/" in response["Location"]:
+        return "sign in"
+    if response.status_code in (403, 404, 405):
+        outcomes = {403: "refused", 404: "not found", 405: "wrong method"}
+        return outcomes[response.status_code]
+    return "allowed" if response.status_code in ALLOWED else str(response.status_code)
+
+
+def ask(client: Client, method: str, address: str) -> Any:
+    """The answer, with everything that it changed undone."""
+    with transaction.atomic():
+        response = getattr(client, method)(address)
+        if response.streaming:
+            response.getvalue()
+        transaction.set_rollback(True)
+    return response
+
+
+def list_names(table: dict[TeamRole, list[str]]) -> Iterator[str]:
+    for names in table.values():
+        yield from names
+
+
+def test_tables_name_every_page_of_a_study_once():
+    pages = {page.name for page in collect_study_views()}
+
+    assert set(list_names(READ)) | set(list_names(POST)) == pages
+    for table in (READ, POST):
+        names = list(list_names(table))
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_page_answers_each_kind_of_person_as_the_tables_say(study, kind):
+    parts = find_parts(study)
+    client = client_of(kind, study)
+    given, promised = {}, {}
+
+    for page in collect_study_views():
+        captured = [parts[name] for name in PARAMETER.findall(page.path)]
+        address = reverse(f"admin:{page.name}", args=[study.pk, *captured])
+        for method in ("get", "post"):
+            outcome = describe(ask(client, method, address), study)
+            wanted = expect(kind, method, page.name)
+            # a page of some part that this study has none of: the role was enough to look for it
+            if wanted == "allowed" and outcome == "not found":
+                outcome = "allowed"
+            given[method, page.name], promised[method, page.name] = outcome, wanted
+
+    assert {key: one for key, one in given.items() if one != promised[key]} == {}
+
+
+@pytest.mark.parametrize("kind", ["editor", "editor-with-identities"])
+def test_editors_change_the_plan_until_the_launch(kind):
+    draft, live = make_study(items=2), launch(make_study(items=2, title="Another"))
+    user = make_user("editor-person")
+    for study in (draft, live):
+        Membership.objects.create(study=study, user=user, **TeamRole(kind).columns)
+    client = sign_in(user)
+
+    given = [
+        client.post(reverse("admin:study-analysis-plan", args=[study.pk])).status_code
+        for study in (draft, live)
+    ]
+
+    assert given == [422, 403]
+
+
+def test_ids_of_other_studies_are_found_by_nobody(study):
+    parts = find_parts(study)
+    other = make_study(items=0, title="Another", by=make_user("zoe"))
+    client = sign_in(User.objects.get(username="zoe"))
+    scoped = [
+        page for page in collect_study_views() if OF_A_ROW & set(PARAMETER.findall(page.path))
+    ]
+
+    given = {
+        (method, page.name): ask(
+            client,
+            method,
+            reverse(
+                f"admin:{page.name}",
+                args=[other.pk, *(parts[one] for one in PARAMETER.findall(page.path))],
+            ),
+        ).status_code
+        for page in scoped
+        for method in ("get", "post")
+    }
+
+    assert isinstance(parts["invitation_id"], UUID)
+    # to take away what isn't there changes nothing, and says so
+    gone = {
+        ("post", name) for name in ("member-remove", "batch-undo", "ratings-undo", "metrics-undo")
+    }
+    assert {given.pop(key) for key in gone} == {302}
+    assert {key: one for key, one in given.items() if one not in (404, 405)} == {}
+    assert Membership.objects.filter(pk=parts["member_id"]).exists()
+    assert RatingsFile.objects.filter(pk=parts["file_id"]).exists()

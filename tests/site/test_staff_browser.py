@@ -1,0 +1,171 @@
+"""Staff pages in a browser: accessible, quiet, and no wider than a phone."""
+
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.annotation.running.launch import close_study
+from evalsite.studies.members import invite_colleague
+from evalsite.studies.models import Invitation, Membership, TeamRole
+from tests.support.browsing import Watch, find_faults, follow, read_clipboard
+from tests.support.factories import add_batch, launch, make_study, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DRAFT = (
+    "study-overview",
+    "study-settings",
+    "study-pilot",
+    "study-launch",
+    "study-monitor",
+    "study-people",
+    "study-design",
+    "study-delete-confirm",
+    "study-team",
+    "study-hand-over",
+)
+LIVE = (
+    "study-overview",
+    "study-monitor",
+    "study-settings",
+    "study-sharing",
+    "study-close-confirm",
+    "study-design",
+)
+
+
+def sign_in(page, live_server, user: User) -> None:
+    """The browser holds the session of this person."""
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    [cookie] = [one for name, one in client.cookies.items() if "session" in name]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": str(live_server)}])
+
+
+def walk(page, live_server):
+    """Each staff page, one after another, a form with faults among them."""
+    user = make_user(is_superuser=True)
+    sign_in(page, live_server, user)
+    draft = make_study(items=3, title="A draft with a long title " * 4, by=user)
+    live = launch(make_study(items=3, title="A live one", by=user))
+    addresses = [reverse("admin:index"), reverse("admin:study-new")]
+    addresses += [reverse(f"admin:{name}", args=[draft.pk]) for name in DRAFT]
+    addresses += [reverse(f"admin:{name}", args=[live.pk]) for name in LIVE]
+    # further answers foreseen, a number that is none, and a batch that waits
+    answers = reverse("admin:study-answers", args=[live.pk])
+    waiting = add_batch(live, items=2, first=9)
+    addresses += [f"{answers}?k=5", f"{answers}?k=0", reverse("admin:batch-list", args=[live.pk])]
+    addresses += [reverse("admin:batch-open-confirm", args=[live.pk, waiting.pk])]
+    # a team with somebody else on it, and an invitation with a long label
+    colleague = Membership.objects.create(study=draft, user=make_user("ann"), role="editor")
+    invitation = invite_colleague(
+        study=draft, key=uuid4(), role=TeamRole.OWNER, label="priya@example.org " * 5, by=user
+    )
+    addresses += [reverse("admin:study-member", args=[draft.pk, colleague.pk])]
+    addresses += [reverse("admin:team-invitation", args=[draft.pk, invitation.pk])]
+    addresses += [reverse("invitation", args=[invitation.token])]
+    for address in addresses:
+        page.goto(f"{live_server}{address}")
+        yield address
+    closed = launch(make_study(items=3, title="A closed one", by=user))
+    close_study(study=closed, by=user)
+    page.goto(f"{live_server}{reverse('admin:study-sharing', args=[closed.pk])}")
+    yield "sharing of a closed study"
+    follow(page, "button:text-is('Archive')")
+    yield "archived"
+    page.goto(f"{live_server}{reverse('admin:index')}")
+    follow(page, "text=Archived studies")
+    yield "archived studies"
+    page.goto(f"{live_server}{reverse('admin:study-settings', args=[draft.pk])}")
+    page.fill("#id_k", "0")
+    follow(page, "text=Save settings")
+    page.wait_for_selector(".es-problem")
+    yield "settings with a fault"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_axe_finds_no_fault_on_any_staff_page(page, live_server, width, scheme):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
+    faults = {step: find_faults(page) for step in walk(page, live_server)}
+
+    assert {step: found for step, found in faults.items() if found} == {}
+
+
+def test_staff_pages_complain_of_nothing_and_fit_a_phone(page, live_server):
+    page.set_viewport_size({"width": 360, "height": 900})
+    watch = Watch(page)
+
+    widths = {
+        step: page.evaluate("document.documentElement.scrollWidth")
+        for step in walk(page, live_server)
+    }
+
+    assert watch.found == []
+    assert {step: width for step, width in widths.items() if width > 360} == {}
+
+
+def test_link_to_share_is_copied_by_its_button(page, live_server):
+    user = make_user()
+    sign_in(page, live_server, user)
+    study = launch(make_study(by=user))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{live_server}{reverse('admin:study-sharing', args=[study.pk])}")
+
+    page.click("text=Copy")
+    page.wait_for_selector("text=Copied.")
+
+    copied = read_clipboard(page)
+    assert copied == f"{live_server}/join/{study.pk}/"
+
+
+@pytest.fixture
+def invitation() -> Invitation:
+    user = make_user()
+    study = make_study(items=0, title="A study with a title of some length", by=user)
+    return invite_colleague(study=study, key=uuid4(), role=TeamRole.EDITOR, by=user)
+
+
+def open_invitation(page, live_server, invitation) -> None:
+    page.goto(f"{live_server}{reverse('invitation', args=[invitation.token])}")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_colleague_creates_an_account_and_is_on_the_team(
+    page, live_server, invitation, width, scheme
+):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.goto(f"{live_server}{reverse('invitation', args=['unknown'])}")
+    faults = [find_faults(page)]
+    open_invitation(page, live_server, invitation)
+    faults += [find_faults(page)]
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    page.fill("#id_username", "priya")
+    page.fill("#id_password1", "four unrelated words work")
+    page.fill("#id_password2", "four unrelated words work")
+
+    follow(page, "text=Accept and create account")
+
+    assert page.url == f"{live_server}{reverse('admin:study-overview', args=[invitation.study_id])}"
+    assert (faults, wide) == ([[], []], width)
+    assert Membership.objects.get(user__username="priya").role == "editor"
+
+
+def test_colleague_signs_in_on_the_invitation_and_accepts(page, live_server, invitation):
+    user = make_user("ann")
+    user.set_password("four unrelated words work")
+    user.save()
+    open_invitation(page, live_server, invitation)
+    page.fill("#sign-in-name", "ann")
+    page.fill("#sign-in-password", "four unrelated words work")
+
+    follow(page, "button:text-is('Sign in')")
+    follow(page, "text=Accept as ann")
+
+    assert page.url == f"{live_server}{reverse('admin:study-overview', args=[invitation.study_id])}"
+    assert Membership.objects.get(user=user).role == "editor"

@@ -1,0 +1,169 @@
+"""A launched study asks what it was launched with, whatever the installed protocol says by then."""
+
+import sqlite3
+from dataclasses import replace
+
+import pytest
+from django.db import connection, transaction
+from django.test import Client
+
+from evalsite.exports.codebook import write_codebook
+from evalsite.operations.database_dump import using_database
+from evalsite.protocol import find_folder
+from evalsite.protocol.version_0_1 import read_stored
+from evalsite.studies.models import Study
+from evalsite.studies.versions import make_version, shown_content
+from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def edited(monkeypatch):
+    """A function that edits the code of fluency: its first criterion has another label."""
+
+    def edit():
+        folder = find_folder("fluency")
+        first, *others = folder.instrument.criteria
+        criteria = (replace(first, label="Readability"), *others)
+        monkeypatch.setitem(
+            folder.__dict__, "instrument", replace(folder.instrument, criteria=criteria)
+        )
+
+    return edit
+
+
+def first_page(study: Study) -> str:
+    home = mint_link(make_annotator(study))
+    client = Client()
+    client.post(f"{home}start/")
+    return client.get(f"{home}sets/1/items/1/").content.decode()
+
+
+def test_editing_a_protocol_changes_no_live_study(edited):
+    live = launch(make_study(protocol="fluency", items=2))
+    edited()
+    live = Study.objects.get(pk=live.pk)
+
+    page = first_page(live)
+
+    assert live.config.criteria[0].label == "Fluency/Grammaticality"
+    assert "Fluency/Grammaticality" in page
+    assert "Readability" not in page
+
+
+def test_editing_a_protocol_changes_drafts(edited):
+    draft = make_study(protocol="fluency", items=2)
+    edited()
+
+    assert Study.objects.get(pk=draft.pk).config.criteria[0].label == "Readability"
+    assert "Readability" in first_page(launch(draft))
+
+
+def test_version_made_later_keeps_the_instrument_of_the_launch(edited):
+    live = launch(make_study(protocol="fluency", items=2))
+    kept = shown_content(live)["instrument"]
+    edited()
+    live = Study.objects.get(pk=live.pk)
+    live.consent = "We keep less."
+    live.save()
+
+    version = make_version(live, by=make_user())
+
+    assert version.number == 2
+    assert version.content["instrument"] == kept
+    assert live.config.criteria[0].label == "Fluency/Grammaticality"
+
+
+def test_codebook_speaks_of_what_was_asked(edited):
+    live = launch(make_study(protocol="fluency", items=2))
+    edited()
+
+    codebook = write_codebook(Study.objects.get(pk=live.pk).config)
+
+    assert "Fluency/Grammaticality: the rating" in codebook
+    assert "Readability" not in codebook
+
+
+def shape_of_0_1(protocol) -> dict:
+    """What version 0.1 stored of this instrument, as its own `describe` did."""
+    return {
+        "protocol": protocol.key,
+        "criteria": [],
+        "inputs": [],
+        "examples": [],
+        "comprehension": [],
+        "ignore": {"note": "", "reasons": []},
+        "highlight_hint": "",
+        "note_label": "Any remarks?",
+    }
+
+
+def test_instrument_of_version_0_1_has_the_words_that_were_stored(edited):
+    then = find_folder("fluency").instrument
+    criterion = {
+        "key": "fluency",
+        "label": "Old label",
+        "definition": "How it reads.",
+        "scale": {
+            "kind": "likert",
+            "points": [
+                {"value": value, "label": word, "notes": ["Why."], "reserved": False}
+                for value, word in enumerate(("bad", "good"), start=1)
+            ],
+            "stacked": True,
+            "reserved_note": "",
+        },
+        "summary": "",
+        "question": "",
+        "range_note": "",
+    }
+    edited()
+
+    found = read_stored(shape_of_0_1(then) | {"criteria": [criterion]}, "fluency")
+
+    (read,) = found.criteria
+    assert (read.label, read.scale.list_answers()) == ("Old label", ((1, "bad"), (2, "good")))
+    assert (found.note, found.output_name) == ("Any remarks?", "System's generation")
+    assert found.design == then.design
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="opens another file")
+def test_instrument_is_read_again_from_another_database(tmp_path):
+    study = launch(make_study(protocol="fluency", items=2))
+    assert shown_content(study)["texts"]["title"] == "Restaurant descriptions"
+    other = tmp_path / "other.sqlite3"
+    with connection.cursor() as cursor:
+        cursor.execute(f"VACUUM INTO '{other}'")
+    with sqlite3.connect(other) as file:
+        file.execute(
+            "UPDATE studies_studyversion SET content = json_set(content, '$.texts.title', 'Other')"
+        )
+
+    with using_database(str(other)):
+        there = shown_content(study)["texts"]["title"]
+
+    assert there == "Other"
+
+
+def test_study_of_version_0_1_needs_no_installed_protocol(settings):
+    then = find_folder("fluency").instrument
+    settings.PROTOCOLS = []
+
+    found = read_stored(shape_of_0_1(then), "fluency")
+
+    assert (found.key, found.title, found.note) == ("fluency", "fluency", "Any remarks?")
+
+
+def test_version_of_a_transaction_that_failed_is_not_read_for_another_study():
+    try:
+        with transaction.atomic():
+            failed = launch(make_study(protocol="rrgen", items=0))
+            assert failed.config.key == "rrgen"
+            raise LookupError
+    except LookupError:
+        study = launch(make_study(protocol="fluency", items=0))
+
+    assert study.config.key == "fluency"
+    assert shown_content(study)["instrument"]["key"] == "fluency"

@@ -1,0 +1,349 @@
+"""Making a study and changing its settings, before and after launch."""
+
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+from django.urls import reverse
+
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.results.progress import activity_of, progress_of
+from evalsite.studies.forms import _needed_columns
+from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.starter_texts import find_placeholders
+from evalsite.studies.summary_lines import describe_work
+from evalsite.studies.versions import shown_content
+from tests.support.factories import launch, make_study, make_user
+
+
+def address(study: Study) -> str:
+    return reverse("admin:study-settings", args=[study.pk])
+
+
+def entries(client, study: Study, **changes) -> dict[str, object]:
+    """What a browser would send from the settings page, with these changes."""
+    page = client.get(address(study))
+    values = {}
+    for section in page.context["sections"]:
+        for field in section.fields:
+            value = field.value()
+            if field.field.disabled or value in (None, "") or value is False:
+                continue
+            values[field.html_name] = "on" if value is True else value
+    values["revision"] = page.context["form"]["revision"].value()
+    return {name: value for name, value in (values | changes).items() if value is not None}
+
+
+def save(client, study: Study, **changes):
+    response = client.post(address(study), entries(client, study, **changes))
+    study.refresh_from_db()
+    return response
+
+
+# --- a new study --------------------------------------------------------------------------
+
+
+def test_new_study_is_a_draft_of_its_protocol_owned_by_its_maker(staff_client, researcher):
+    response = staff_client.post(
+        reverse("admin:study-new"), {"title": "Hotel replies", "protocol": "magnitude"}
+    )
+
+    study = Study.objects.get()
+    assert response.url == reverse("admin:study-overview", args=[study.pk])
+    assert (study.title, study.protocol, study.state) == ("Hotel replies", "magnitude", "draft")
+    assert study.memberships.get().user == researcher
+    assert study.memberships.get().role == Membership.Role.OWNER
+    assert find_placeholders(study.consent)
+
+
+@pytest.mark.parametrize(
+    ("posted", "message"),
+    [
+        ({"title": "", "protocol": "magnitude"}, "Enter a title."),
+        ({"title": "A"}, "Choose a protocol."),
+        ({"title": "A", "protocol": "no such"}, "no such"),
+        ({"title": "A" * 121, "protocol": "magnitude"}, "120"),
+    ],
+)
+def test_incomplete_new_study_is_refused_and_kept_on_the_page(staff_client, posted, message):
+    response = staff_client.post(reverse("admin:study-new"), posted)
+
+    assert response.status_code == 422
+    assert message in response.text
+    assert not Study.objects.exists()
+
+
+def test_new_study_page_names_the_columns_that_each_protocol_needs(staff_client):
+    page = staff_client.get(reverse("admin:study-new"))
+
+    assert "Needs columns: item, system, output, mr" in page.text
+
+
+def test_protocol_is_chosen_already_where_there_is_only_one(staff_client):
+    cards = staff_client.get(reverse("admin:study-new")).context["form"].cards()
+
+    assert [card["is_chosen"] for card in cards] == [len(cards) == 1] * len(cards)
+
+
+def test_column_that_may_be_left_out_is_not_called_needed():
+    config = SimpleNamespace(outputs=(1, 1), inputs=())
+
+    assert _needed_columns(config) == "system, output"
+
+
+# --- before launch ------------------------------------------------------------------------
+
+
+def test_settings_are_saved(staff_client):
+    study = make_study()
+
+    response = save(
+        staff_client,
+        study,
+        title="Other",
+        k="5",
+        max_sets="2",
+        pay_per_set="1.75",
+        completion_url="https://app.example.org/done?cc=X",
+    )
+
+    assert response.status_code == 302
+    assert (study.title, study.k, study.max_sets) == ("Other", 5, 2)
+    assert str(study.pay_per_set) == "1.75"
+    assert study.revision == 1
+    assert study.version is None
+
+
+def test_options_of_the_protocol_are_saved_with_the_settings(staff_client):
+    study = make_study()
+
+    save(staff_client, study, **{"option-standard_score": "250"})
+
+    assert study.options["standard_score"] == 250
+
+
+def test_broken_option_is_refused_beside_its_field(staff_client):
+    study = make_study()
+
+    response = save(staff_client, study, title="Other", **{"option-standard_score": "0"})
+
+    assert response.status_code == 422
+    assert "must be 1 or more" in response.text
+    assert study.options["standard_score"] == 100
+    assert study.title != "Other"
+
+
+def test_saving_without_a_change_changes_nothing(staff_client):
+    study = make_study(consent="One line.\n\nAnother line.")
+    sent = entries(staff_client, study, consent="One line.\r\n\r\nAnother line.")
+
+    staff_client.post(address(study), sent)
+
+    study.refresh_from_db()
+    assert study.revision == 0
+    assert study.consent == "One line.\n\nAnother line."
+    assert not AuditEntry.objects.filter(action="settings changed").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("title", "", "This can&#x27;t be empty."),
+        ("k", "0", "Enter 1 or more."),
+        ("k", "three", "whole number"),
+        ("set_size", "501", "Enter 500 or less."),
+        ("currency", "pounds", "capital letters"),
+        ("currency", "gbp", "capital letters"),
+        ("pay_per_set", "-1", "Enter 0 or more."),
+        ("completion_url", "http://example.org/", "https://"),
+        ("completion_url", "javascript:alert(1)", "https://"),
+        ("title", "A" * 121, "Enter 120 characters or fewer; these are 121."),
+        ("language", "English", "Enter a language code"),
+        ("language", "en_GB", "Enter a language code"),
+        ("minutes_per_set", "0", "Enter 1 or more."),
+        ("k", "-1", "Enter 1 or more."),
+        ("lease_minutes", "4", "Enter 5 or more."),
+        ("check_every", "1", "Enter 2 or more."),
+        ("repeat_percent", "51", "Enter 50 or less."),
+        ("repeat_percent", "-1", "Enter 0 or more."),
+        ("repeat_distance", "7", "Enter 8 or more."),
+        ("max_items", "0", "Enter 1 or more."),
+        ("contact_email", "jane", "valid email"),
+        ("closes_at", "2020-01-01T10:00", "in the future"),
+        ("groups", "sideways", "sideways"),
+        ("revision", "x", ""),
+    ],
+)
+def test_bad_setting_is_refused_and_what_was_typed_is_kept(staff_client, field, value, message):
+    study = make_study()
+
+    response = save(staff_client, study, organisation="Kept Lab", **{field: value})
+
+    assert response.status_code == 422
+    assert message in response.text
+    assert "Kept Lab" in response.text
+    assert study.organisation == "Language Lab"
+    assert study.revision == 0
+
+
+def test_bad_69_second_of_two_researchers_hears_who_changed_what_meanwhile(
+    staff_client, researcher
+):
+    study = make_study()
+    opened = entries(staff_client, study, title="The second title")
+    save(staff_client, study, title="The first title")
+
+    response = staff_client.post(address(study), opened)
+
+    study.refresh_from_db()
+    assert response.status_code == 409
+    assert "Changed by jane at" in response.text
+    assert "The second title" in response.text
+    assert study.title == "The first title"
+
+
+def test_settings_offer_the_protocols_instructions_to_start_from(staff_client):
+    study = make_study(protocol="dialogue", items=0, set_size=12, instructions="Be kind.")
+
+    page = staff_client.get(address(study)).text
+
+    assert 'id="own-instructions" rows="12" readonly' in page
+    assert "A set has 12 questions; each of them is one response" in page
+
+
+def test_settings_page_shows_the_sum_of_the_design(staff_client):
+    study = make_study(items=100, pay_per_set="1.75", minutes_per_set=10)
+
+    page = staff_client.get(address(study))
+
+    assert "100 items × 3 = 300 answers = 30 sets ≈ 5 hours ≈ £52.50 at £10.50 an hour" in page.text
+
+
+def test_sum_of_a_study_without_pay_ends_with_its_hours(db):
+    study = make_study(items=0, set_size=3)
+
+    assert describe_work(study, items=1) == "1 item × 3 = 3 answers = 3 sets ≈ 0.1 hours"
+
+
+def test_sum_has_a_set_for_each_of_the_k_people_however_large_a_set_is(db):
+    study = make_study(items=0, k=3, set_size=500)
+
+    set_of_all = make_study(items=0, k=3, set_size=100)
+
+    assert "= 300 answers = 3 sets" in describe_work(study, items=100)
+    assert describe_work(study, items=100) == describe_work(set_of_all, items=100)
+
+
+def test_sets_are_no_larger_than_the_groups_that_a_person_may_meet(staff_client):
+    study = make_study(items=24, k=3, set_size=11, groups="once")
+    for number, item in enumerate(study.items.main()):
+        Item.objects.filter(pk=item.pk).update(group=f"input-{number // 3}")
+
+    told = staff_client.get(address(study)).context["work"]
+
+    assert "24 items × 3 = 72 answers = 9 sets" in told
+    assert "A person meets a group once, and there are 8 groups: a set has at most 8 items" in told
+    activity = activity_of(launch(study), progress_of(study))
+    assert activity.needed_sets == 9
+
+
+def test_group_of_many_items_needs_a_set_for_each_of_their_answers(staff_client):
+    study = make_study(items=30, k=3, set_size=11, groups="once")
+    twenty = study.items.main().order_by("pk")[:20]
+    Item.objects.filter(pk__in=[item.pk for item in twenty]).update(group="large")
+
+    told = staff_client.get(address(study)).context["work"]
+
+    # nobody meets two of its 20 items: 20 x 3 sets
+    assert "30 items × 3 = 90 answers = 60 sets" in told
+
+
+def test_sum_of_a_study_without_items_says_to_upload_them(db):
+    assert describe_work(make_study(items=0), items=0).startswith("Upload items first.")
+
+
+# --- after launch -------------------------------------------------------------------------
+
+
+def test_bad_68_design_cannot_be_changed_after_launch(staff_client):
+    study = launch(make_study())
+
+    save(staff_client, study, k="9", groups="together", **{"option-standard_score": "7"})
+
+    assert (study.k, study.groups, study.options["standard_score"]) == (3, "free", 100)
+    assert "Fixed since launch" in staff_client.get(address(study)).text
+
+
+def test_bad_68_changed_text_after_launch_needs_the_tick_for_a_new_version(staff_client):
+    study = launch(make_study())
+
+    response = save(staff_client, study, summary="Changed.")
+
+    assert response.status_code == 422
+    assert "tick the box &quot;Make version 2 of the texts&quot;" in response.text
+    assert study.summary != "Changed."
+
+
+def test_ticked_change_of_a_text_makes_the_next_version(staff_client):
+    study = launch(make_study())
+
+    save(staff_client, study, consent="We keep less.", is_new_version="on")
+
+    assert study.version.number == 2
+    assert shown_content(study)["texts"]["consent"] == "We keep less."
+    assert study.versions.get(number=1).content["texts"]["consent"] != "We keep less."
+
+
+def test_new_version_with_a_placeholder_is_refused(staff_client):
+    study = launch(make_study())
+
+    response = save(staff_client, study, consent="[REPLACE: all]", is_new_version="on")
+
+    assert response.status_code == 422
+    assert study.version.number == 1
+
+
+def test_contact_closing_date_and_completion_change_freely_after_launch(staff_client):
+    study = launch(make_study())
+    later = (now() + timedelta(days=3)).strftime("%Y-%m-%dT%H:%M")
+
+    response = save(
+        staff_client,
+        study,
+        contact_email="new@example.org",
+        closes_at=later,
+        completion_code="C123",
+    )
+
+    assert response.status_code == 302
+    assert study.closes_at is not None
+    assert study.completion_code == "C123"
+    assert shown_content(study)["texts"]["contact_email"] == "new@example.org"
+
+
+def test_closing_date_alone_makes_no_new_version(staff_client):
+    study = launch(make_study())
+
+    save(staff_client, study, closes_at=(now() + timedelta(days=3)).strftime("%Y-%m-%dT%H:%M"))
+
+    assert study.version.number == 1
+
+
+def test_settings_name_what_changed_in_the_log_but_not_the_texts(staff_client):
+    study = make_study()
+
+    save(staff_client, study, consent="Secret words.", k="4")
+
+    entry = AuditEntry.objects.get(action="settings changed")
+    assert sorted(entry.detail["fields"]) == ["consent", "k"]
+    assert "Secret" not in str(entry.detail)
+
+
+def test_editor_of_another_study_cannot_save(staff_client):
+    study = make_study(by=make_user("stranger"))
+
+    response = staff_client.post(address(study), {"title": "Mine now"})
+
+    assert response.status_code == 404
+    assert Item.objects.filter(study__title="Mine now").count() == 0

@@ -1,0 +1,205 @@
+"""What browser tests share: the way through a study page by page, and what to look for there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import ConsoleMessage, Page, expect
+
+from evalsite.studies.models import Study
+from tests.support.factories import make_annotator, mint_link
+
+MAIN = ".actions .main"
+AXE = (Path(__file__).parents[1] / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
+
+
+class Watch:
+    """Everything a page complained of: scripts, the content policy, missing files."""
+
+    def __init__(self, page: Page) -> None:
+        self.found: list[str] = []
+        page.on("pageerror", lambda error: self.found.append(str(error)))
+        page.on("console", self._note)
+
+    def _note(self, message: ConsoleMessage) -> None:
+        # a form that was refused is answered with 422, and the browser says so
+        if message.type in ("error", "warning") and "status of 422" not in message.text:
+            self.found.append(message.text)
+
+
+def press_tab_to(page: Page, selector: str, most: int = 40) -> None:
+    """The control has the focus, reached as by somebody without a mouse."""
+    control = page.locator(selector).first
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if control.evaluate("element => element === document.activeElement"):
+            return
+    raise AssertionError(f"{selector} cannot be reached with Tab")
+
+
+def follow(page: Page, selector: str) -> None:
+    """The control is pressed, and the page that it leads to is there."""
+    with page.expect_navigation():
+        page.click(selector)
+
+
+def is_watched(response: Any) -> bool:
+    """Whether the page follows a job: by its script, and without scripts by coming anew."""
+    html = response.content.decode()
+    has_script = "staff-watch." in html
+    assert has_script == ('<noscript><meta http-equiv="refresh"' in html)
+    assert "Refresh" not in response.headers
+    return has_script
+
+
+def fill_scores(page: Page, *scores: object) -> None:
+    for number, score in enumerate(scores, start=1):
+        page.fill(f"#informativeness-{number}", str(score))
+
+
+def answer_all(page: Page) -> None:
+    """Every question of the page has an answer: the middle of its scale, or 90."""
+    for question in page.locator("[data-question]").all():
+        radios = question.locator("input[type=radio]")
+        if count := radios.count():
+            radios.nth(count // 2).check()
+        else:
+            question.locator("input").fill("90")
+
+
+def take_a_set(page: Page, base: str, study: Study) -> None:
+    """Somebody who has been admitted before has taken a set; its first item is in view."""
+    page.goto(f"{base}{mint_link(make_annotator(study))}")
+    follow(page, MAIN)
+
+
+def come_in(page: Page, base: str, study: Study) -> None:
+    """Somebody has agreed, answered, read and practised; the first item is in view."""
+    for _ in walk_to_work(page, base, study, with_errors=False):
+        pass
+
+
+def walk_to_work(page: Page, base: str, study: Study, *, with_errors: bool = True) -> Iterator[str]:
+    """The pages before the first item, one after another, faults included."""
+    page.goto(f"{base}/join/{study.pk}/")
+    yield "landing"
+    follow(page, MAIN)
+    yield "consent"
+    if with_errors:
+        follow(page, "button[value=agree]")
+        yield "consent with an error"
+    page.check("#agree")
+    follow(page, "button[value=agree]")
+    if "/questions/" in page.url:
+        yield "entry"
+        if with_errors:
+            follow(page, MAIN)
+            yield "entry with errors"
+        page.fill("#first_language", "English")
+        page.check("#variety-british")
+        follow(page, MAIN)
+    yield "instructions"
+    follow(page, MAIN)
+    yield from walk_practice(page, with_errors=with_errors)
+    if page.url.endswith("/start/"):
+        yield "start"
+        follow(page, MAIN)
+
+
+def walk_practice(page: Page, *, with_errors: bool) -> Iterator[str]:
+    """The practice pages; those of the first item stand for those of all."""
+    while "/practice/" in page.url:
+        is_first = "/practice/1/" in page.url
+        if is_first:
+            yield "practice"
+        if with_errors and is_first:
+            follow(page, MAIN)
+            yield "practice with errors"
+        answer_all(page)
+        follow(page, MAIN)
+        if is_first:
+            yield "practice explained"
+        follow(page, MAIN)
+
+
+def walk_to_the_end(page: Page) -> Iterator[str]:
+    """The pages from the first item to the end, one after another, faults included."""
+    yield "item"
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    yield "keys"
+    page.keyboard.press("Escape")
+    follow(page, MAIN)
+    yield "item with errors"
+    follow(page, "#report")
+    yield "report"
+    follow(page, MAIN)
+    yield "report with an error"
+    follow(page, "text=Back to the")
+    if page.locator("#ignore").count():
+        yield from walk_ignoring(page)
+    answer_all(page)
+    yield "item filled in"
+    follow(page, MAIN)
+    while "/items/" in page.url:
+        answer_all(page)
+        follow(page, MAIN)
+    yield "review"
+    follow(page, MAIN)
+    yield "finish"
+    follow(page, "text=Send feedback")
+    yield "finish with feedback"
+    page.goto(page.url.replace("/finish/?feedback=saved", "/stop/"))
+    yield "stop"
+    follow(page, "text=Withdraw from this study")
+    yield "withdraw"
+    follow(page, MAIN)
+    yield "withdraw with an error"
+    page.check("#keep-keep")
+    follow(page, MAIN)
+    yield "withdrawn"
+
+
+def walk_ignoring(page: Page) -> Iterator[str]:
+    """The pages on which the item in view is ignored, and that is taken back."""
+    item = page.url
+    follow(page, "#ignore")
+    yield "ignore"
+    follow(page, MAIN)
+    yield "ignore with an error"
+    page.locator("[name=ignore]").last.check()
+    follow(page, MAIN)
+    yield "item after an ignored one"
+    page.goto(item)
+    yield "ignored item"
+    follow(page, ".taken-back button")
+    page.goto(item)
+
+
+def find_faults(page: Page) -> list[str]:
+    """The faults of accessibility that axe finds, WCAG 2.2 A and AA."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE)
+    result: dict[str, Any] = page.evaluate(
+        "tags => axe.run(document, {runOnly: {type: 'tag', values: tags},"
+        " resultTypes: ['violations']})",
+        AXE_TAGS,
+    )
+    return [
+        f"{fault['id']}: {node['html'][:120]} ({node['failureSummary']})"
+        for fault in result["violations"]
+        for node in fault["nodes"]
+    ]
+
+
+def read_clipboard(page: Page) -> str:
+    """Return what was copied, pasted into a box of the test's own: pages may not read it."""
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('textarea'), {id: 'pasted'}))"
+    )
+    page.focus("#pasted")
+    page.keyboard.press("Control+V")
+    pasted = page.input_value("#pasted")
+    page.evaluate("document.getElementById('pasted').remove()")
+    return pasted

@@ -1,0 +1,195 @@
+"""What tests of bundles share: studies with everything in them, packed, tampered with, unpacked."""
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from django.db import transaction
+
+from evalsite.annotation.models import Annotation, Highlight
+from evalsite.annotation.pages.saving import keep_revision
+from evalsite.annotation.pages.withdrawal import withdraw
+from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.exports.bundle.compare import Findings, examine_bundle
+from evalsite.exports.bundle.format import CHECKSUMS, Contents, write_checksums
+from evalsite.exports.bundle.read import BadBundle, check_checksums, open_bundle, read_about
+from evalsite.exports.bundle.verify import Report, verify_bundle
+from evalsite.exports.bundle.write import write_bundle
+from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.lib.clock import now
+from evalsite.participants.models import Answer, ParticipantIdentity, ParticipantLink
+from evalsite.protocol import installed_protocols
+from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.studies.models import Output, Study
+from tests.support.factories import make_participant, make_user
+from tests.support.hostile import make_hostile
+
+Files = dict[str, bytes]
+
+RULE = '=1+1, "too fast":\n\tfewer than 8 of 10 checks, <b>ß</b>'
+
+# none of these may stand in a bundle
+STAFF, WORKER, CODE, NOTE, FEEDBACK = (
+    "staff-ada", "5f0c0ffee5f0c0ffee5f0c0f", "CODE-C0FFEE", "I am Jo Bloggs", "call me Jo, 555"
+)  # fmt: skip
+
+
+def make_full_study(protocol: str, **fields: Any) -> Study:
+    """A study of hostile texts: answers, changed answers, notes, exclusions, one who left."""
+    config = installed_protocols()[protocol]
+    given = {"is_demo": True, "k": 3, "completion_code": CODE, "by": make_user(STAFF), **fields}
+    study = make_hostile(config, is_short=True, **given)
+    one, two, three, four = simulate_crowd(study, participants=4, seed="bundle")
+    make_participant(study, is_pilot=True)
+    withdraw(participant=four, is_kept=False)
+    ParticipantIdentity.objects.create(
+        study=study, participant=one, platform="a platform", outside_id=WORKER
+    )
+    Answer.objects.create(study=study, participant=one, question="feedback", value=FEEDBACK)
+    answers = Annotation.objects.filter(study=study, status="counted").order_by("id")
+    for answer in answers[:2]:
+        answer.note = NOTE
+        answer.save()
+        keep_revision(answer)
+    if config.has_highlight:
+        mark(answers.filter(outcome="rated")[0])
+    decided = {"study": study, "decided_by": make_user(STAFF)}
+    Exclusion.objects.create(participant=two, reason="=1+1, too fast", rule="pace", **decided)
+    Exclusion.objects.create(annotation=answers[0], reason="odd", revoked_at=now(), **decided)
+    Exclusion.objects.create(annotation=answers[1], reason="odd", **decided)
+    assert ParticipantLink.objects.filter(participant=three).exists()
+    score(study)
+    write_plan(study)
+    return study
+
+
+def write_plan(study: Study) -> AnalysisPlan:
+    """A plan with hostile words: its baseline chosen before any answer, its rule after some."""
+    answers = Annotation.objects.filter(study=study, item__kind="main").exclude(status="pilot")
+    given = sorted(answers.values_list("submitted_at", flat=True))
+    middle = given[len(given) // 2] + timedelta(microseconds=1)
+    return AnalysisPlan.objects.create(
+        study=study,
+        baseline=study.systems.order_by("id")[0].name,
+        baseline_changed_at=given[0],
+        thresholds={"gold": 0.7, "rho": -0.1},
+        thresholds_changed_at=given[0] - timedelta(days=1),
+        exclusion_rule=RULE,
+        rule_changed_at=middle,
+        changed_at=middle,
+        changed_by=make_user(STAFF),
+    )
+
+
+def score(study: Study) -> None:
+    """Two files with what metrics gave to every output, in numbers that no text may round."""
+    given = {"study": study, "uploaded_by": make_user(STAFF)}
+    outputs = Output.objects.filter(item__study=study, item__kind="main").order_by("-id")
+    for number, metric in enumerate(('=SUM(A1), "BLEU"', "β-score")):
+        name = f"{number}.csv"
+        file = MetricFile.objects.create(file_name=name, sha256=str(number) * 64, **given)
+        MetricScore.objects.bulk_create(
+            MetricScore(file=file, output=output, metric=metric, value=place / 7 - 1e-17)
+            for place, output in enumerate(outputs)
+        )
+
+
+def mark(answer: Annotation) -> None:
+    """The first signs of the output are marked, whatever was marked before."""
+    answer.highlights.all().delete()
+    output = answer.item.outputs.get()
+    Highlight.objects.create(
+        study=answer.study, annotation=answer, output=output, start=0, end=9, quote=output.text[:9]
+    )
+
+
+def close(study: Study) -> Study:
+    Study.objects.filter(pk=study.pk).update(state="closed", closed_at=now())
+    study.refresh_from_db()
+    return study
+
+
+@cache
+def bundle_of(protocol: str, *, with_free_text: bool = True) -> bytes:
+    """The bundle of a full, closed study that stands nowhere any more: made once, for all tests."""
+    with transaction.atomic():
+        bundle = pack(close(make_full_study(protocol)), has_free_text=with_free_text)
+        transaction.set_rollback(True)
+    return bundle
+
+
+def pack(study: Study, **contents: bool) -> bytes:
+    target = io.BytesIO()
+    write_bundle(study.pk, Contents(**contents), target)
+    return target.getvalue()
+
+
+def check(bundle: bytes) -> Report:
+    return verify_bundle(io.BytesIO(bundle))
+
+
+def examine(bundle: bytes) -> Report:
+    """As `check`, but without a child process: in this database, which doesn't have the study."""
+    report = Report()
+    file = io.BytesIO(bundle)
+    try:
+        with open_bundle(file) as archive, TemporaryDirectory() as folder:
+            report.faults += check_checksums(archive)
+            if not report.faults:
+                report.about = read_about(archive)
+                findings = Findings()
+                with transaction.atomic():
+                    examine_bundle(archive, findings, Path(folder))
+                    transaction.set_rollback(True)
+                report.checks, report.remarks = findings.checks, findings.remarks
+                report.faults += findings.faults
+    except BadBundle as error:
+        report.faults.append(error.fault)
+    return report
+
+
+def read_files(bundle: bytes) -> Files:
+    with ZipFile(io.BytesIO(bundle)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zip_files(files: Mapping[str, bytes]) -> bytes:
+    target = io.BytesIO()
+    with ZipFile(target, "w", ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return target.getvalue()
+
+
+def sum_up(files: Mapping[str, bytes]) -> Files:
+    """The files with checksums that fit, as somebody would write them who knows how."""
+    others = {name: data for name, data in files.items() if name != CHECKSUMS}
+    sums = {name: sha256(data).hexdigest() for name, data in others.items()}
+    return others | {CHECKSUMS: write_checksums(sums).encode()}
+
+
+def change(bundle: bytes, name: str, edit: Callable[[Any], Any]) -> bytes:
+    """The bundle with another content of this file, and checksums that fit.
+
+    `edit` gets the rows of JSON lines, the content of other JSON, or else the text.
+    """
+    files = read_files(bundle)
+    text = files[name].decode()
+    if name.endswith(".jsonl"):
+        rows = [json.loads(line) for line in text.split("\n") if line]
+        rows = edit(rows) or rows
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    elif name.endswith(".json"):
+        content = json.loads(text)
+        content = edit(content) or content
+        text = json.dumps(content, ensure_ascii=False)
+    else:
+        text = edit(text)
+    return zip_files(sum_up(files | {name: text.encode()}))

@@ -1,0 +1,169 @@
+"""A pytest plugin: which database the suite runs on, and a throw-away PostgreSQL if asked for.
+
+`pytest` runs on SQLite, one file for each process. `pytest --database postgresql` runs those tests
+that use a database on PostgreSQL: the server at EVALSITE_TEST_POSTGRES, or a cluster of its own,
+made from the installed server binaries in a temporary folder and gone afterwards.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+_DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup"}
+NO_SERVER = "PostgreSQL tests skipped: no server binaries (initdb, pg_ctl) are installed."
+
+
+class Cluster:
+    """A PostgreSQL server of our own, reached by a socket in its own folder."""
+
+    def __init__(
+        self, binaries: Path, *, is_durable: bool = False, folder: Path | None = None
+    ) -> None:
+        self.binaries = binaries
+        self.is_durable = is_durable
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="evalsite-pg-"))
+        # PostgreSQL refuses to run as root; its own user comes with its package.
+        self.user = "postgres" if os.geteuid() == 0 else None
+        if self.user:
+            shutil.chown(self.folder, self.user, self.user)
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@/evalsite?host={quote(str(self.folder), safe='')}"
+
+    def start(self) -> None:
+        """The server answers at `url`."""
+        data = str(self.folder / "data")
+        self._run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
+                  "--no-locale", "--no-sync")  # fmt: skip
+        self.serve()
+
+    def serve(self) -> None:
+        """The server answers, with the data that stand in its folder."""
+        # Without fsync a power cut would lose data; this data lives for minutes.
+        # synchronous_commit stays on: the product's promise is tested.
+        options = (
+            f"-c listen_addresses='' -c unix_socket_directories='{self.folder}' "
+            "-c max_connections=200"
+            # a table that is empty between two tests would pass for empty in the next
+            " -c autovacuum=off"
+        )
+        if not self.is_durable:
+            options += " -c fsync=off -c full_page_writes=off"
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-o", options,
+                  "-l", str(self.folder / "log"), "-w", "-t", "60", "start")  # fmt: skip
+
+    def crash(self) -> None:
+        """The server is gone at once, as after a crash: nothing was written back in good order."""
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "-w", "stop")
+
+    def stop(self) -> None:
+        """The server and its folder are gone."""
+        if (self.folder / "data" / "postmaster.pid").exists():
+            self.crash()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, command: str, *arguments: str) -> None:
+        with (self.folder.parent / f"{self.folder.name}.out").open("w+") as output:
+            done = subprocess.run(
+                [str(self.binaries / command), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=self.folder,
+                user=self.user,
+                group=self.user,
+                extra_groups=[] if self.user else None,
+                check=False,
+            )
+            output.seek(0)
+            told = output.read()
+        Path(output.name).unlink()
+        if done.returncode:
+            raise pytest.UsageError(f"{command} failed: {told.strip()}")
+
+
+def find_binaries() -> Path | None:
+    """The folder of the newest PostgreSQL server programs, if there are any."""
+    folders = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda folder: int(folder.parent.name) if folder.parent.name.isdigit() else 0,
+        reverse=True,
+    )
+    if on_path := shutil.which("initdb"):
+        folders.insert(0, Path(on_path).resolve().parent)
+    return next((folder for folder in folders if (folder / "pg_ctl").exists()), None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--database",
+        choices=["sqlite", "postgresql"],
+        default=os.environ.get("EVALSITE_TEST_DATABASE", "sqlite"),
+        help="what the suite runs on: sqlite (default) or postgresql",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("database") == "postgresql" and "EVALSITE_DATABASE" not in os.environ:
+        pytest.exit(NO_SERVER, returncode=0)
+    # Not a conftest.py: the tests in the protocols' folders need these fixtures as well.
+    config.pluginmanager.import_plugin("tests.support.fixtures")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On PostgreSQL only those tests run that what database it is may matter to."""
+    if config.getoption("database") != "postgresql":
+        return
+    others = [item for item in items if not _may_differ(item)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in set(others)]
+
+
+def _may_differ(item: pytest.Item) -> bool:
+    """Whether it uses a database, and not in a browser unless it says that it tells of it."""
+    names = set(getattr(item, "fixturenames", ()))
+    if item.get_closest_marker("both_databases"):
+        return True
+    if item.get_closest_marker("one_database"):
+        return False
+    # what a page shows and how it is used is the same; on SQLite all of it is tested
+    return "browser" not in names and (
+        item.get_closest_marker("django_db") is not None or not _DATABASE_FIXTURES.isdisjoint(names)
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Choose the database before Django reads its settings; xdist's workers inherit the choice."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    folder = tempfile.mkdtemp(prefix="evalsite-tests-")
+    early_config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ["EVALSITE_DATA_DIR"] = folder
+    Path(folder, "static").mkdir()  # where whitenoise looks
+    os.environ.pop("EVALSITE_DATABASE", None)
+    options = early_config.known_args_namespace
+    is_asked = options.database == "postgresql" and not (options.help or options.version)
+    if is_asked and (url := _find_postgres(early_config)):
+        os.environ["EVALSITE_DATABASE"] = url
+
+
+def _find_postgres(config: pytest.Config) -> str | None:
+    """The address of a PostgreSQL for this session; None where there cannot be one."""
+    if url := os.environ.get("EVALSITE_TEST_POSTGRES"):
+        return url
+    binaries = find_binaries()
+    if binaries is None:
+        if os.environ.get("CI") == "true":
+            raise pytest.UsageError(NO_SERVER)
+        return None
+    cluster = Cluster(binaries)
+    config.add_cleanup(cluster.stop)
+    cluster.start()
+    return cluster.url

@@ -1,0 +1,126 @@
+"""Plain functions that make what a test needs, with defaults; a test states only what matters."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.contrib.auth.models import User
+
+from evalsite.annotation.allocation.slots import make_slots
+from evalsite.annotation.models import Slot
+from evalsite.annotation.pages.saving import Saved, Submission, submit_annotation
+from evalsite.annotation.pages.submitted_values import Value
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet, Participant, ParticipantLink
+from evalsite.participants.services import instructions_hash, record_consent
+from evalsite.studies.models import Batch, Item, Output, Study, System
+from evalsite.studies.services import create_study, item_keys
+from evalsite.studies.versions import make_version
+
+SYSTEMS = ("baseline", "neural", "template")
+
+
+def make_user(name: str = "jane", **fields: Any) -> User:
+    """A member of staff who may sign in."""
+    user, is_new = User.objects.get_or_create(username=name, defaults={"is_staff": True, **fields})
+    if is_new:
+        user.set_unusable_password()
+        user.save()
+    return user
+
+
+def make_study(
+    *, items: int = 2, protocol: str = "magnitude", by: User | None = None, **fields: Any
+) -> Study:
+    """A draft study with one batch of this many items, three outputs each."""
+    study = create_study(
+        protocol=protocol,
+        title=fields.pop("title", "Restaurant descriptions"),
+        by=by or make_user(),
+        **{
+            "consent": "We keep your scores.\n\nYou may stop at any time.",
+            "contact_email": "jane@example.org",
+            "organisation": "Language Lab",
+            "summary": "You score short descriptions.",
+            **fields,
+        },
+    )
+    if items:
+        add_batch(study, items=items)
+    return study
+
+
+def add_batch(study: Study, *, items: int, first: int = 1) -> Batch:
+    """A batch of items named item-001 and on."""
+    batch = Batch.objects.create(
+        study=study, file_name="batch.csv", sha256=uuid4().hex * 2, rows=items * 3
+    )
+    systems = [System.objects.get_or_create(study=study, name=name)[0] for name in SYSTEMS]
+    for number in range(first, first + items):
+        item = Item.objects.create(
+            study=study,
+            batch=batch,
+            inputs={"mr": f"name[Place {number}], area[riverside]"},
+            **item_keys(study, key=f"item-{number:03}", group=f"group-{number:03}"),
+        )
+        Output.objects.bulk_create(
+            Output(
+                study=study,
+                item=item,
+                system=system,
+                position=position,
+                text=f"Place {number} as told by voice {position + 1}.",
+            )
+            for position, system in enumerate(systems)
+        )
+    return batch
+
+
+def make_participant(study: Study, **fields: Any) -> Participant:
+    """Somebody who has arrived and done nothing yet."""
+    return Participant.objects.create(study=study, **fields)
+
+
+def mint_link(participant: Participant) -> str:
+    """The address of a participant's own page; only the hash of its token is stored."""
+    return f"/p/{ParticipantLink.objects.mint(participant)}/"
+
+
+def launch(study: Study) -> Study:
+    """The study is live, without the checklist: its version stands, every item has its slots."""
+    version = make_version(study, by=None)
+    make_slots(study, study.batches.all())
+    study.batches.update(opened_at=now())
+    Study.objects.filter(pk=study.pk).update(state="live", version=version, launched_at=now())
+    study.refresh_from_db()
+    return study
+
+
+def make_annotator(study: Study, **fields: Any) -> Participant:
+    """Somebody who has agreed, may take part, has read and practised: next comes work."""
+    given = {"is_eligible": True, "practised_at": now(), **fields}
+    me = make_participant(study, instructions_read=instructions_hash(study), **given)
+    record_consent(participant=me, is_given=True)
+    return me
+
+
+def answer_item(
+    me: Participant, item: Item, *, item_set: ItemSet | None = None, score: int = 100, **said: Any
+) -> Saved:
+    """This person's answer is in the database: the same score for every output."""
+    slot = Slot.objects.filter(participant=me, item=item).first()
+    (criterion,) = me.study.config.criteria
+    values = tuple(
+        Value(criterion=criterion.key, output_id=output.pk, value=score, typed=str(score))
+        for output in item.outputs.all()
+    )
+    submission = Submission(
+        **{
+            "item": item,
+            "values": values,
+            "slot_id": slot.pk if slot else None,
+            "item_set_id": item_set.pk if item_set else None,
+            "version_id": me.study.version_id,
+            **said,
+        }
+    )
+    return submit_annotation(participant=me, submission=submission)

@@ -1,0 +1,77 @@
+"""A study and its report; what it says was computed once, for all tests that read it."""
+
+from pathlib import Path
+from typing import Any
+
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.imports.demo import make_demo_study
+from evalsite.protocol import get_protocol
+from evalsite.quality.models import Exclusion
+from evalsite.results.models import Report
+from evalsite.results.report.computation import analyse_study
+from evalsite.studies.models import Study, StudyVersion, System
+from evalsite.studies.version_cache import forget_versions
+from tests.support.factories import make_participant, make_user
+
+# names that would run, break out or vanish where they are not escaped
+HOSTILE = (
+    "a_b & 100 % {$x^2$} #~--\\input{/etc/passwd}",
+    '<script>alert(1)</script><b>"bold" \'</b>',
+    "[x] * `c` | Ärger …−1",
+)
+TITLE = "Hostile </title><script>alert(2)</script> \\end{document} % & _ # **bold**"
+REASON = "Slipped & said so <b>"
+_DRAWINGS = {"svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>", "pdf": b"%PDF-1.4\n"}
+_ANALYSED: dict[str, Any] = {}
+
+
+def make_reported_study(protocol: str = "magnitude") -> Study:
+    """A launched study with hostile names, and a decision to leave somebody out."""
+    if protocol not in _ANALYSED:
+        _ANALYSED[protocol] = _analyse(_make(protocol))
+    study = _make(protocol)
+    Exclusion.objects.create(study=study, participant=make_participant(study), reason=REASON)
+    _name(study)
+    return study
+
+
+def _make(protocol: str) -> Study:
+    study = make_demo_study(get_protocol(protocol), by=make_user())
+    for system, name in zip(study.systems.order_by("name"), HOSTILE, strict=False):
+        System.objects.filter(pk=system.pk).update(name=name)
+    return study
+
+
+def _analyse(study: Study) -> Any:
+    """What four simulated people say, one answer of one of them excluded."""
+    list(simulate_crowd(study, participants=4, seed="report"))
+    answer = Annotation.objects.filter(study=study).counted().order_by("pk").first()
+    excluded = Exclusion.objects.create(study=study, annotation=answer, reason=REASON)
+    analysed = analyse_study(study)
+    excluded.delete()
+    return analysed
+
+
+def _name(study: Study) -> None:
+    version = StudyVersion.objects.get(pk=study.version_id)
+    version.content["texts"]["title"] = TITLE
+    version.save()
+    forget_versions()
+
+
+def keep_report(study: Study) -> Report:
+    """The report stands in the database, with stand-ins for its drawings."""
+    content, digest = _ANALYSED[study.protocol]
+    report = Report.objects.create(study=study, fingerprint="0", sha256=digest, content=content)
+    _add_drawings(report.folder, [one["key"] for one in content["kept"]["criteria"]])
+    report.refresh_from_db()  # a copy, which a test may change
+    return report
+
+
+def _add_drawings(folder: Path, keys: list[str]) -> None:
+    folder.mkdir(parents=True)
+    for key in keys:
+        for what in ("systems", "pairs", "distribution", "agreement"):
+            for kind, content in _DRAWINGS.items():
+                (folder / f"{key}-{what}.{kind}").write_bytes(content)

@@ -1,0 +1,309 @@
+"""What exported files must hold, worked out slowly from the database: one object for each row."""
+
+import json
+from collections import Counter
+from datetime import UTC, datetime
+from math import log
+from typing import Any
+
+from evalsite.annotation.models import Annotation, Highlight, Rating
+from evalsite.annotation.pages.bonus import find_earners
+from evalsite.imports.models import MetricScore
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.quality.models import Exclusion
+from evalsite.studies.agreement import agrees_with_gold
+from evalsite.studies.models import Output, Study
+
+Row = dict[str, str]
+
+
+def expect(study: Study, file: str) -> list[Row]:
+    """The rows of a file with all annotations, pilots among them."""
+    return {
+        "ratings": _ratings,
+        "ratings_wide": _wide,
+        "annotations": _annotations,
+        "items": _items,
+        "highlights": _highlights,
+        "participants": _participants,
+        "metrics": _metrics,
+    }[file](study)
+
+
+def _yes(flag: Any) -> str:
+    return "yes" if flag else "no"
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell)
+
+
+def _time(moment: datetime | None) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else ""
+
+
+def _answers(study: Study) -> list[tuple[Annotation, Row]]:
+    trials: Counter[int] = Counter()
+    places: Counter[tuple[int, str]] = Counter()
+    found = []
+    for one in Annotation.objects.filter(study=study).order_by("id"):
+        trials[one.participant_id] += 1
+        places[one.participant_id, one.item.group] += 1
+        row = _shared(one)
+        row["trial"] = str(trials[one.participant_id])
+        row["place_in_group"] = str(places[one.participant_id, one.item.group])
+        found.append((one, row))
+    return found
+
+
+def _shared(one: Annotation) -> Row:
+    item, who = one.item, one.participant
+    standing = Exclusion.objects.standing().order_by("id")
+    reasons = [each.reason for each in standing.filter(participant=who)]
+    reasons += [each.reason for each in standing.filter(annotation=one)]
+    is_here = one.origin != "imported"
+    spent = (one.submitted_at - one.started_at).total_seconds()
+    return {
+        "study": str(one.study_id),
+        "version": _text(one.version and one.version.number),
+        "batch": _text(item.batch_id),
+        "item": item.key,
+        "group": item.group,
+        "cluster": item.cluster,
+        "kind": item.kind,
+        "annotation": str(one.key),
+        "participant": who.pseudonym,
+        "person": _yes(who.is_person),
+        "set": _text(one.item_set and one.item_set.number),
+        "place_in_set": str(one.place) if one.item_set else "",
+        "repeat_of": item.repeat_of.key if item.repeat_of else "",
+        "status": one.status,
+        "origin": one.origin,
+        "aids": _yes(one.is_aided),
+        "device": one.device,
+        "language": one.language,
+        "excluded": _yes(reasons),
+        "exclusion_reason": "; ".join(reasons),
+        "revisions": str(one.revisions.count()),  # type: ignore[attr-defined]
+        "started_at": _time(one.started_at) if is_here else "",
+        "submitted_at": _time(one.submitted_at) if is_here else "",
+        "seconds": str(spent) if is_here else "",
+        "active_seconds": "" if one.active_ms is None else str(one.active_ms / 1000),
+        "time_given": one.time_given,
+    }
+
+
+def _sorted_ratings(one: Annotation) -> list[Rating]:
+    order = [criterion.key for criterion in one.study.config.criteria]
+
+    def rank(rating: Rating) -> tuple[Any, ...]:
+        position = rating.output.position if rating.output else 0
+        return rating.file_row or 0, order.index(rating.criterion), position
+
+    return sorted(Rating.objects.filter(annotation=one), key=rank)
+
+
+def _standard(one: Annotation) -> int | None:
+    config = one.study.config
+    options = config.default_options | one.study.options
+    if one.version:
+        options = one.version.content["options"]
+    return config.standard_score(options, one.item.inputs)
+
+
+def _compare(rating: Rating) -> Row:
+    one = rating.annotation
+    outputs = {output.position: output.system for output in one.item.outputs.all()}  # type: ignore[attr-defined]
+    names = sorted(system.name if system else "" for system in outputs.values())
+    preferred = rating.output.system.name if rating.output and rating.output.system else ""
+    first = outputs[one.order_shown[0]] if one.order_shown else None
+    return {
+        "system_1": names[0],
+        "system_2": names[-1],
+        "preferred": preferred,
+        "outcome": str(1 + (preferred != names[0])) if rating.output else "tie",
+        "shown_first": first.name if first else "",
+    }
+
+
+def _of_output(one: Annotation, output: Output | None) -> Row:
+    if output is None:
+        return {"system": "", "output_id": "", "place": ""}
+    shown = one.order_shown
+    is_shown = output.position in shown
+    return {
+        "system": output.system.name if output.system else "",
+        "output_id": f"{one.item.key}#{output.position + 1}",
+        "place": str(shown.index(output.position) + 1) if is_shown else "",
+    }
+
+
+_NO_PREFERENCE = dict.fromkeys(("system_1", "system_2", "preferred", "outcome", "shown_first"), "")
+
+
+def _ratings(study: Study) -> list[Row]:
+    rows = []
+    for one, shared in _answers(study):
+        for rating in _sorted_ratings(one):
+            scale = study.config.criterion_by_key[rating.criterion].scale
+            is_compared = scale.kind == "preference"
+            standard = _standard(one) if scale.kind == "magnitude" else None
+            rows.append(
+                shared
+                | _of_output(one, None if is_compared else rating.output)
+                | (_compare(rating) if is_compared else _NO_PREFERENCE)
+                | {
+                    "criterion": rating.criterion,
+                    "scale": scale.kind,
+                    "scale_min": str(scale.minimum),
+                    "scale_max": str(scale.maximum),
+                    "value": str(rating.value),
+                    "label": scale.label_of(rating.value),
+                    "value_typed": rating.value_typed,
+                    "standard": _text(standard),
+                    "log_ratio": str(log(rating.value / standard)) if standard else "",
+                    "file_row": _text(rating.file_row),
+                }
+            )
+    return rows
+
+
+def _wide(study: Study) -> list[Row]:
+    """Of protocols whose criteria are all of one kind: per output, or comparing."""
+    is_compared = not study.config.criteria[0].per_output
+    rows: dict[tuple[int, int | None], Row] = {}
+    for one, shared in _answers(study):
+        ratings = _sorted_ratings(one)
+        for rating in sorted(ratings, key=lambda each: each.output.position if each.output else 0):
+            output = None if is_compared else rating.output
+            key = one.pk, output and output.pk
+            if key not in rows:
+                rows[key] = shared | dict.fromkeys(study.config.criterion_by_key, "")
+                rows[key] |= _compare(rating) if is_compared else _of_output(one, output)
+            preferred = _compare(rating)["preferred"] or "tie" if is_compared else ""
+            rows[key][rating.criterion] = preferred if is_compared else str(rating.value)
+            if study.config.criteria[0].scale.kind == "magnitude":
+                rows[key]["standard"] = str(_standard(one))
+    for row in rows.values():
+        row.pop("preferred", None)
+        row.pop("outcome", None)
+    return list(rows.values())
+
+
+def _annotations(study: Study) -> list[Row]:
+    rows = []
+    for one, shared in _answers(study):
+        ratings = _sorted_ratings(one)
+        is_reported = one.outcome == "reported"
+        rows.append(
+            shared
+            | {
+                "outcome": one.outcome,
+                "reason": "" if is_reported else one.reason,
+                "problem": one.reason if is_reported else "",
+                "note": one.note,
+                "order_shown": " ".join(str(place + 1) for place in one.order_shown),
+                "ratings": str(len(ratings)),
+                "gold_agrees": _judge(one, ratings),
+            }
+        )
+    return rows
+
+
+def _judge(one: Annotation, ratings: list[Rating]) -> str:
+    if one.item.kind not in ("practice", "gold", "attention") or not ratings:
+        return ""
+    outputs = one.item.outputs.order_by("position")  # type: ignore[attr-defined]
+    named = [(output.pk, output.system and output.system.name) for output in outputs]
+    given = {(rating.criterion, rating.output_id): rating.value for rating in ratings}
+    agrees = agrees_with_gold(one.study.config, one.item.gold, named, given, _standard(one))
+    return "" if agrees is None else _yes(agrees)
+
+
+def _highlights(study: Study) -> list[Row]:
+    rows = []
+    for one, shared in _answers(study):
+        marks = Highlight.objects.filter(annotation=one).order_by("output__position", "start")
+        rows += [
+            shared
+            | _of_output(one, mark.output)
+            | {"start": str(mark.start), "end": str(mark.end), "quote": mark.quote}
+            for mark in marks
+        ]
+    return rows
+
+
+def _items(study: Study) -> list[Row]:
+    rows = []
+    config = study.config
+    for output in Output.objects.filter(study=study).order_by("item_id", "position"):
+        item = output.item
+        inputs = {column.name: item.inputs.get(column.name, "") for column in config.inputs}
+        gold = {f"gold_{key}": item.gold.get(key, "") for key in (*config.criterion_by_key, "why")}
+        rows.append(
+            {
+                "study": str(study.pk),
+                "batch": _text(item.batch_id),
+                "item": item.key,
+                "group": item.group,
+                "cluster": item.cluster,
+                "kind": item.kind,
+                "repeat_of": item.repeat_of.key if item.repeat_of else "",
+                "held": _yes(item.held_at),
+                "output_id": f"{item.key}#{output.position + 1}",
+                "system": output.system.name if output.system else "",
+                "output": output.text,
+                "output_is_empty": _yes(not output.text),
+                "extra": json.dumps(item.extra, ensure_ascii=False) if item.extra else "",
+                **{name: cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+                   for name, cell in inputs.items()},
+                **gold,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _participants(study: Study) -> list[Row]:
+    earners = find_earners(study)
+    rows = []
+    for who in Participant.objects.filter(study=study).order_by("id"):
+        reasons = Exclusion.objects.standing().filter(participant=who).order_by("id")
+        answers = Annotation.objects.filter(participant=who, item__kind="main")
+        finished = ItemSet.objects.filter(participant=who, finished_at__isnull=False)
+        rows.append(
+            {
+                "study": str(study.pk),
+                "participant": who.pseudonym,
+                "person": _yes(who.is_person),
+                "origin": who.origin,
+                "pilot": _yes(who.is_pilot),
+                "arrived_at": "" if who.origin == "imported" else _time(who.created_at),
+                "consent": _yes(who.consented_to),
+                "eligible": "" if who.is_eligible is None else _yes(who.is_eligible),
+                "tries": str(who.tries),
+                "qualified": "" if who.is_qualified is None else _yes(who.is_qualified),
+                "sets_finished": str(finished.count()),
+                "answers": str(answers.count()),
+                "bonus": _yes(who.pk in earners),
+                "withdrawn_at": _time(who.withdrawn_at),
+                "excluded": _yes(reasons),
+                "exclusion_reason": "; ".join(each.reason for each in reasons),
+            }
+        )
+    return rows
+
+
+def _metrics(study: Study) -> list[Row]:
+    scores = MetricScore.objects.filter(file__study=study)
+    return [
+        {
+            "output_id": f"{one.output.item.key}#{one.output.position + 1}",
+            "item": one.output.item.key,
+            "system": _text(one.output.system and one.output.system.name),
+            "metric": one.metric,
+            "value": repr(one.value).removesuffix(".0"),
+        }
+        for one in sorted(
+            scores, key=lambda one: (one.output.item_id, one.output.position, one.metric)
+        )
+    ]
