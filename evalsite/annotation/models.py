@@ -41,7 +41,7 @@ class Slot(models.Model):
     no = models.PositiveSmallIntegerField()
     pos = models.BigIntegerField()
     # in which order this slot shows the outputs (evalsite.lib.seeds.arrange), and where groups
-    # stay together the item's place in its group too (evalsite.annotation.allocation.slot_plan.place_in_group)
+    # stay together the item's place in its group too (allocation.slot_plan.place_in_group)
     arrangement = models.PositiveSmallIntegerField()
     state = models.PositiveSmallIntegerField(choices=State.choices, default=State.FREE)
     participant = models.ForeignKey(

@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 
-from evalsite.annotation.allocation import change_k
+from evalsite.annotation.allocation import change_k as places
 from evalsite.annotation.allocation.change_k import Fit, foresee_fit
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Rating, Slot
@@ -290,7 +290,7 @@ def test_job_that_was_stopped_goes_on_and_tells_all_that_was_done(monkeypatch, r
 
 def stop_after(monkeypatch, times: int) -> None:
     """The job is killed after so many items."""
-    real = change_k._remove_taken
+    real = places._remove_taken
     seen = []
 
     def stopped(study, item_id):
@@ -299,7 +299,7 @@ def stop_after(monkeypatch, times: int) -> None:
             raise KeyboardInterrupt
         return real(study, item_id)
 
-    monkeypatch.setattr(change_k, "_remove_taken", stopped)
+    monkeypatch.setattr(places, "_remove_taken", stopped)
 
 
 # --- refused --------------------------------------------------------------------------------

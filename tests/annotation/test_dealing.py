@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.claims import claim_set, has_work, is_lost_race
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.pages.sets import finish_set
-from evalsite.annotation.pages.view_models import order_of
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study

@@ -101,9 +101,8 @@ def folder(tmp_path):
 
 
 def run_on_sliders(folder: Path, *names: str) -> dict[str, int]:
-    """These test files on the protocol with the new scale; how many passed or were left out."""
-    files = [f"tests/{name}.py" for name in names]
-    return count_results(run_tests(folder, "fifth_settings", "sliders", files))
+    """Return how many tests on these subjects passed, or were left out, with the new scale."""
+    return count_results(run_tests(folder, "fifth_settings", "sliders", names))
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")

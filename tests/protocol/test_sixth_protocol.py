@@ -95,7 +95,7 @@ PRACTICE = {
 
 # what docs/new-protocol.md tells an author to write, by file
 DOCUMENTED = read_documented("new-protocol.md")
-CONTRACT = ("tests/protocol/test_contract.py", "tests/protocol/test_contract_answers.py")
+CONTRACT = ("contract", "contract_answers")
 
 # the lines that a settings file gets
 SETTINGS = """
@@ -145,11 +145,11 @@ def summaries(tmp_path):
 def run_contract_suite(
     folder: Path,
     only: str = "",
-    files: Sequence[str] = CONTRACT,
+    subjects: Sequence[str] = CONTRACT,
 ) -> subprocess.CompletedProcess[str]:
     """The contract suite, or one test of it, in a process of its own for this protocol alone."""
     names = f"{folder.name} and {only}" if only else folder.name
-    return run_tests(folder.parent, "sixth_settings", names, files)
+    return run_tests(folder.parent, "sixth_settings", names, subjects)
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
@@ -172,9 +172,7 @@ def test_the_protocol_of_the_document_passes_as_it_is_written(summaries):
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
 def test_bad_input_and_hostile_texts_are_tested_of_a_sixth_protocol_too(sixth):
-    files = ("bad_answers", "bad_batches", "hostile_text")
-
-    done = run_contract_suite(sixth, files=[f"tests/test_{name}.py" for name in files])
+    done = run_contract_suite(sixth, subjects=("bad_answers", "bad_batches", "hostile_text"))
 
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     assert "failed" not in done.stdout.splitlines()[-1]

@@ -1,7 +1,8 @@
 """Annotators who work at the same time, each with a browser of their own, through the real pages.
 
-`python -m tests.support.annotators STATE` runs the crowd that the JSON file STATE describes, in threads of
-a process of its own, and writes back where each of them stopped. Ends with 1 if a page failed.
+`python -m tests.support.annotators STATE` runs the crowd that the JSON file STATE describes, in
+threads of a process of its own, and writes back where each of them stopped. Ends with 1 if a page
+failed.
 """
 
 import json

@@ -29,12 +29,13 @@ def read_documented(page: str) -> dict[str, str]:
 
 
 def run_tests(
-    folder: Path, settings: str, only: str, files: Sequence[str]
+    folder: Path, settings: str, only: str, subjects: Sequence[str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run tests of the site whose names hold `only`, with what stands in this folder.
+    """Run tests on these subjects whose names contain `only`, with what is in this folder.
 
     In a process of its own, with this settings module of the folder.
     """
+    files = [next((ROOT / "tests").glob(f"*/test_{subject}.py")) for subject in subjects]
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -42,7 +43,7 @@ def run_tests(
     }
     return subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", *files, "-q", "-k", only),
+            *(sys.executable, "-m", "pytest", *map(str, files), "-q", "-k", only),
             *("-p", "no:cacheprovider", "--color=no"),
         ],
         cwd=ROOT,

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 
+from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.slot_plan import place_in_group
 from evalsite.annotation.models import Slot
-from evalsite.annotation.pages.view_models import order_of
 from evalsite.studies.models import Output, Study
 
 # the free slots that share a pos

@@ -4,13 +4,14 @@ A repeat is an item of its own, made when somebody first needs it and shared by 
 same. Its outputs are copies, in the order in which they are shown.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
 
+from evalsite.annotation.allocation.arrangement import order_for
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.annotation.pages.screens import load_screen
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.services import item_keys
@@ -150,9 +151,10 @@ def _first_shown(me: Participant, items: Mapping[int, Item]) -> dict[int, list[i
     """The order in which each of these items was, or will be, shown to this person."""
     answers = Annotation.objects.filter(participant=me, item__in=items)
     orders = dict(answers.order_by().values_list("item_id", "order_shown"))
-    slots = {one.item_id: one for one in Slot.objects.filter(participant=me, item__in=items)}
+    slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=items)}
+    outputs = Counter(Output.objects.filter(item__in=items).values_list("item_id", flat=True))
     return {
-        pk: orders.get(pk) or load_screen(me, item, slots.get(pk)).order
+        pk: orders.get(pk) or order_for(me, item, outputs[pk], slots.get(pk))
         for pk, item in items.items()
     }
 

@@ -10,13 +10,13 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import IntegrityError, connection, transaction
 
+from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.leases import (
     free_slot_of,
     lock_participant,
 )
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
 from evalsite.annotation.pages.submitted_values import Passage, Value
-from evalsite.annotation.pages.view_models import order_of
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import PreparedInsert

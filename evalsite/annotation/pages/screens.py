@@ -6,6 +6,7 @@ from functools import cached_property
 
 from django.utils.crypto import salted_hmac
 
+from evalsite.annotation.allocation.arrangement import order_for
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.pages.view_models import (
@@ -13,12 +14,10 @@ from evalsite.annotation.pages.view_models import (
     GroupPlace,
     ItemView,
     add_marks,
-    order_of,
     question_names,
     view_item,
 )
 from evalsite.lib.prepared import Prepared
-from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion
 from evalsite.studies.gold import asked_criteria
@@ -89,18 +88,9 @@ class Screen:
 
 
 def load_screen(me: Participant, item: Item, slot: Slot | None) -> Screen:
-    """The screen of an item; its order is the slot's, and without a slot a seeded one.
-
-    Outputs of practice and of repeats stand in the order in which they are kept.
-    """
+    """Return the item as this person sees it, in this slot or without one."""
     outputs = _outputs_of.all(item.pk)
-    if item.kind in (Item.Kind.PRACTICE, Item.Kind.REPEAT):
-        order = list(range(len(outputs)))
-    else:
-        own = derive_number(me.study.seed, "order", me.pseudonym, item.key)
-        arrangement = slot.arrangement if slot else own
-        order = order_of(me.study.seed, item, len(outputs), arrangement)
-    return in_order(me.study, item, outputs, order, slot)
+    return in_order(me.study, item, outputs, order_for(me, item, len(outputs), slot), slot)
 
 
 def in_order(

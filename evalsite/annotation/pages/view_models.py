@@ -21,9 +21,7 @@ from evalsite.annotation.pages.highlights import (
 )
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
-from evalsite.lib.seeds import arrange
 from evalsite.protocol import Criterion, Example, InputColumn, Protocol
-from evalsite.studies.models import Item
 
 
 @dataclass(frozen=True)
@@ -201,11 +199,6 @@ def output_label(config: Protocol, number: int, outputs: int) -> str:
     letters = config.layout.letters
     name = letters[number - 1] if number <= len(letters) else str(number)
     return f"{config.output_name} {name}"
-
-
-def order_of(study_seed: str, item: Item, outputs: int, arrangement: int) -> list[int]:
-    """The outputs' positions in the order that this arrangement of the item shows."""
-    return arrange(outputs, arrangement, study_seed, item.key)
 
 
 def view_item(

@@ -15,9 +15,9 @@ from django.db.models import Count, IntegerField, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
+from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.slot_plan import place_in_group
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.annotation.pages.view_models import order_of
 from evalsite.lib.seeds import count_orders
 from evalsite.studies.models import Item, Output, Study
 
