@@ -214,7 +214,7 @@ def write_text(report: Mapping[str, Any]) -> str:
     """The main figures of a report as plain text."""
     data = report["data"]
     lines = [
-        f"{data['ratings']} ratings, {data['participants']} participants, {_tell_items(data)}",
+        f"{data['ratings']} ratings, {data['participants']} participants, {_describe_items(data)}",
         *_write_left_out(data["left_out"]),
         *map(_write_warning, report["warnings"]),
         *data["notes"],
@@ -230,8 +230,8 @@ def write_text(report: Mapping[str, Any]) -> str:
         for pair in criterion["pairs"]:
             lines.append(f"  {pair['finding']['text']}")
             if counts := pair.get("counts"):
-                told = ", ".join(f"{name} {number}" for name, number in counts.items())
-                lines.append(f"    {pair['system_1']} and {pair['system_2']}: {told}")
+                phrases = ", ".join(f"{name} {number}" for name, number in counts.items())
+                lines.append(f"    {pair['system_1']} and {pair['system_2']}: {phrases}")
             lines += _write_checks(pair)
         lines += [f"  {criterion['weighing']}"] if criterion["weighing"] else []
         lines += _write_order(criterion.get("order") or [])
@@ -245,8 +245,8 @@ def write_text(report: Mapping[str, Any]) -> str:
 
 def _write_left_out(left_out: Mapping[str, int]) -> list[str]:
     """Which rows of the file are no ratings of the report; nothing where all are."""
-    told = [f"{left_out[key]:,} {words}" for key, words in _LEFT_OUT.items() if left_out[key]]
-    return [f"Rows left out: {'; '.join(told)}."] if told else []
+    phrases = [f"{left_out[key]:,} {words}" for key, words in _LEFT_OUT.items() if left_out[key]]
+    return [f"Rows left out: {'; '.join(phrases)}."] if phrases else []
 
 
 def _write_warning(warning: Mapping[str, Any]) -> str:
@@ -254,7 +254,7 @@ def _write_warning(warning: Mapping[str, Any]) -> str:
     return f"Warning{of}: {warning['text']}"
 
 
-def _tell_items(data: Mapping[str, Any]) -> str:
+def _describe_items(data: Mapping[str, Any]) -> str:
     """How many items of how many inputs, where those are not as many."""
     of = "" if data["groups"] == data["items"] else f" of {data['groups']} inputs"
     return f"{data['items']} items{of}"
@@ -289,18 +289,18 @@ def _write_figures(title: str, figures: Sequence[Mapping[str, Any]]) -> list[str
 def _write_place(system: Mapping[str, Any]) -> str:
     """ ", rank 1 to 2, tier 1": as far as there are any."""
     rank, tier = system["rank"], system["cluster"]
-    told = f", rank {rank['low']} to {rank['high']}" if rank else ""
-    return f"{told}, tier {tier}" if tier else told
+    phrases = f", rank {rank['low']} to {rank['high']}" if rank else ""
+    return f"{phrases}, tier {tier}" if tier else phrases
 
 
 def _write_checks(pair: Mapping[str, Any]) -> list[str]:
     """What other tests say of the pair."""
-    told = [
+    phrases = [
         f"{one['name']} p {write_p(one['details']['p'])}"
         for one in pair["checks"]
         if one["details"].get("p") is not None
     ]
-    return [f"    other tests, not corrected: {', '.join(told)}"] if told else []
+    return [f"    other tests, not corrected: {', '.join(phrases)}"] if phrases else []
 
 
 def _write_fit(fit: Mapping[str, Any] | None) -> list[str]:
@@ -309,11 +309,11 @@ def _write_fit(fit: Mapping[str, Any] | None) -> list[str]:
         return []
     lines = ["Counts, and in brackets those that the model expects"]
     for pair in fit["pairs"]:
-        told = [
+        phrases = [
             f"{name} {pair['observed'][name]:.0f} ({pair['expected'][name]:.1f})"
             for name in ("wins", "ties", "losses")
         ]
-        lines.append(f"  {pair['system_1']} and {pair['system_2']}: {', '.join(told)}")
+        lines.append(f"  {pair['system_1']} and {pair['system_2']}: {', '.join(phrases)}")
     lines += [f"  {one} and {two}: never compared directly" for one, two in fit["through_others"]]
     return lines
 
@@ -323,9 +323,9 @@ def _write_order(order: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = ["Order within a page"] if order else []
     for one in order:
         rank = one["rank"]
-        told = f", rank {rank['low']} to {rank['high']}" if rank else ""
+        phrases = f", rank {rank['low']} to {rank['high']}" if rank else ""
         figure = {**one["strength"], "name": one["system"]}
-        lines.append(_line(figure) + told)
+        lines.append(_line(figure) + phrases)
     return lines
 
 
@@ -366,9 +366,9 @@ def _write_test(details: Mapping[str, Any]) -> str:
     if p is None:
         return ""
     freedom = [] if df is None else df if isinstance(df, list) else [df]
-    told = f", df {' and '.join(f'{one:.4g}' for one in freedom)}" if freedom else ""
+    phrases = f", df {' and '.join(f'{one:.4g}' for one in freedom)}" if freedom else ""
     test = f" ({details['test']})" if "test" in details else ""
-    return f"{told}, p {write_p(p)}{test}"
+    return f"{phrases}, p {write_p(p)}{test}"
 
 
 def _write_interval(details: Mapping[str, Any]) -> str:

@@ -98,10 +98,10 @@ def find_auc(
         pairs = no.sum(axis=1) * up.sum(axis=1)
         return np.where(pairs > 0, (up * below).sum(axis=1) / np.maximum(pairs, 1), np.nan)
 
-    told = spread(find, len(cells), draws=draws, seed=seed, width=2 * len(points))
+    phrases = spread(find, len(cells), draws=draws, seed=seed, width=2 * len(points))
     value = float(find(np.ones((1, len(cells))))[0])
-    return Figure(name="auc", method=_AUC, value=value, low=told.low, high=told.high, n=n,
-                  details=told.details, seed=seed)  # fmt: skip
+    return Figure(name="auc", method=_AUC, value=value, low=phrases.low, high=phrases.high, n=n,
+                  details=phrases.details, seed=seed)  # fmt: skip
 
 
 def find_contradictions(
@@ -137,7 +137,7 @@ def describe_ignoring(
     Arrays of length n, one row for each annotation; `ignored` is 0 or 1. Undefined as for `alpha`.
     """
     flags = np.asarray(ignored, dtype=float)
-    told: dict[str, Any] = {"unit": item, "value": flags, "rater": rater, "block": block,
+    phrases: dict[str, Any] = {"unit": item, "value": flags, "rater": rater, "block": block,
                             "draws": draws, "seed": seed}  # fmt: skip
     by_rater = {}
     if rater is not None:
@@ -149,8 +149,8 @@ def describe_ignoring(
     return Ignoring(
         share=wilson_share(int(flags.sum()), len(flags), name="ignored"),
         by_rater=by_rater,
-        alpha=alpha(level="nominal", name="ignored_alpha", **told),
-        agreement=percent_agreement(name="ignored_agreement", **told),
+        alpha=alpha(level="nominal", name="ignored_alpha", **phrases),
+        agreement=percent_agreement(name="ignored_agreement", **phrases),
         ignored_by_most=[str(one) for one in votes.index[votes.majority == 1]],
     )
 

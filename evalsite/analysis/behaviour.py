@@ -58,19 +58,19 @@ def _describe_values(
 ) -> Figures:
     n = {"ratings": len(values)}
     share = np.sort(np.unique(values, return_counts=True)[1] / len(values))
-    told = {
+    phrases = {
         "top_share": (float(share[-1]), "share of the value used most"),
         "distinct": (float(len(share)), "number of distinct values"),
         "entropy": (float(-(share * np.log2(share)).sum()) + 0.0, "entropy of the values, bits"),
     }
     if scale is not None:
         ends = np.isin(values, [min(scale), max(scale)])
-        told["share_ends"] = (float(ends.mean()), "share of the two ends of the scale")
+        phrases["share_ends"] = (float(ends.mean()), "share of the two ends of the scale")
     if len(reserved):
         points = " and ".join(f"{one:g}" for one in reserved)
-        told["share_reserved"] = (float(np.isin(values, reserved).mean()), f"share of {points}")
+        phrases["share_reserved"] = (float(np.isin(values, reserved).mean()), f"share of {points}")
     found = {name: Figure(name=name, method=method, value=value, n=n, details=_NO_INTERVAL)
-             for name, (value, method) in told.items()}  # fmt: skip
+             for name, (value, method) in phrases.items()}  # fmt: skip
     method = "standard deviation (n - 1)"
     if len(values) < 2:
         found["sd"] = undefined("sd", Reason.TOO_FEW, method=method, n=n)

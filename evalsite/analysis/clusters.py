@@ -26,7 +26,7 @@ def max_t(scores: Floats, drawn: Floats, *, level: float = LEVEL) -> float | Non
     if len(there) < 2:
         return None
     largest = np.zeros(len(there))
-    for i, j in _part_pairs(len(scores), len(there)):
+    for i, j in _split_pairs(len(scores), len(there)):
         off = (there[:, j] - there[:, i]) - (scores[j] - scores[i])
         se = off.std(axis=0, ddof=1)
         moved = se > 1e-12
@@ -35,7 +35,7 @@ def max_t(scores: Floats, drawn: Floats, *, level: float = LEVEL) -> float | Non
     return float(np.quantile(largest, level)) if largest.any() else None
 
 
-def _part_pairs(systems: int, draws: int) -> Iterator[tuple[Places, Places]]:
+def _split_pairs(systems: int, draws: int) -> Iterator[tuple[Places, Places]]:
     """The pairs of systems, lower and higher place, so many at once as keep memory flat."""
     i, j = np.triu_indices(systems, 1)
     some = max(1, _NUMBERS // max(draws, 1))
@@ -52,7 +52,7 @@ def certainly_above(drawn: Floats, *, level: float = LEVEL) -> NDArray[np.bool_]
     """
     draws, systems = drawn.shape
     outermost, varies = np.zeros(draws), False
-    for i, j in _part_pairs(systems, draws) if draws else ():
+    for i, j in _split_pairs(systems, draws) if draws else ():
         apart = drawn[:, i] - drawn[:, j]
         rank = stats.rankdata(apart, method="average", axis=0)
         outermost = np.maximum(outermost, np.maximum(rank, draws + 1 - rank).max(axis=1))
@@ -61,7 +61,7 @@ def certainly_above(drawn: Floats, *, level: float = LEVEL) -> NDArray[np.bool_]
         return None
     share = float(np.quantile(outermost, level)) / (draws + 1)
     above = np.zeros((systems,) * 2, dtype=bool)
-    for i, j in _part_pairs(systems, draws):
+    for i, j in _split_pairs(systems, draws):
         low, high = np.quantile(drawn[:, i] - drawn[:, j], [1 - share, share], axis=0)
         above[i, j], above[j, i] = low > 0, high < 0
     return above

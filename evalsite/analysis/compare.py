@@ -34,9 +34,9 @@ from evalsite.analysis.incomplete_pairs import WithGaps
 from evalsite.analysis.intervals import (
     TINY,
     Units,
+    describe_equal_differences,
     detectable_figure,
     has_no_spread,
-    say_what_is_equal,
     t_figure,
 )
 from evalsite.analysis.mixed import Mixed, fit_mixed
@@ -132,7 +132,9 @@ def compare_systems(
     )
     chosen, rest = _choose_pairs(data.systems, baseline)
     every, model, cautions = _differences(data, chosen + rest, means, drawn, seed, mixed)
-    every = [_say_of_what(data, *ij, one) for ij, one in zip(chosen + rest, every, strict=True)]
+    every = [
+        _describe_of_what(data, *ij, one) for ij, one in zip(chosen + rest, every, strict=True)
+    ]
     reach, differences = _reach(means, drawn, every), every[: len(chosen)]
     corrected = _correct(differences, correction)
     bounded = zip(corrected, reach[: len(chosen)], strict=True)
@@ -219,7 +221,7 @@ def _differences(
     return found, mixed.facts, cautions + more
 
 
-def _say_of_what(data: Scores, first: int, second: int, figure: Figure) -> Figure:
+def _describe_of_what(data: Scores, first: int, second: int, figure: Figure) -> Figure:
     """A difference without spread says whether every rating shows it, or only their means."""
     if not has_no_spread(figure) or figure.method == METHOD_RATERS:
         return figure
@@ -233,7 +235,7 @@ def _say_of_what(data: Scores, first: int, second: int, figure: Figure) -> Figur
     varies = max(within.max(), np.ptp(between)) > TINY
     groups, blocks = (int(codes.max()) + 1 for codes in (pair.group, pair.block))
     units: Units = "clusters" if blocks < groups else "inputs"
-    return say_what_is_equal(figure, units=units, is_of_means=bool(varies))
+    return describe_equal_differences(figure, units=units, is_of_means=bool(varies))
 
 
 def _over_items(data: Scores, first: int, second: int) -> Figure:

@@ -98,7 +98,7 @@ def climb(design: Design, counts: Floats, start: Floats) -> tuple[Floats, Floats
     left = np.ascontiguousarray(counts.transpose(2, 1, 0))  # (3, cells, draws)
     climbing = np.arange(draws)
     for _ in range(_ROUNDS):
-        gradient, found, loglik[climbing] = _look(design, left, beta[climbing])
+        gradient, found, loglik[climbing] = _evaluate(design, left, beta[climbing])
         hessian[climbing] = found
         step = _step(found, gradient, left.sum(axis=(0, 1)))
         moves = np.abs(step).max(axis=1, initial=0.0) >= _NEAR
@@ -116,7 +116,7 @@ def _step(hessian: Floats, gradient: Floats, answers: Floats) -> Floats:
     return np.asarray(np.clip(step, -2.0, 2.0))
 
 
-def _look(design: Design, counts: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
+def _evaluate(design: Design, counts: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
     """Gradient, Hessian and log-likelihood of tables (3, cells, draws) at their parameters."""
     u = (design.moving.T @ beta.T) / 2
     log_nu = design.tying.T @ beta.T if design.has_ties else np.full_like(u, -np.inf)

@@ -68,8 +68,8 @@ def describe_systems(
         n = {"ratings": int(mine.sum()), "items": len(np.unique(items[mine]))}
         if raters is not None:
             n["raters"] = len(np.unique(raters[mine]))
-        told = _Told(n=n, seed=seed, over_raters=raters is not None)
-        figures = _figures(told, points, counted[one], None if drawn is None else drawn[:, one],
+        phrases = _Told(n=n, seed=seed, over_raters=raters is not None)
+        figures = _figures(phrases, points, counted[one], None if drawn is None else drawn[:, one],
                            means[:, one], has_scale=scale is not None)  # fmt: skip
         by_value = {float(at): int(number) for at, number in zip(points, counted[one], strict=True)
                     if number or scale is not None}  # fmt: skip
@@ -93,48 +93,48 @@ class _Told:
 
 
 def _figures(
-    told: _Told, points: Floats, counted: Floats, drawn: Floats | None, means: Floats, *,
+    phrases: _Told, points: Floats, counted: Floats, drawn: Floats | None, means: Floats, *,
     has_scale: bool,
 ) -> dict[str, Figure]:  # fmt: skip
     share = counted / counted.sum()
     mean = float(share @ points)
-    found = {"mean": told.figure("mean", mean, means, sd=_find_sd(points, counted))}
+    found = {"mean": phrases.figure("mean", mean, means, sd=_find_sd(points, counted))}
     median, trimmed = (float(f(share[None, :], points)[0]) for f in (find_median, find_trimmed))
     if drawn is None:
-        found["median"] = told.bare("median", median, "median")
-        found["trimmed_mean"] = told.bare("trimmed_mean", trimmed, f"mean, {TRIM:.0%} trimmed")
+        found["median"] = phrases.bare("median", median, "median")
+        found["trimmed_mean"] = phrases.bare("trimmed_mean", trimmed, f"mean, {TRIM:.0%} trimmed")
         return found
-    found["median"] = told.figure("median", median, find_median(drawn, points))
-    found["trimmed_mean"] = told.figure(
+    found["median"] = phrases.figure("median", median, find_median(drawn, points))
+    found["trimmed_mean"] = phrases.figure(
         "trimmed_mean", trimmed, find_trimmed(drawn, points), trim=TRIM
     )
     mode = int(np.argmax(share))
-    found["mode_share"] = told.figure(
+    found["mode_share"] = phrases.figure(
         "mode_share", float(share[mode]), drawn[:, mode], mode=float(points[mode])
     )
     if has_scale:
         for at, point in enumerate(points):
-            found[f"share_{point:g}"] = _share(told, f"share_{point:g}", counted, drawn, [at])
-        found |= _boxes(told, counted, drawn)
+            found[f"share_{point:g}"] = _share(phrases, f"share_{point:g}", counted, drawn, [at])
+        found |= _boxes(phrases, counted, drawn)
     return found
 
 
-def _boxes(told: _Told, counted: Floats, drawn: Floats) -> dict[str, Figure]:
+def _boxes(phrases: _Told, counted: Floats, drawn: Floats) -> dict[str, Figure]:
     """The shares of the top point and of the lowest two, where a scale has more points than that:
     all others would be 1 whatever was rated."""
     last = len(counted) - 1
     boxes = {"top_box": [last]} if last > 0 else {}
     boxes |= {"bottom_box": [0, 1]} if last > 1 else {}
-    return {name: _share(told, name, counted, drawn, at) for name, at in boxes.items()}
+    return {name: _share(phrases, name, counted, drawn, at) for name, at in boxes.items()}
 
 
-def _share(told: _Told, name: str, counted: Floats, drawn: Floats, at: list[int]) -> Figure:
+def _share(phrases: _Told, name: str, counted: Floats, drawn: Floats, at: list[int]) -> Figure:
     """A share with its two-way interval, and in details Wilson's naive one."""
     hits, total = int(counted[at].sum()), int(counted.sum())
     naive = wilson_share(hits, total)
     if hits in (0, total):  # no draw has another share, which says nothing about how sure that is
         return replace(naive, name=name)
-    return told.figure(
+    return phrases.figure(
         name, hits / total, drawn[:, at].sum(axis=1), wilson_low=naive.low, wilson_high=naive.high
     )
 

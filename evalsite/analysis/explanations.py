@@ -29,7 +29,7 @@ def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
     of_outputs, of_raters, of_rest = (float(known[key].details["variance"]) for key in SHARES)
     start = f"α is {first.value:.2f}, below {CUSTOMARY}."
     if of_raters >= of_rest:
-        yield f"{start} More variance lies between raters than in the rest{_tell_iccs(known)}."
+        yield f"{start} More variance lies between raters than in the rest{_describe_iccs(known)}."
         return
     points = [float(one["value"]) for one in criterion.get("answers", [])]
     spread = (
@@ -50,7 +50,7 @@ def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
     yield f"{start} {why}: {spread}; {scale}."
 
 
-def _tell_iccs(known: Mapping[str, Figure]) -> str:
+def _describe_iccs(known: Mapping[str, Figure]) -> str:
     if not {"ICC(C,1)", "ICC(A,1)"} <= set(known):
         return ""
     own, same = (known[name].value for name in ("ICC(C,1)", "ICC(A,1)"))
@@ -125,8 +125,8 @@ def _set_beside(
         return None
     if counts:
         shown = (counts["wins"] - counts["losses"]) / sum(counts.values())
-        told = f"the counts give a net win share of {shown * 100:.2f} percentage points"
-        return abs(found - shown), f"{names} {told}, the comparison says {found * 100:.2f}"
+        phrases = f"the counts give a net win share of {shown * 100:.2f} percentage points"
+        return abs(found - shown), f"{names} {phrases}, the comparison says {found * 100:.2f}"
     if one is None or two is None:
         return None
     is_ratio = pair["effect"].name == "ratio"
@@ -135,5 +135,5 @@ def _set_beside(
     # a share is shown in percent, its difference in percentage points
     unit = 100 if pair["effect"].name == "risk_difference" else 1
     what = "ratio" if is_ratio else "difference"
-    told = f"the means shown have the {what} {shown * unit:.2f}"
-    return apart, f"{names} {told}, the comparison says {found * unit:.2f}"
+    phrases = f"the means shown have the {what} {shown * unit:.2f}"
+    return apart, f"{names} {phrases}, the comparison says {found * unit:.2f}"

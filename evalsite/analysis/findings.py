@@ -55,7 +55,7 @@ def order_pairs(
     return sorted(pairs, key=places)
 
 
-def tell_finding(
+def describe_finding(
     first: str, second: str, effect: Figure, detectable: Figure | None
 ) -> dict[str, str]:
     """Code and sentence of a comparison; `effect` is of `first` over or minus `second`.
@@ -63,21 +63,21 @@ def tell_finding(
     "higher" or "lower" only where the corrected p is below .05. A test that found nothing is never
     told as equality: the sentence says what the design could have found.
     """
-    found = _tell(first, second, effect, detectable)
+    found = _describe(first, second, effect, detectable)
     if effect.value is not None and effect.details.get("only") == "one_input":
         found["text"] += " This holds on this input only."
     return found
 
 
-def _tell(first: str, second: str, effect: Figure, detectable: Figure | None) -> dict[str, str]:
+def _describe(first: str, second: str, effect: Figure, detectable: Figure | None) -> dict[str, str]:
     if effect.value is None:
         why = effect.details.get("why") or _explain(effect.reason)
         return {"code": "undefined", "text": f"{first} and {second} can't be compared: {why}."}
     p = effect.details.get("p_corrected")
     if has_no_spread(effect):
-        return _tell_always(first, second, effect, p)
+        return _describe_always(first, second, effect, p)
     if p is None or p >= ALPHA:
-        return {"code": "not_enough", "text": _tell_open(first, second, effect, detectable)}
+        return {"code": "not_enough", "text": _describe_open(first, second, effect, detectable)}
     is_higher = effect.value > (1 if effect.name == "ratio" else 0)
     one, two = (first, second) if is_higher else (second, first)
     # a mixed model weighs answers: its balance is not that of the counts
@@ -91,20 +91,21 @@ def _tell(first: str, second: str, effect: Figure, detectable: Figure | None) ->
     }
 
 
-def _tell_always(first: str, second: str, effect: Figure, p: float | None) -> dict[str, str]:
+def _describe_always(first: str, second: str, effect: Figure, p: float | None) -> dict[str, str]:
     """What is said where all differences are equal, so that no spread tells what chance does."""
     if effect.details["note"] != ALWAYS_EQUAL:
         return {
             "code": "not_enough",
-            "text": f"{first} and {second} come out equal {_tell_where(effect, 'with')}, so there "
+            "text": f"{first} and {second} come out equal "
+            f"{_describe_where(effect, 'with')}, so there "
             "is nothing to test. That is not proof that they are equally good.",
         }
-    where = _tell_where(effect, "by")
+    where = _describe_where(effect, "by")
     is_higher = (effect.value or 0.0) > (1 if effect.name == "ratio" else 0)
     one, two = (first, second) if is_higher else (second, first)
     is_whole = effect.name in _ALWAYS_WHOLLY and abs(effect.value or 0.0) == 1
     words = (_ALWAYS_WHOLLY if is_whole else _ALWAYS)[effect.name]
-    told = words.format(size=write_size(effect, is_higher=is_higher), second=two)
+    phrases = words.format(size=write_size(effect, is_higher=is_higher), second=two)
     exactly = "" if is_whole else "exactly so much "
     by = f"corrected p {write_p(p)}, " if p is not None else ""
     number, (one_unit, units) = effect.details.get("units", 0), _find_units(effect)
@@ -112,12 +113,13 @@ def _tell_always(first: str, second: str, effect: Figure, p: float | None) -> di
     if p is None or p >= ALPHA:
         return {
             "code": "not_enough",
-            "text": f"Not enough data to tell {first} and {second} apart: {one} {told}, {exactly}"
+            "text": f"Not enough data to tell {first} and {second} apart: "
+            f"{one} {phrases}, {exactly}"
             f"{where}, but too few {units} show it {known}.",
         }
     return {
         "code": "higher" if is_higher else "lower",
-        "text": f"{one} {told}, {exactly}{where} {known}.",
+        "text": f"{one} {phrases}, {exactly}{where} {known}.",
     }
 
 
@@ -125,7 +127,7 @@ def _find_units(effect: Figure) -> tuple[str, str]:
     return _UNITS[effect.details.get("units_of", "inputs")]
 
 
-def _tell_where(effect: Figure, by: str) -> str:
+def _describe_where(effect: Figure, by: str) -> str:
     """Where a difference without spread is so: everywhere, or only in the means of its units."""
     if not effect.details.get("of_means"):
         has_raters = effect.n.get("raters", 0) > 1
@@ -135,14 +137,14 @@ def _tell_where(effect: Figure, by: str) -> str:
     return f"on average {before} every {unit}"
 
 
-def _tell_open(first: str, second: str, effect: Figure, detectable: Figure | None) -> str:
+def _describe_open(first: str, second: str, effect: Figure, detectable: Figure | None) -> str:
     words = _WORDS[effect.name][1].format(value=_write(effect.value, effect.name))
     p = effect.details.get("p_corrected")
-    known = _describe_estimator(effect) + (_interval(effect, True) or _tell_unbounded(effect))
+    known = _describe_estimator(effect) + (_interval(effect, True) or _describe_unbounded(effect))
     known += "" if p is None else f"corrected p {write_p(p)}"
     text = f"Not enough data to tell {first} and {second} apart: {words}"
     text += f" ({known.removesuffix(', ')})." if known else "."
-    text += _tell_correction(effect, p)
+    text += _describe_correction(effect, p)
     if detectable is not None and detectable.reason == Reason.TOO_FEW:
         text += (
             " More than one in five such studies would miss even the largest difference there "
@@ -163,7 +165,7 @@ def _describe_estimator(effect: Figure) -> str:
     return "mixed model, " if effect.method == REML else ""
 
 
-def _tell_correction(effect: Figure, p: float | None) -> str:
+def _describe_correction(effect: Figure, p: float | None) -> str:
     """Why a pair is not told apart though its own interval leaves out equality."""
     alone, family = effect.details.get("p"), effect.details.get("family") or 0
     if p is None or alone is None or alone >= ALPHA or family < 2:
@@ -182,7 +184,7 @@ def write_size(effect: Figure, *, is_higher: bool) -> str:
     return _write(abs(value), effect.name)
 
 
-def _tell_unbounded(effect: Figure) -> str:
+def _describe_unbounded(effect: Figure) -> str:
     """Why a difference with a p value has no interval beside it: "no interval: ..., "."""
     if effect.details.get("interval") != f"none: {Reason.TOO_FEW}":
         return ""

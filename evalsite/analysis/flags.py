@@ -66,7 +66,7 @@ class RaterRow:
     flags: tuple[Flag, ...]
 
 
-def look_at_raters(
+def check_raters(
     table: Table, *, scale: Sequence[float] | None = None, reserved: Sequence[float] = (),
     is_log: bool = False, words: Mapping[str, float] | None = None,
     limits: Thresholds | None = None, seed: int = SEED,

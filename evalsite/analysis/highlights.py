@@ -73,20 +73,20 @@ def compare_highlights(
     )  # fmt: skip
     pairs = _pair_up(kept, marks)
     decided = pairs[pairs.token.notna()] if len(pairs) else pairs
-    told: dict[str, Any] = {"draws": draws, "seed": seed}
+    phrases: dict[str, Any] = {"draws": draws, "seed": seed}
     of_pairs, of_decided = (
         {"outputs": n["outputs"], "pairs of raters": len(some), "without_text": n["without_text"]}
         for some in (pairs, decided)
     )
     return [
         _mean("highlighted_share", "share of tokens marked, mean over outputs and raters",
-              shares, n, **told),
+              shares, n, **phrases),
         _mean("token_f1", "F1 of marked tokens, mean over pairs of raters",
-              _column(decided, "token"), of_decided, gap=_find_gap(kept, pairs), **told),
+              _column(decided, "token"), of_decided, gap=_find_gap(kept, pairs), **phrases),
         _mean("span_f1", "F1 of passages marked exactly alike, mean over pairs of raters",
-              _column(decided, "span"), of_decided, gap=_find_gap(kept, pairs), **told),
+              _column(decided, "span"), of_decided, gap=_find_gap(kept, pairs), **phrases),
         _mean("token_f1_with_empty", "F1 of marked tokens, 1 where neither marked any",
-              _column(pairs.fillna(1.0), "token"), of_pairs, gap=_find_gap(kept, pairs), **told),
+              _column(pairs.fillna(1.0), "token"), of_pairs, gap=_find_gap(kept, pairs), **phrases),
         _alpha_over_tokens(kept, marks, n, draws, seed),
     ]  # fmt: skip
 
@@ -142,10 +142,10 @@ def _mean(
         drawn = weights @ sums
         return drawn[:, 0] / drawn[:, 1]
 
-    told = spread(find, len(sums), draws=draws, seed=seed)
+    phrases = spread(find, len(sums), draws=draws, seed=seed)
     value = float(find(np.ones((1, len(sums))))[0])
-    return Figure(name=name, method=method, value=value, low=told.low, high=told.high, n=n,
-                  details=told.details, seed=seed)  # fmt: skip
+    return Figure(name=name, method=method, value=value, low=phrases.low, high=phrases.high, n=n,
+                  details=phrases.details, seed=seed)  # fmt: skip
 
 
 def _alpha_over_tokens(

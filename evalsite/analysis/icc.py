@@ -52,14 +52,14 @@ def icc(
         matrix = counted.value.reshape(len(counted.sizes), -1)
         blocks = counted.block[:: matrix.shape[1]]
         found = icc_of_matrix(matrix, block=blocks, transform=transform, draws=draws, seed=seed)
-        return {name: _told(one, data) for name, one in found.items()}
+        return {name: _f_details(one, data) for name, one in found.items()}
     found = _by_components(counted, transform)
     if one_way:
         matrix = counted.value.reshape(len(counted.sizes), -1)
         blocks = counted.block[:: matrix.shape[1]]
         anova = icc_of_matrix(matrix, block=blocks, transform=transform, draws=draws, seed=seed)
         found |= {name: anova[name] for name in ("ICC(1,1)", "ICC(1,k)")}
-    return {name: _told(found[name], data) for name in FORMS}
+    return {name: _f_details(found[name], data) for name in FORMS}
 
 
 def icc_in_file_order(
@@ -117,23 +117,23 @@ def icc_of_matrix(
     found = {}
     for place, name in enumerate(FORMS):
         own = intervals[name]
-        told = details | own.details
+        phrases = details | own.details
         if fault := _find_fault(float(values[place])):
             found[name] = undefined(name, fault, method=_ANOVA, n=counted)
             continue
         low, high = own.low, own.high
         if low is not None and low == high:
             low = high = None
-            told["interval"] = "none: no residual variation"
+            phrases["interval"] = "none: no residual variation"
         if is_drawn:
             low = high = None
-            told["interval"] = "none: only one block to draw"
+            phrases["interval"] = "none: only one block to draw"
             if len(sums.cells) > 1:
                 spread = _describe(drawn[:, place])
-                low, high, told = spread.low, spread.high, told | spread.details
+                low, high, phrases = spread.low, spread.high, phrases | spread.details
         found[name] = Figure(
             name=name, method=_ANOVA, value=float(values[place]), low=low, high=high, n=counted,
-            details=told, seed=seed if is_drawn else None,
+            details=phrases, seed=seed if is_drawn else None,
         )  # fmt: skip
     return found
 
@@ -243,34 +243,36 @@ def _by_f(table: Floats, values: Floats) -> dict[str, _Interval]:
             ratio = units / error
             low = ratio / float(stats.f.ppf((1 + LEVEL) / 2, n - 1, freedom))
             high = ratio * float(stats.f.ppf((1 + LEVEL) / 2, freedom, n - 1))
-            told = _tell_f(ratio, n - 1, freedom)
+            phrases = _describe_f(ratio, n - 1, freedom)
             found[single] = _Interval(
-                low=(low - 1) / (low + k - 1), high=(high - 1) / (high + k - 1), details=told
+                low=(low - 1) / (low + k - 1), high=(high - 1) / (high + k - 1), details=phrases
             )
-            found[mean] = _Interval(low=1 - 1 / low, high=1 - 1 / high, details=told)
+            found[mean] = _Interval(low=1 - 1 / low, high=1 - 1 / high, details=phrases)
     if rest > _TINY * units > 0:
-        told = _tell_f(units / rest, n - 1, (n - 1) * (k - 1))
+        phrases = _describe_f(units / rest, n - 1, (n - 1) * (k - 1))
         bounds = _bound_absolute(n, k, units, raters, rest, float(values[1]))
         if bounds is None:
-            told |= {"interval": "none: fewer than 1 degree of freedom"}
-            none = _Interval(low=None, high=None, details=told)
+            phrases |= {"interval": "none: fewer than 1 degree of freedom"}
+            none = _Interval(low=None, high=None, details=phrases)
             return found | {"ICC(A,1)": none, "ICC(A,k)": none}
-        found["ICC(A,1)"] = _Interval(low=bounds[0], high=bounds[1], details=told)
-        found["ICC(A,k)"] = _step_up(*bounds, k, told)
+        found["ICC(A,1)"] = _Interval(low=bounds[0], high=bounds[1], details=phrases)
+        found["ICC(A,k)"] = _step_up(*bounds, k, phrases)
     return found
 
 
-def _step_up(low: float, high: float, k: int, told: dict[str, Any]) -> _Interval:
+def _step_up(low: float, high: float, k: int, phrases: dict[str, Any]) -> _Interval:
     """The interval of a mean of k ratings from that of one (Spearman & Brown); none where its lower
     end has no bound."""
     if 1 + low * (k - 1) <= _TINY:
-        return _Interval(low=None, high=None, details=told | {"interval": "none: no lower bound"})
+        return _Interval(
+            low=None, high=None, details=phrases | {"interval": "none: no lower bound"}
+        )
     return _Interval(
-        low=low * k / (1 + low * (k - 1)), high=high * k / (1 + high * (k - 1)), details=told
+        low=low * k / (1 + low * (k - 1)), high=high * k / (1 + high * (k - 1)), details=phrases
     )
 
 
-def _tell_f(ratio: float, above: int, below: int) -> dict[str, Any]:
+def _describe_f(ratio: float, above: int, below: int) -> dict[str, Any]:
     p = float(stats.f.sf(ratio, above, below))
     return {"F": ratio, "df": [above, below], "p": p, "interval": "F"}
 
@@ -356,7 +358,7 @@ def _all(reason: Reason, data: Coded, transform: str) -> dict[str, Figure]:
     }
 
 
-def _told(figure: Figure, data: Coded) -> Figure:
+def _f_details(figure: Figure, data: Coded) -> Figure:
     """The figure with all that went in counted."""
     return replace(figure, n=data.overlapping().counts())
 

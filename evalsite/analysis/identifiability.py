@@ -113,7 +113,7 @@ class _Design:
         )
 
 
-def part_tied(codes: Mapping[str, Codes], system: Codes) -> Told:
+def split_tied(codes: Mapping[str, Codes], system: Codes) -> Told:
     """The terms less those that follow from the residual, the means and the terms before them.
 
     `codes`: of each term the levels (n,), from 0, all of which occur; `system`: (n,) likewise.

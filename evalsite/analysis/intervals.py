@@ -79,7 +79,7 @@ def has_no_spread(figure: Figure) -> bool:
     return figure.details.get("note") in (ALWAYS_EQUAL, str(Reason.NO_DIFFERENCE))
 
 
-def say_what_is_equal(figure: Figure, *, units: Units, is_of_means: bool) -> Figure:
+def describe_equal_differences(figure: Figure, *, units: Units, is_of_means: bool) -> Figure:
     """The figure, where it has no spread, with what is equal: each difference, or only the means
     of `units` while what these are means of varies."""
     if not has_no_spread(figure):

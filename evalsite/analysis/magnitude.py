@@ -117,8 +117,8 @@ def describe_magnitudes(
     found: dict[str, dict[str, Figure]] = {}
     draws = draws_for(len(values)) if draws is None else draws
     for name, (column, is_log) in columns.items():
-        told = {"transform": "ln" if is_log else "none", "standard": unit} if is_log else {}
-        for one, figure in _mean(name, rater, group, system, column, is_log, told, draws, seed):
+        phrases = {"transform": "ln" if is_log else "none", "standard": unit} if is_log else {}
+        for one, figure in _mean(name, rater, group, system, column, is_log, phrases, draws, seed):
             found.setdefault(one, {})[name] = figure
     return {one: found[one] for one in sorted(found)}
 
@@ -130,7 +130,7 @@ def _join(rater: ArrayLike, group: ArrayLike) -> Any:
 
 def _mean(
     name: str, rater: ArrayLike | None, group: ArrayLike, system: ArrayLike, column: Floats,
-    is_log: bool, told: dict[str, Any], draws: int, seed: int,
+    is_log: bool, phrases: dict[str, Any], draws: int, seed: int,
 ) -> list[tuple[str, Figure]]:  # fmt: skip
     """The mean of a column by system, exponentiated where it is a logarithm."""
     steady = np.round(column, _DIGITS)
@@ -149,7 +149,7 @@ def _mean(
             n["raters"] = len(np.unique(raters[mine]))
         figure = drawn_figure(
             name, float(means[one]), drawn[:, one], n=n, seed=seed, over_raters=rater is not None,
-            details=told,
+            details=phrases,
         )  # fmt: skip
         found.append((str(names[np.argmax(mine)]), figure))
     return found
@@ -172,7 +172,7 @@ def describe_magnitude_use(
 def _use(rows: pd.DataFrame) -> dict[str, Figure]:
     values = np.sort(rows.value.to_numpy())
     logs, n = np.log(values), {"ratings": len(values)}
-    told = {
+    phrases = {
         "geo_mean": (float(np.exp(logs.mean())), "geometric mean"),
         "share_of_5s": (float((values % 5 == 0).mean()), "share of multiples of 5"),
         "share_of_10s": (float((values % 10 == 0).mean()), "share of multiples of 10"),
@@ -180,13 +180,13 @@ def _use(rows: pd.DataFrame) -> dict[str, Figure]:
     }
     if rows.standard.notna().any():
         equal = float((rows.value == rows.standard).mean())
-        told["share_of_standard"] = (equal, "share of values equal to the standard")
+        phrases["share_of_standard"] = (equal, "share of values equal to the standard")
     method = "standard deviation of the logarithms (n - 1)"
     if len(values) > 1:
-        told["sd_log"] = (float(logs.std(ddof=1)), method)
+        phrases["sd_log"] = (float(logs.std(ddof=1)), method)
     details = {"interval": "none: it describes what was done"}
     found = {name: Figure(name=name, method=way, value=value, n=n, details=details)
-             for name, (value, way) in told.items()}  # fmt: skip
+             for name, (value, way) in phrases.items()}  # fmt: skip
     if len(values) < 2:
         found["sd_log"] = undefined("sd_log", Reason.TOO_FEW, method=method, n=n)
     return found

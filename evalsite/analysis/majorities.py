@@ -29,7 +29,7 @@ def compare_majorities(*, group: ArrayLike, system: ArrayLike, value: ArrayLike)
         return None
     if len(names) > 2:
         figure = cochran_q(wide.to_numpy())
-        return _tell(figure, "cochran_q", dict(figure.n) | left_out)
+        return _describe(figure, "cochran_q", dict(figure.n) | left_out)
     first, second = sorted(names, key=lambda name: (-float(wide[name].sum()), name))
     figure = mcnemar(wide[second], wide[first])
     n = {
@@ -37,7 +37,7 @@ def compare_majorities(*, group: ArrayLike, system: ArrayLike, value: ArrayLike)
         "yes_of_first_only": figure.n["first_no_second_yes"],
         "yes_of_second_only": figure.n["first_yes_second_no"],
     }
-    return _tell(figure, f"mcnemar, {first} : {second}", n | left_out)
+    return _describe(figure, f"mcnemar, {first} : {second}", n | left_out)
 
 
 def _tabulate(
@@ -61,5 +61,5 @@ def _tabulate(
     return (share[has_all & ~is_tied] > _HALF).astype(float), left_out
 
 
-def _tell(figure: Figure, name: str, n: dict[str, int]) -> Figure:
+def _describe(figure: Figure, name: str, n: dict[str, int]) -> Figure:
     return replace(figure, name=name, method=f"{figure.method}, {_ON_MAJORITIES}", n=n)

@@ -88,7 +88,7 @@ def _at_system_level(both: pd.DataFrame, draws: int, seed: int) -> dict[str, Fig
     methods = dict(METHODS) | {"pairwise_accuracy": _ACCURACY}
     systems = sorted(set(both.system))
     over = "clusters" if (both.block != both.group).any() else "groups"
-    told = over.replace("groups", "inputs")
+    phrases = over.replace("groups", "inputs")
     n = {"systems": len(systems), over: int(both.block.nunique())}
     if len(systems) < 3:
         reason = Reason.TOO_FEW if systems else Reason.NO_DATA
@@ -108,7 +108,7 @@ def _at_system_level(both: pd.DataFrame, draws: int, seed: int) -> dict[str, Fig
         spread = describe_draws(drawn[:, place])
         details: dict[str, Any] = dict(spread.details)
         if spread.low is not None:
-            details["interval"] = f"bootstrap over {told}, systems kept, percentile"
+            details["interval"] = f"bootstrap over {phrases}, systems kept, percentile"
         if one == "pearson" and len(systems) >= _NO_P_BELOW:
             details["p"] = float(_p_of(whole[place], len(systems)))
         found[one] = Figure(name=one, method=methods[one], value=float(whole[place]), n=n,

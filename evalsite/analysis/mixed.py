@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.identifiability import Told, part_tied
+from evalsite.analysis.identifiability import Told, split_tied
 from evalsite.analysis.intervals import t_figure
 from evalsite.analysis.reml import (
     METHOD,
@@ -41,14 +41,14 @@ class Mixed:
     reason: Reason | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     codes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-    told: Told | None = None
+    phrases: Told | None = None
 
     def determines(self, contrast: Any) -> bool:
         """Whether the data determine this sum of means, and its error, by the model."""
-        return self.fit is not None and (self.told is None or self.told.determines(contrast))
+        return self.fit is not None and (self.phrases is None or self.phrases.determines(contrast))
 
     @property
-    def tells_outputs(self) -> bool:
+    def separates_outputs(self) -> bool:
         """Whether outputs can be told apart: not where each has one rating of its own."""
         return self.fit is not None and any(term in self.codes for term in _OF_OUTPUTS)
 
@@ -62,9 +62,9 @@ def fit_mixed(data: Scores) -> Mixed:
     if np.ptp(data.value) == 0:
         return Mixed(reason=Reason.NO_VARIATION)
     kept, dropped = usable_terms(_list_terms(data, data.rater), len(data.value))
-    told = None if has_many_effects(kept) else part_tied(kept, data.system)
-    if told is not None:
-        kept, dropped = told.terms, dropped | told.tied
+    phrases = None if has_many_effects(kept) else split_tied(kept, data.system)
+    if phrases is not None:
+        kept, dropped = phrases.terms, dropped | phrases.tied
     facts: dict[str, Any] = {"method": METHOD, "terms": list(kept), "dropped": dropped}
     try:
         fit = fit_reml(data.value, kept, system=data.system)
@@ -83,7 +83,7 @@ def fit_mixed(data: Scores) -> Mixed:
     if not fit.converged:
         why = "the mixed model did not converge"
         return Mixed(reason=Reason.NOT_CONVERGED, facts=facts | {"fallback": why})
-    return Mixed(fit=fit, facts=facts, codes=kept, told=told)
+    return Mixed(fit=fit, facts=facts, codes=kept, phrases=phrases)
 
 
 def _list_terms(data: Scores, rater: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
@@ -132,7 +132,7 @@ def predict_outputs(data: Scores, mixed: Mixed) -> Floats | None:
     """Of each rating (n,) what the model predicts of its output: the mean of its system and the
     effects of its input and of the two together. Logarithms are taken back. None: no model, or one
     that can't tell outputs from chance."""
-    if mixed.fit is None or not mixed.tells_outputs:
+    if mixed.fit is None or not mixed.separates_outputs:
         return None
     found = mixed.fit.means[data.system]
     for term in _OF_OUTPUTS:

@@ -11,7 +11,7 @@ from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means
 from evalsite.analysis.crossed import METHOD as CROSSED
 from evalsite.analysis.crossed import crossed_test
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
-from evalsite.analysis.intervals import Units, say_what_is_equal, t_figure
+from evalsite.analysis.intervals import Units, describe_equal_differences, t_figure
 from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.reml import TooManyEffects, fit_reml, usable_terms
@@ -76,7 +76,7 @@ def mean_test(
         found = replace(
             found, n={units if key == "items" else key: found.n[key] for key in found.n}
         )
-    return say_what_is_equal(found, units=units, is_of_means=bool(np.ptp(values) > 0))
+    return describe_equal_differences(found, units=units, is_of_means=bool(np.ptp(values) > 0))
 
 
 def _over_one(

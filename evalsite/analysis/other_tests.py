@@ -17,9 +17,9 @@ def find_disagreeing(pairs: Sequence[Pair]) -> list[Pair]:
     return [pair for pair in pairs if (over := _read(pair)) and _differ(*over)]
 
 
-def tell_disagreeing(pairs: Sequence[Pair]) -> str:
+def describe_disagreeing(pairs: Sequence[Pair]) -> str:
     """Of which pairs the rank test and the test of means do not say the same, with both p."""
-    told = [
+    phrases = [
         f"of {pair['system_1']} and {pair['system_2']} p {write_p(over[0])} and p "
         f"{write_p(over[1])}"
         for pair in pairs
@@ -27,34 +27,34 @@ def tell_disagreeing(pairs: Sequence[Pair]) -> str:
     ]
     return (
         "A rank test (Wilcoxon) and a test of means over the same inputs (sign flips) fall on two "
-        f"sides of 5 % before correction: {_list(told)}. Look at the distributions."
+        f"sides of 5 % before correction: {_list(phrases)}. Look at the distributions."
     )
 
 
-def tell_narrower(pairs: Sequence[Pair]) -> Iterator[str]:
+def describe_narrower(pairs: Sequence[Pair]) -> Iterator[str]:
     """Where both tests over inputs fall on the other side of 5 % than the comparison."""
-    told = []
+    phrases = []
     for pair in pairs:
         over, effect = _read(pair), pair["effect"]
         p = effect.details.get("p")
         if not over or p is None or "raters" not in effect.n or _differ(*over):
             continue
         if _differ(over[0], p):
-            told.append(
+            phrases.append(
                 f"of {pair['system_1']} and {pair['system_2']} p {write_p(p)}, by them p "
                 f"{write_p(over[0])} (Wilcoxon) and {write_p(over[1])} (sign flips)"
             )
-    if told:
+    if phrases:
         yield (
             "The checks generalise over inputs only, the comparison over raters too, so before "
-            f"correction they may fall on two sides of 5 %: {_list(told)}."
+            f"correction they may fall on two sides of 5 %: {_list(phrases)}."
         )
 
 
-def _list(told: Sequence[str]) -> str:
-    more = len(told) - _MOST_NAMED
+def _list(phrases: Sequence[str]) -> str:
+    more = len(phrases) - _MOST_NAMED
     rest = [f"{more:,} more {'pair' if more == 1 else 'pairs'}"] if more > 0 else []
-    *some, last = [*told[:_MOST_NAMED], *rest]
+    *some, last = [*phrases[:_MOST_NAMED], *rest]
     return f"{'; '.join(some)}; and {last}" if some else last
 
 

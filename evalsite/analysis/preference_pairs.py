@@ -127,7 +127,7 @@ def _find_pairs(
     if len(everywhere) == 2:
         return dict.fromkeys(rows["item"].unique(), (everywhere[0], everywhere[1])), []
     named = _pair_up(decided.groupby("item").preferred.unique())
-    by_ending = _tell_by_ending(rows, decided)
+    by_ending = _split_by_ending(rows, decided)
     if len(named) == rows["item"].nunique() or not by_ending:
         return named, []
     note = (
@@ -150,7 +150,7 @@ def _pair_up(named: pd.Series) -> dict[str, Pair]:
     return found
 
 
-def _tell_by_ending(rows: pd.DataFrame, decided: pd.DataFrame) -> dict[str, Pair]:
+def _split_by_ending(rows: pd.DataFrame, decided: pd.DataFrame) -> dict[str, Pair]:
     """The pair of each ending of ids, such as -1 and -2; {} unless all endings tell it plainly."""
     endings = rows["item"].str.extract(_ENDING, expand=False)
     if endings.isna().any():

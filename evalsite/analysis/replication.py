@@ -299,10 +299,10 @@ def agree_across(
             block=scores.block, level="interval", name=names[-1], **known,
         )
     )  # fmt: skip
-    return [_say_scale(figure) if is_log else figure for figure in found]
+    return [_describe_scale(figure) if is_log else figure for figure in found]
 
 
-def _say_scale(figure: Figure) -> Figure:
+def _describe_scale(figure: Figure) -> Figure:
     return replace(figure, details={**figure.details, "transform": "ln"})
 
 
@@ -319,21 +319,21 @@ def share_upheld(
     does not compare are counted apart. Undefined: nothing_in_common (no pair is compared in both),
     no_difference (the first finds none that could be upheld).
     """
-    told: dict[Pair, Outcome] = {
+    phrases: dict[Pair, Outcome] = {
         pair: _judge(first.get(pair), second.get(pair)) for pair in sorted({*first, *second})
     }
-    counts = {str(name): sum(one == name for one in told.values()) for name in _COUNTED}
+    counts = {str(name): sum(one == name for one in phrases.values()) for name in _COUNTED}
     tested = sum(counts[name] for name in ("upheld", "reversed", "not_again"))
     n = {"findings": tested, "pairs": len(set(first) & set(second))}
     method = "share of findings upheld, each study's p corrected within itself"
     known: dict[str, Any] = {**counts, "interval": "none: findings share systems and raters"}
     if not tested:
         reason = Reason.NO_DIFFERENCE if n["pairs"] else Reason.NOTHING_IN_COMMON
-        return undefined("share_upheld", reason, method=method, n=n, details=known), told
+        return undefined("share_upheld", reason, method=method, n=n, details=known), phrases
     figure = Figure(
         name="share_upheld", method=method, value=counts["upheld"] / tested, n=n, details=known
     )
-    return figure, told
+    return figure, phrases
 
 
 _COUNTED: tuple[Outcome, ...] = ("upheld", "reversed", "not_again", "not_compared", "new")

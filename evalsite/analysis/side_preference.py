@@ -21,7 +21,7 @@ _LEAST_RATERS = 5
 Looked = dict[str, tuple[Figure, Flag | None]]
 
 
-def look_at_places(*, rater: ArrayLike, outcome: ArrayLike, first: ArrayLike) -> Looked:
+def count_chosen_places(*, rater: ArrayLike, outcome: ArrayLike, first: ArrayLike) -> Looked:
     """Of each rater by name how often they prefer the first place, of decided answers.
 
     Arrays of length n; `outcome` is 0 for a tie, `first` the outcome that means the first place,
@@ -51,7 +51,7 @@ def _find_side(figure: Figure, own: int, count: int) -> Flag | None:
     return Flag(code="one_place", text=text, figure=figure, threshold=line, limits=())
 
 
-def look_at_circles(
+def count_circles(
     *, rater: ArrayLike, unit: ArrayLike, first: ArrayLike, second: ArrayLike, outcome: ArrayLike
 ) -> Looked:  # fmt: skip
     """Of each rater by name the share of answered triples that go in a circle: A over B, B over C,

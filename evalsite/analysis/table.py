@@ -132,8 +132,8 @@ def read_bare_table(
         known = pd.read_csv(outputs, dtype=str, keep_default_na=False)
     long = _melt(frame, used)
     table = make_table(long, outputs=known, raters_known=raters_known, places=list(long.index + 1))
-    told = ", ".join(f"{name}={field}" for name, field in used.items() if name != field)
-    note = f"Columns were read as {told}. Say --map COLUMN=FIELD to read one in another way."
+    phrases = ", ".join(f"{name}={field}" for name, field in used.items() if name != field)
+    note = f"Columns were read as {phrases}. Say --map COLUMN=FIELD to read one in another way."
     return replace(table, notes=(*table.notes, note))
 
 

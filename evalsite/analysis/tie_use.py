@@ -12,7 +12,7 @@ from evalsite.analysis.flags import Flag
 UNLIKELY = 0.001
 
 
-def look_at_ties(*, rater: ArrayLike, outcome: ArrayLike) -> dict[str, tuple[Figure, Flag | None]]:
+def check_tie_use(*, rater: ArrayLike, outcome: ArrayLike) -> dict[str, tuple[Figure, Flag | None]]:
     """Of each rater by name the share of ties, flagged where all answers or none are ties though
     that is unlikely by the share of the others.
 

@@ -73,7 +73,7 @@ def take_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
     try:
         token = start_pilot(study=study, by=request.user)
     except ValidationError as error:
-        _tell(request, error)
+        _show_error(request, error)
         return redirect("admin:study-pilot", study.pk)
     return _see_other(reverse("participant-home", args=[token]))
 
@@ -117,7 +117,7 @@ def take_offer(request: HttpRequest, study: Study) -> HttpResponseBase:
             study=study, values=dict(offer.changes), revision=int(revision), by=request.user
         )
     except ValidationError as error:
-        _tell(request, error)
+        _show_error(request, error)
     else:
         messages.success(request, f"Changed: {offer.words[:1].lower()}{offer.words[1:]}.")
     return redirect("admin:study-launch", study.pk)
@@ -179,7 +179,7 @@ def release(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBas
     try:
         release_item(item=item, by=request.user)
     except ValidationError as error:
-        _tell(request, error)
+        _show_error(request, error)
     else:
         messages.success(request, f"Released: {item.key} is handed out again.")
     return redirect("admin:study-held", study.pk)
@@ -196,7 +196,7 @@ def _steer(service: Callable[..., Any], done: str = "") -> Callable[..., HttpRes
         try:
             service(study=study, by=request.user)
         except ValidationError as error:
-            _tell(request, error)
+            _show_error(request, error)
         else:
             if done:
                 messages.success(request, done)
@@ -205,7 +205,7 @@ def _steer(service: Callable[..., Any], done: str = "") -> Callable[..., HttpRes
     return view
 
 
-def _tell(request: HttpRequest, error: ValidationError) -> None:
+def _show_error(request: HttpRequest, error: ValidationError) -> None:
     for problem in error.messages:
         messages.error(request, problem)
 

@@ -202,7 +202,7 @@ def run_job(job: Job, *, worker: str = "") -> Job:
         job.refresh_from_db()  # run by somebody else, or given up
         return job
     try:
-        _tell_alive(job)
+        _describe_alive(job)
         with _keep_alive(job):
             result = _KINDS[job.kind](job)
     except ValidationError as error:
@@ -243,7 +243,7 @@ def _keep_alive(job: Job) -> Iterator[None]:
     def beat() -> None:
         pause = BEAT_SECONDS
         while not is_over.wait(pause):
-            pause = BEAT_SECONDS if _tell_alive(job) else min(BEAT_SECONDS, _BEAT_AGAIN_SECONDS)
+            pause = BEAT_SECONDS if _describe_alive(job) else min(BEAT_SECONDS, _BEAT_AGAIN_SECONDS)
             # a connection that is broken, or kept for long, is not used again
             connection.close()
 
@@ -256,7 +256,7 @@ def _keep_alive(job: Job) -> Iterator[None]:
         thread.join()
 
 
-def _tell_alive(job: Job) -> bool:
+def _describe_alive(job: Job) -> bool:
     """A worker is at work on this job, and will come to those that wait."""
     is_ours = Q(pk=job.pk, state=Job.State.RUNNING)
     try:

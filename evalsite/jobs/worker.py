@@ -79,7 +79,7 @@ class JobWorker(QueueWorker):
         try:
             if self.takeover.take_over_own():
                 self._wait("A job was interrupted.")
-            self._look_after_others()
+            self._take_over_others()
             has_worked = self._run_next()
         except (OperationalError, InterfaceError, InternalError) as error:
             if not is_outage(error):
@@ -104,7 +104,7 @@ class JobWorker(QueueWorker):
         while self.running and (left := end - time.monotonic()) > 0:
             time.sleep(min(left, 1))
 
-    def _look_after_others(self) -> None:
+    def _take_over_others(self) -> None:
         moment = time.monotonic()
         if moment >= self._next_look:
             self.takeover.take_over_lost()

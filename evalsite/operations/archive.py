@@ -47,8 +47,8 @@ class Manifest:
 
 def describe_os_error(error: OSError) -> str:
     """Say in a few words what the system refused, and where."""
-    told = error.strerror or str(error)
-    return f"{error.filename}: {told}" if error.filename else told
+    phrases = error.strerror or str(error)
+    return f"{error.filename}: {phrases}" if error.filename else phrases
 
 
 @contextmanager

@@ -138,9 +138,10 @@ def _refuse_used_site() -> None:
         if model._meta.db_table in tables
     }
     if any(counts.values()):
-        told = ", ".join(f"{name}: {count:,}" for name, count in counts.items())
+        phrases = ", ".join(f"{name}: {count:,}" for name, count in counts.items())
         raise ValidationError(
-            f"This site isn't empty ({told}), and a backup replaces everything. Restore into a new "
+            f"This site isn't empty ({phrases}), and a backup replaces everything. "
+            "Restore into a new "
             "database and data folder (EVALSITE_DATABASE, EVALSITE_DATA_DIR), and let the site use "
             "those.",
             code="not_empty",

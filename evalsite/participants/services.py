@@ -110,7 +110,7 @@ def finished_sets(me: Participant) -> list[ItemSet]:
     return list(me.item_sets.filter(finished_at__isnull=False).order_by("number"))
 
 
-def told_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
+def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
     """The code to show: the study's fixed one, else that of the last finished set; those before."""
     finished = finished_sets(me) if finished is None else finished
     if not finished:

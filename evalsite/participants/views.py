@@ -34,9 +34,9 @@ from evalsite.participants.models import Participant
 from evalsite.participants.services import (
     has_agreed,
     record_entry,
-    told_codes,
+    shown_codes,
 )
-from evalsite.studies.bonus import say_cap
+from evalsite.studies.bonus import cap_in_words
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import TRIES, plan_qualification
 from evalsite.studies.set_size import items_per_set
@@ -119,7 +119,7 @@ def _landing_context(study: Study, arrival: Arrival | None) -> dict[str, Any]:
     return {
         "texts": shown_content(study)["texts"],
         "facts": study_facts(study),
-        "cap": say_cap(study),
+        "cap": cap_in_words(study),
         "eligibility_rule": eligibility.rule if eligibility else "",
         "plan": plan_qualification(study) if study.is_qualification_on else None,
         "tries": TRIES,
@@ -155,8 +155,8 @@ def study_facts(study: Study) -> list[tuple[str, str, str]]:
     facts = [("Time", f"about {count_of(minutes_per_set(study), 'minute')}", "")]
     pay, hourly = study.pay_per_set, hourly_pay(study)
     if pay is not None and hourly is not None:
-        told = format_money(pay, study.currency)
-        facts.append(("Pay", told, f"{format_money(hourly, study.currency)} an hour"))
+        phrases = format_money(pay, study.currency)
+        facts.append(("Pay", phrases, f"{format_money(hourly, study.currency)} an hour"))
     return [
         *facts,
         (study.config.item_names, f"up to {items_per_set(study)}", "in one set"),
@@ -208,6 +208,6 @@ def stop(request: HttpRequest, me: Participant) -> HttpResponse:
         "personal_link": personal_link(request),
         "until": me.study.closes_at,
         "study_id": me.study_id,
-        **told_codes(me),
+        **shown_codes(me),
     }
     return render(request, "participants/stop.html", context)

@@ -74,12 +74,12 @@ def check_whole(
         faults.add("type", place, "must be a whole number")
         return False
     if (least is not None and value < least) or (most is not None and value > most):
-        faults.add("out_of_range", place, _say_range(least, most))
+        faults.add("out_of_range", place, _describe_range(least, most))
         return False
     return True
 
 
-def _say_range(least: int | None, most: int | None) -> str:
+def _describe_range(least: int | None, most: int | None) -> str:
     if least is None or most is None:
         return f"must be {most} or less" if least is None else f"must be {least} or more"
     return f"must be from {least} to {most}"

@@ -82,9 +82,9 @@ def exclude(
     known_answers = set(standing.values_list("annotation", flat=True))
     people = [one for one in participants if one.pk not in known_people]
     answers = [one for one in annotations if one.pk not in known_answers]
-    told: dict[str, Any] = {"study": study, "reason": reason, "rule": rule, "decided_by": by}
-    made = [Exclusion.objects.create(participant=one, **told) for one in people]
-    made += [Exclusion.objects.create(annotation=one, **told) for one in answers]
+    phrases: dict[str, Any] = {"study": study, "reason": reason, "rule": rule, "decided_by": by}
+    made = [Exclusion.objects.create(participant=one, **phrases) for one in people]
+    made += [Exclusion.objects.create(annotation=one, **phrases) for one in answers]
     if made:
         AuditEntry.objects.record(
             EXCLUDED,

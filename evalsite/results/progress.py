@@ -172,13 +172,13 @@ def activity_of(study: Study, progress: Progress) -> Activity:
         reports=answers["reports"],
         surplus=answers["surplus"],
         held=Item.objects.filter(study=study, held_at__isnull=False).count(),
-        simulated=_say_simulated(answers["simulated"], answers["all"]),
+        simulated=_describe_simulated(answers["simulated"], answers["all"]),
         waiting=study.batches.filter(opened_at__isnull=True).count(),
         imported=tuple(describe_imports(study)),
     )
 
 
-def _say_simulated(simulated: int, answers: int) -> str:
+def _describe_simulated(simulated: int, answers: int) -> str:
     """A warning if nobody, or not always somebody, gave the answers; else nothing."""
     if not simulated:
         return ""

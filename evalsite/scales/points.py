@@ -42,7 +42,7 @@ def judge_parts(
         if value in right:
             judged.append((True, f"{start} {given}, as we suggest."))
         else:
-            suggested = _say_range([say_value(point) for point in right])
+            suggested = _describe_range([say_value(point) for point in right])
             judged.append((False, f"{start} {given}. We suggest {suggested}."))
     return judged
 
@@ -58,7 +58,7 @@ def quote(text: str) -> str:
     return f"“{said}”" if len(said) <= _LONGEST_QUOTE else f"“{said[:_LONGEST_QUOTE]}…”"
 
 
-def _say_range(words: Sequence[str]) -> str:
+def _describe_range(words: Sequence[str]) -> str:
     if len(words) > 2:
         return f"{words[0]} to {words[-1]}"
     return " or ".join(words)

@@ -14,15 +14,15 @@ def name_bonus(study: Study) -> str:
     return f"bonus of {format_money(study.bonus, study.currency)}" if study.bonus else "bonus"
 
 
-def say_cap(study: Study) -> str:
+def cap_in_words(study: Study) -> str:
     """What is told before any work; nothing where there is no cap."""
     if study.max_sets is None:
         return ""
     cap = f"You can complete at most {count_of(study.max_sets, 'set')}."
-    return f"{cap} {say_bonus(study)}".strip()
+    return f"{cap} {bonus_in_words(study)}".strip()
 
 
-def say_bonus(study: Study) -> str:
+def bonus_in_words(study: Study) -> str:
     """What earns the bonus, as a sentence; nothing where there is none."""
     if not promises_bonus(study):
         return ""
@@ -30,7 +30,7 @@ def say_bonus(study: Study) -> str:
     return f"Completing {sets} earns a {name_bonus(study)}."
 
 
-def say_due(study: Study, finished: int) -> str:
+def due_bonus_in_words(study: Study, finished: int) -> str:
     """What is told to somebody who has finished this many sets, and to whom the bonus is due."""
     most = study.max_sets or 0
     sets = f"all {most} sets" if most > 1 else "your set"
@@ -39,7 +39,7 @@ def say_due(study: Study, finished: int) -> str:
     return f"You have completed {sets}: the {name_bonus(study)} is yours."
 
 
-def say_open(study: Study, finished: int) -> str:
+def open_bonus_in_words(study: Study, finished: int) -> str:
     """What is told to somebody who has finished this many sets and may do more."""
     most = study.max_sets
     if most is None:

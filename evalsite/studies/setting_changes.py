@@ -55,7 +55,7 @@ def change_settings(
     """The study has these settings, and once launched a version that shows them."""
     current = Study.objects.select_for_update().get(pk=study.pk)
     if current.revision != revision:
-        raise ChangedMeanwhile(say_who_changed(current))
+        raise ChangedMeanwhile(describe_last_change(current))
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if not changed:
         return current
@@ -112,7 +112,7 @@ def _refuse_after_launch(
             raise ValidationError(f"Replace {marks[0]} with your own words.")
 
 
-def say_who_changed(study: Study) -> str:
+def describe_last_change(study: Study) -> str:
     """Who changed the study last, and what to do about it."""
     entry = AuditEntry.objects.filter(
         study_id=study.pk, action__in=["settings changed", "launch started", CHANGED_K]

@@ -417,5 +417,5 @@ def test_example_batch_does_not_give_systems_away(config):
     for place in range(3):
         assert len({group[place]["system"] for group in by_place}) == 3
     for row, system in product(rows, ("tuned", "retrieval", "baseline")):
-        told = f"{row['item']} {row['group']} {row['dialogue']} {row['output']}".casefold()
-        assert system not in told
+        phrases = f"{row['item']} {row['group']} {row['dialogue']} {row['output']}".casefold()
+        assert system not in phrases

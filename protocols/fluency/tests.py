@@ -331,5 +331,5 @@ def test_example_batch_does_not_give_systems_away(config):
 
     assert first == set(systems)
     for row in rows:
-        told = f"{row['item']} {row['group']} {row['dialogue']} {row['output']}".casefold()
-        assert not any(system in told for system in systems)
+        phrases = f"{row['item']} {row['group']} {row['dialogue']} {row['output']}".casefold()
+        assert not any(system in phrases for system in systems)

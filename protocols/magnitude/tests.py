@@ -385,5 +385,5 @@ def test_example_batch_does_not_give_systems_away(config):
 
     assert len(set(first)) == 3
     for row in rows:
-        told = f"{row['item']} {row['group']} {row['mr']} {row['output']}".casefold()
-        assert not any(system in told for system in ("template", "pipeline", "neural"))
+        phrases = f"{row['item']} {row['group']} {row['mr']} {row['output']}".casefold()
+        assert not any(system in phrases for system in ("template", "pipeline", "neural"))

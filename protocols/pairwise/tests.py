@@ -352,8 +352,8 @@ def test_example_batch_does_not_give_systems_away(config):
     assert {row["system"] for row in rows[::2]} == set(SYSTEMS)
     assert all(found == set(SYSTEMS) for found in by_place.values())
     for row in rows:
-        told = f"{row['item']} {row['group']} {row['dialogue']} {row['output']}".casefold()
-        assert not any(system in told for system in SYSTEMS)
+        phrases = f"{row['item']} {row['group']} {row['dialogue']} {row['output']}".casefold()
+        assert not any(system in phrases for system in SYSTEMS)
 
 
 @pytest.mark.django_db

@@ -431,5 +431,5 @@ def test_example_batch_does_not_give_systems_away(config):
 
     assert {row["system"] for row in rows[::3]} == SYSTEMS
     for row in rows:
-        told = f"{row['item']} {row['group']} {row['review']} {row['output']}".casefold()
-        assert not any(system in told for system in SYSTEMS)
+        phrases = f"{row['item']} {row['group']} {row['review']} {row['output']}".casefold()
+        assert not any(system in phrases for system in SYSTEMS)

@@ -14,9 +14,9 @@ from evalsite.analysis.behaviour import (
 from evalsite.analysis.flags import (
     check_degraded,
     check_gold,
+    check_raters,
     flag_changes,
     flag_sameness,
-    look_at_raters,
 )
 from evalsite.analysis.intra_rater import compare_passes
 from evalsite.analysis.table import make_table
@@ -46,7 +46,7 @@ def test_behaviour_is_that_of_the_vector(name):
 
 
 def test_careless_raters_of_the_vector_are_flagged_and_no_others():
-    found = look_at_raters(read_behaviour(), scale=range(1, 8), reserved=(3, 5))
+    found = check_raters(read_behaviour(), scale=range(1, 8), reserved=(3, 5))
 
     flags = {row.rater: {flag.code for flag in row.flags} for row in found}
     assert "straight_lining" in flags["r07"]
@@ -69,7 +69,7 @@ def test_figure_that_is_flagged_lies_beyond_the_line_that_is_told():
         for rater, middle in given.items() for item in range(12)
     ]  # fmt: skip
 
-    found = look_at_raters(make_table(pd.DataFrame(rows)).results())
+    found = check_raters(make_table(pd.DataFrame(rows)).results())
 
     flags = {row.rater: flag for row in found for flag in row.flags if flag.code == "offset"}
     assert set(flags) == {"high", "low"}
@@ -93,7 +93,7 @@ def flag_offsets(given: dict[str, float], **known):
 
 
 def find_offsets(rows, **known):
-    found = look_at_raters(make_table(pd.DataFrame(rows)).results(), **known)
+    found = check_raters(make_table(pd.DataFrame(rows)).results(), **known)
     return {row.rater: flag.text for row in found for flag in row.flags if flag.code == "offset"}
 
 
@@ -135,7 +135,7 @@ def test_disagreement_on_few_items_is_no_flag():
     rows.loc[rows.participant == "r01", "value"] = rows.position % 2 * 6 + 1
     table = make_table(rows[~few].assign(trial=rows.position, criterion="q")).results()
 
-    (found,) = [row for row in look_at_raters(table) if row.rater == "r01"]
+    (found,) = [row for row in check_raters(table) if row.rater == "r01"]
 
     assert found.figures["spearman"].value < 0.1
     assert "disagreement" not in {flag.code for flag in found.flags}
@@ -144,7 +144,7 @@ def test_disagreement_on_few_items_is_no_flag():
 def test_thresholds_are_the_studys_to_set():
     strict = Thresholds(speed_ratio=0.9)
 
-    found = look_at_raters(read_behaviour(), limits=strict)
+    found = check_raters(read_behaviour(), limits=strict)
 
     flags = {row.rater: {flag.code for flag in row.flags} for row in found}
     assert "speeder" in flags["r10"]
@@ -154,7 +154,7 @@ def test_a_fast_rater_with_time_to_read_is_no_speeder():
     table = read_behaviour()
     short = dict.fromkeys(table.rows["item"], 1.0)
 
-    found = {row.rater: row for row in look_at_raters(table, words=short)}
+    found = {row.rater: row for row in check_raters(table, words=short)}
 
     assert found["r08"].figures["share_under_floor"].value < 0.2
     assert not found["r08"].flags
@@ -166,7 +166,7 @@ def test_reserved_points_are_no_sign_in_fewer_than_20_ratings(ratings, is_flagge
             for rater in ("p0", "p1", "p2") for n in range(ratings)]  # fmt: skip
     frame = pd.DataFrame(rows, columns=["participant", "item", "system", "value"])
 
-    found = look_at_raters(make_table(frame).results(), reserved=[3, 5])
+    found = check_raters(make_table(frame).results(), reserved=[3, 5])
 
     assert found[0].figures["share_reserved"].value >= 0.6  # beside 40 %
     assert ("reserved_points" in {flag.code for flag in found[0].flags}) == is_flagged
@@ -245,7 +245,7 @@ def test_raters_of_magnitudes_are_looked_at_in_ratios():
     frame = pd.DataFrame(rows, columns=["participant", "item", "system", "value"])
 
     found = {row.rater: row for row in
-             look_at_raters(make_table(frame).results(), is_log=True)}  # fmt: skip
+             check_raters(make_table(frame).results(), is_log=True)}  # fmt: skip
 
     assert found["p0"].figures["offset"].value == pytest.approx(np.log(10))
     assert found["p0"].figures["share_of_10s"].value == 1
@@ -256,7 +256,7 @@ def test_unknown_raters_have_no_rows():
     table = make_table(pd.DataFrame({"participant": ["j1"], "item": ["i"], "value": [3]}),
                        raters_known=False)  # fmt: skip
 
-    assert look_at_raters(table.results()) == []
+    assert check_raters(table.results()) == []
     assert flag_sameness(table.results()) == {}
 
 

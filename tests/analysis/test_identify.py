@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis.compare import compare_systems
-from evalsite.analysis.findings import tell_finding
-from evalsite.analysis.identifiability import part_tied
+from evalsite.analysis.findings import describe_finding
+from evalsite.analysis.identifiability import split_tied
 from evalsite.analysis.mixed import fit_mixed, mean_figures
 from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.reml import usable_terms
@@ -63,7 +63,7 @@ def test_systems_of_one_shared_input_are_compared_over_raters_on_it_alone():
     assert (one.low, one.high, one.details["p"]) == pytest.approx(BY_R, rel=1e-9)
     assert one.method.startswith("t test over raters")
     assert one.n == {"raters": 20, "items": 1, "ratings": 40}
-    told = tell_finding("B", "A", one, None)["text"]
+    told = describe_finding("B", "A", one, None)["text"]
     assert told.endswith("This holds on this input only.")
 
 
@@ -77,7 +77,7 @@ def test_a_system_with_one_rating_is_named_and_not_compared():
     assert any(": C. What is a system's own" in warning["text"] for warning in told)
     assert (
         "can't be compared: one of them has ratings of a single input"
-        in (tell_finding("C", "A", one, None)["text"])
+        in (describe_finding("C", "A", one, None)["text"])
     )
 
 
@@ -209,7 +209,7 @@ def test_ties_are_those_of_the_projected_covariances(seed):
     parts = [np.eye(n), *(square(code) for code in terms.values())]
     projected = np.array([(m @ part @ m).ravel() for part in parts])
 
-    told = part_tied(terms, system)
+    told = split_tied(terms, system)
 
     assert len(told.terms) + 1 == np.linalg.matrix_rank(projected, tol=1e-8)
     assert len(told.tied) == len(terms) - len(told.terms)

@@ -2,14 +2,14 @@
 
 from itertools import permutations
 
-from evalsite.analysis.side_preference import look_at_circles, look_at_places
+from evalsite.analysis.side_preference import count_chosen_places, count_circles
 
 CIRCLE, LINE = (-1, -1, 1), (-1, -1, -1)  # A over B, B over C, and C over A or A over C
 
 
 def answer(firsts: int, seconds: int, ties: int = 0):
     outcomes = [-1] * firsts + [1] * seconds + [0] * ties
-    return look_at_places(
+    return count_chosen_places(
         rater=["p"] * len(outcomes), outcome=outcomes, first=[-1] * len(outcomes)
     )["p"]
 
@@ -48,7 +48,7 @@ def go_in_circles(**raters):
         )
     ]
     names = ("rater", "unit", "first", "second", "outcome")
-    return look_at_circles(**dict(zip(names, zip(*rows, strict=True), strict=True)))
+    return count_circles(**dict(zip(names, zip(*rows, strict=True), strict=True)))
 
 
 def test_the_share_of_circles_is_that_of_the_answered_triples():
@@ -60,7 +60,7 @@ def test_the_share_of_circles_is_that_of_the_answered_triples():
 
 def test_every_order_of_three_is_free_of_circles():
     for a, b, c in permutations("ABC"):
-        found = look_at_circles(
+        found = count_circles(
             rater=["p"] * 3, unit=["u"] * 3, first=[a, b, a], second=[b, c, c], outcome=[-1] * 3
         )
         assert found["p"][0].value == 0

@@ -8,7 +8,7 @@ import pytest
 
 from evalsite.analysis.crossed import crossed_test
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.findings import tell_finding
+from evalsite.analysis.findings import describe_finding
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.permutation import sign_flip_test
 from evalsite.analysis.rank_tests import sign_test, wilcoxon_pratt
@@ -57,7 +57,7 @@ def test_finding_without_an_interval_says_why():
     effect = keep_possible(make_figure(0.42, -3.0, 4.0), -1, 1)
     effect = replace(effect, details={**effect.details, "p": 0.2, "p_corrected": 0.195})
 
-    text = tell_finding("bart", "gru", effect, None)["text"]
+    text = describe_finding("bart", "gru", effect, None)["text"]
 
     assert text == (
         "Not enough data to tell bart and gru apart: the net win share is 42 percentage points "

@@ -3,7 +3,7 @@
 import random
 
 from evalsite.analysis.report import make_reports
-from evalsite.analysis.tie_use import look_at_ties
+from evalsite.analysis.tie_use import check_tie_use
 
 PREFERENCE = {"key": "quality", "label": "Quality", "kind": "preference", "answers": []}
 
@@ -15,7 +15,7 @@ def answer(**shares):
         for rater, ties in shares.items()
         for number in range(30)
     ]
-    return look_at_ties(rater=[row[0] for row in rows], outcome=[row[1] for row in rows])
+    return check_tie_use(rater=[row[0] for row in rows], outcome=[row[1] for row in rows])
 
 
 def test_who_never_sees_a_tie_is_flagged_where_others_see_many():

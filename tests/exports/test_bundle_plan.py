@@ -13,7 +13,7 @@ from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.lib.clock import standing_at
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import describe_plan, find_threshold, own_thresholds
-from evalsite.results.analysis_plan.wording import tell_plan
+from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.studies.models import Membership, Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.bundles import (
@@ -134,7 +134,7 @@ def test_plan_comes_back_with_its_moments_where_the_data_do(is_copy):
     plan = AnalysisPlan.objects.get(study=study)
     assert plan_in(pack(study)) == plan_in(bundle)
     assert (plan.exclusion_rule, plan.changed_by) == (RULE, None)
-    told = dict(tell_plan(describe_plan(study)))
+    told = dict(plan_in_words(describe_plan(study)))
     assert "chosen before the first answer" in told["Comparisons"]
     assert "worded after " in told["Rule of exclusions"]
 

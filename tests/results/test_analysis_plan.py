@@ -11,7 +11,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import standing_at
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import ACTION, describe_plan, limits_of
-from evalsite.results.analysis_plan.wording import tell_moment, tell_plan, warn_of_plan
+from evalsite.results.analysis_plan.wording import describe_moment, plan_in_words, warn_of_plan
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import HOSTILE, answer, member, url
 from tests.support.factories import make_study
@@ -102,7 +102,9 @@ def test_answers_of_a_pilot_are_not_seen_data(staff_client):
     with standing_at(MOMENT + timedelta(days=1)):
         save(staff_client, study, exclusion_rule=RULE)
 
-    assert tell_moment(describe_plan(study), "exclusion_rule").startswith("before the first answer")
+    assert describe_moment(describe_plan(study), "exclusion_rule").startswith(
+        "before the first answer"
+    )
 
 
 def test_ratings_collected_elsewhere_are_never_said_to_come_after_the_plan(staff_client):
@@ -113,7 +115,7 @@ def test_ratings_collected_elsewhere_are_never_said_to_come_after_the_plan(staff
         study, study.items.main().get(), origin="imported", submitted_at=MOMENT + timedelta(days=1)
     )
 
-    told = tell_moment(describe_plan(study), "exclusion_rule")
+    told = describe_moment(describe_plan(study), "exclusion_rule")
 
     assert told == "on 1 March 2026, before the import of ratings that were collected elsewhere"
 
@@ -252,7 +254,7 @@ def test_reports_tell_the_plan_in_full(staff_client):
     with standing_at(MOMENT):
         save(staff_client, study, baseline="neural", exclusion_rule=RULE, gold="70")
 
-    told = dict(tell_plan(describe_plan(study)))
+    told = dict(plan_in_words(describe_plan(study)))
 
     when = "before the first answer, on 1 March 2026"
     assert told == {
@@ -305,7 +307,7 @@ def test_the_results_page_tells_the_plan_of_its_report(staff_client, settings, t
 
 
 def test_a_study_without_a_plan_says_so():
-    told = dict(tell_plan(describe_plan(make_study())))
+    told = dict(plan_in_words(describe_plan(make_study())))
 
     assert told["Comparisons"] == "every two systems"
     assert told["Rule of exclusions"] == "none was written down"

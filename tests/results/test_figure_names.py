@@ -3,15 +3,15 @@
 import pytest
 
 from evalsite.analysis.figure import Figure
-from evalsite.analysis.findings import tell_finding
+from evalsite.analysis.findings import describe_finding
 from evalsite.results.replication.tables import tabulate_findings
 from evalsite.results.report.criterion_tables import Table
 from evalsite.results.report.figure_details import (
     count_entry,
+    describe_computed,
+    describe_n,
     entry,
     list_cells,
-    tell_computed,
-    tell_n,
 )
 from evalsite.results.report.latex import escape
 from evalsite.results.report.wording import hold_together, let_go, name_figure
@@ -55,7 +55,7 @@ def test_figures_of_a_criterion_are_named_in_words(name: str, words: str) -> Non
     ],
 )
 def test_counts_are_of_things_and_none_left_out_is_not_told(n: dict[str, int], words: str) -> None:
-    assert tell_n(make_figure("alpha", 0.5, n=n)) == words
+    assert describe_n(make_figure("alpha", 0.5, n=n)) == words
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_counts_are_of_things_and_none_left_out_is_not_told(n: dict[str, int], w
 def test_counts_name_the_unit_that_a_figure_says(unit: str, words: str) -> None:
     n, details = {"units_left_out": 27, "ratings": 4, "units": 1}, {"unit": unit} if unit else {}
 
-    assert tell_n(make_figure("alpha", 0.5, n=n, details=details)) == words
+    assert describe_n(make_figure("alpha", 0.5, n=n, details=details)) == words
 
 
 def test_figures_made_in_one_way_are_told_together_with_the_range_of_what_went_in() -> None:
@@ -78,7 +78,7 @@ def test_figures_made_in_one_way_are_told_together_with_the_range_of_what_went_i
         make_figure("gz", 0.5, low=0.1, high=0.9, n={"items": n}, details=details) for n in (30, 38)
     ]
 
-    told = tell_computed([entry(figure, pair="A : B") for figure in figures])
+    told = describe_computed([entry(figure, pair="A : B") for figure in figures])
 
     assert told == [
         "Hedges’ g of inputs: made up. Interval of 95 %: bootstrap, percentile (300 draws, seed 1)."
@@ -90,13 +90,13 @@ def test_what_shares_an_input_is_counted_as_inputs() -> None:
     details = {"interval": "bootstrap over inputs, systems kept, percentile"}
     figure = make_figure("pearson", 0.5, n={"systems": 4, "groups": 20}, details=details)
 
-    assert tell_n(figure) == "20 inputs, 4 systems"
+    assert describe_n(figure) == "20 inputs, 4 systems"
 
 
 def test_ranks_are_no_counts_of_answers() -> None:
     ranks = [count_entry("rank_best", 1), count_entry("rank_worst", 2), count_entry("wins", 3)]
 
-    assert tell_computed(ranks) == [
+    assert describe_computed(ranks) == [
         "Best rank; Worst rank: what the comparisons of all systems uphold.",
         "Wins: counts of what was answered.",
     ]
@@ -105,7 +105,7 @@ def test_ranks_are_no_counts_of_answers() -> None:
 def test_figure_without_an_interval_says_why() -> None:
     figure = make_figure("median", 4.0, details={"interval": "none: too many distinct values"})
 
-    assert "No interval: too many distinct values" in tell_computed([entry(figure)])[0]
+    assert "No interval: too many distinct values" in describe_computed([entry(figure)])[0]
 
 
 def test_file_of_figures_has_numbers_in_columns_and_reasons_as_codes() -> None:
@@ -132,7 +132,7 @@ def test_p_value_that_rounds_to_one_is_told_as_near_to_it() -> None:
     effect = Figure(name="difference", method="t", value=0.0, low=-1.0, high=1.0,
                     details={"p_corrected": 1.0})  # fmt: skip
 
-    assert "corrected p > .999" in tell_finding("A", "B", effect, None)["text"]
+    assert "corrected p > .999" in describe_finding("A", "B", effect, None)["text"]
 
 
 def test_p_values_of_findings_are_equal_to_a_number_or_below_one() -> None:

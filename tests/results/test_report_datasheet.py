@@ -16,7 +16,7 @@ from evalsite.results.report.datasheet import (
     write_json,
     write_markdown,
 )
-from evalsite.results.report.study_facts import collect_facts, tell_evaluated
+from evalsite.results.report.study_facts import collect_facts, describe_evaluated
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
@@ -148,7 +148,7 @@ def test_what_was_left_out_at_import_is_in_datasheet_and_report(study, report):
     study.batches.update(import_notes=[note], uploaded_at=report.made_at, file_name="replies.csv")
 
     sheet = fill_datasheet(study, report)
-    rows = dict(tell_evaluated(collect_facts(study, report)))
+    rows = dict(describe_evaluated(collect_facts(study, report)))
 
     assert find(sheet, "Changes to the files") == "replies.csv: 3 faulty rows were left out."
     assert rows["Confirmed at import"] == "replies.csv: 3 faulty rows were left out."
@@ -159,4 +159,4 @@ def test_a_report_says_nothing_of_imports_that_came_later(study, report):
     later = report.made_at + timedelta(seconds=1)
     study.batches.update(import_notes=[note], uploaded_at=later)
 
-    assert "Confirmed at import" not in dict(tell_evaluated(collect_facts(study, report)))
+    assert "Confirmed at import" not in dict(describe_evaluated(collect_facts(study, report)))

@@ -1,6 +1,6 @@
 """The design as it came about, in the words of what was asked."""
 
-from evalsite.results.design.tables import tabulate_design, tell_design
+from evalsite.results.design.tables import design_facts, tabulate_design
 from tests.support.reports import make_content, make_figure
 
 DESIGN = [
@@ -19,7 +19,7 @@ def make_found(*kinds: str) -> dict:
 
 def test_outputs_that_are_rated_are_outputs() -> None:
     for found in (make_found("likert"), make_found("preference", "likert")):
-        told = tell_design(found)
+        told = design_facts(found)
         assert told == (
             "An output has 1 to 2 ratings (median 2); a rater rated 20 to 37 outputs (median 35)."
         )
@@ -29,7 +29,7 @@ def test_outputs_that_are_rated_are_outputs() -> None:
 def test_outputs_that_are_compared_are_told_as_comparisons() -> None:
     found = make_found("preference", "preference")
 
-    told = tell_design(found)
+    told = design_facts(found)
 
     assert told == (
         "A comparison has 1 to 2 answers (median 2); "
@@ -44,6 +44,6 @@ def test_outputs_that_are_compared_are_told_as_comparisons() -> None:
 def test_one_of_something_is_told_as_one() -> None:
     design = [make_figure("ratings_per_output", 1.0, details={"least": 1, "most": 1})]
 
-    told = tell_design(make_content(design=design))
+    told = design_facts(make_content(design=design))
 
     assert told == "An output has 1 rating."

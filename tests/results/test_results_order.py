@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from evalsite.results.analysis_plan.wording import tell_plan
+from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import tabulate_places
 from evalsite.results.replication.setup_differences import warn_of_texts
 from evalsite.results.report.person_tables import tabulate_contradictions
@@ -47,7 +47,7 @@ def test_thresholds_are_told_as_the_plan_page_lists_them() -> None:
     own = {"top_share": 0.8, "gold": 0.7}
     plan = {"baseline": "", "exclusion_rule": "", "moments": {}, "limits": ["top_share", "gold"]}
 
-    told = [dict(tell_plan(plan | {"thresholds": one})) for one in (own, turn(own))]
+    told = [dict(plan_in_words(plan | {"thresholds": one})) for one in (own, turn(own))]
 
     assert told[0] == told[1]
     words = told[0]["Thresholds of flags"]

@@ -16,7 +16,7 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.quality.models import Exclusion
 from evalsite.results.models import Report
-from evalsite.results.report.sections import list_parts, show_part, tell_basis
+from evalsite.results.report.sections import describe_basis, list_parts, show_part
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member
 from tests.support.browsing import is_watched
@@ -89,8 +89,8 @@ def test_preference_counts_once_though_it_is_of_two_systems() -> None:
     found = make_content(criteria=[criterion])
     found["data"]["ratings"] = 12
 
-    assert tell_basis(found, criterion["key"]) == "6 ratings of this criterion (12 in all)"
-    assert tell_basis(found, "raters") == "12 ratings"
+    assert describe_basis(found, criterion["key"]) == "6 ratings of this criterion (12 in all)"
+    assert describe_basis(found, "raters") == "12 ratings"
 
 
 def test_analysis_that_failed_says_why_and_can_be_started_again(

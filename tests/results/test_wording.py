@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalsite.results.report.wording import tell_interval, write_interval
+from evalsite.results.report.wording import describe_interval, write_interval
 from tests.support.reports import make_figure
 
 
@@ -13,7 +13,7 @@ from tests.support.reports import make_figure
 def test_open_end_of_an_interval_is_said(low, high, words):
     figure = make_figure("mean", 0.3, low=low, high=high)
 
-    assert write_interval(figure) == tell_interval(figure) == words
+    assert write_interval(figure) == describe_interval(figure) == words
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,10 @@ def test_open_end_of_an_interval_is_said(low, high, words):
 def test_figure_without_an_interval_says_why(interval, words):
     figure = make_figure("mean", 0.3, details={"interval": interval})
 
-    assert tell_interval(figure) == words
+    assert describe_interval(figure) == words
 
 
 def test_undefined_figure_gives_its_reason_once():
     figure = make_figure("mean", None, reason="no_data", details={"interval": "none: a test"})
 
-    assert tell_interval(figure) == ""
+    assert describe_interval(figure) == ""

@@ -14,7 +14,7 @@ from evalsite.analysis.describe import Described, describe_systems
 from evalsite.analysis.explanations import explain_weighing, find_estimator
 from evalsite.analysis.families.numbers import Ends, Numbers
 from evalsite.analysis.figure import Figure, Reason
-from evalsite.analysis.findings import order_pairs, tell_finding
+from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.mixed import Mixed, fit_mixed, mean_figures, predict_outputs
 from evalsite.analysis.other_tests import find_disagreeing
 from evalsite.analysis.outputs import aggregate_outputs
@@ -58,7 +58,8 @@ class ScoredNumbers(Numbers):
             figure = keep_possible(figure, *ends) if ends else figure
             next(one for one in systems if one["system"] == name)["averages"].append(figure)
         pairs = [
-            self._tell(pair, comparison, ends) for pair in self.check_pairs(comparison.pairs, table)
+            self._describe(pair, comparison, ends)
+            for pair in self.check_pairs(comparison.pairs, table)
         ]
         estimator = find_estimator(systems, pairs)
         return {
@@ -202,7 +203,7 @@ class ScoredNumbers(Numbers):
 
     # --- pairs
 
-    def _tell(
+    def _describe(
         self, pair: PairComparison, comparison: Comparison, ends: Ends | None
     ) -> dict[str, Any]:
         """The pair, the better system first; the effect is of the first over or minus the second.
@@ -235,7 +236,7 @@ class ScoredNumbers(Numbers):
             "checks": checks,
             "counts": None,
             "detectable": detectable,
-            "finding": tell_finding(first, second, effect, detectable),
+            "finding": describe_finding(first, second, effect, detectable),
         }
 
 

@@ -25,7 +25,7 @@ from evalsite.analysis.report.metrics import read_metrics, report_metrics, write
 from evalsite.analysis.report.notes import write_notes
 from evalsite.analysis.report.raters import report_raters
 from evalsite.analysis.report.repeats import report_repeats
-from evalsite.analysis.report.single_rater import tell_of_one_rater
+from evalsite.analysis.report.single_rater import describe_of_one_rater
 from evalsite.analysis.report.warnings import warn_about, warn_of_criterion, warn_of_few
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
@@ -163,7 +163,7 @@ def _report_criterion(
     known |= {"family": family.name, "baseline": used}
     found = known | get_numbers(family).report(table, described, seed, used)
     if "one_rater" in found["cautions"]:
-        found = tell_of_one_rater(found)
+        found = describe_of_one_rater(found)
     if baseline and used is None:
         found["cautions"] = [*found["cautions"], "no_baseline"]
     return found

@@ -53,14 +53,14 @@ def report_together(
         blocks = outputs.index.map(block)
         correlations = correlate_criteria(outputs, block=blocks, seed=seed)
         found["correlations"] = [
-            _say_of(replace(figure, name="criteria_spearman"), *both)
+            _describe_of(replace(figure, name="criteria_spearman"), *both)
             for both, figure in correlations.items()
         ]
         found["cronbach"] = cronbach(outputs, block=blocks, seed=seed)
     return found
 
 
-def _say_of(figure: Figure, *criteria: str) -> Figure:
+def _describe_of(figure: Figure, *criteria: str) -> Figure:
     """The figure with the keys of the criteria that it is of; pages show their labels."""
     return replace(figure, details={**figure.details, "criteria": list(criteria)})
 
@@ -72,11 +72,13 @@ def warn_of_likeness(
     alike = [one for one in together["correlations"] if one.details.get("too_alike")]
     if not alike:
         return []
-    told = [
+    phrases = [
         f"{' and '.join(labels.get(key, key) for key in one.details['criteria'])} ({one.value:.2f})"
         for one in alike
     ]
-    text = f"Raters may not tell these criteria apart, by Spearman over outputs: {', '.join(told)}."
+    text = (
+        f"Raters may not tell these criteria apart, by Spearman over outputs: {', '.join(phrases)}."
+    )
     return [{"code": "too_alike", "text": text, "criterion": "together"}]
 
 
@@ -102,7 +104,7 @@ def _pair_decisions(
 def _report_decisions(accepted: pd.Series, scores: pd.DataFrame, seed: int) -> list[Figure]:
     """Whether decisions follow the scores of the same outputs by the same raters."""
     return [
-        _say_of(replace(figure, name=name), one.criterion)
+        _describe_of(replace(figure, name=name), one.criterion)
         for one in compare_with_scores(
             accepted=accepted,
             scores=scores,

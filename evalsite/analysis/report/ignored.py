@@ -66,10 +66,11 @@ def warn_of_dropped(whole: Table, table: Table) -> list[dict[str, Any]]:
     if not len(gone):
         return []
     items = int(gone["item"].nunique())
-    told = "1 item is" if items == 1 else f"{items:,} items are"
+    phrases = "1 item is" if items == 1 else f"{items:,} items are"
     ratings = "1 rating" if len(gone) == 1 else f"{len(gone):,} ratings"
     text = (
-        f"{told} left out of results with {ratings}: more than half of those who rated or ignored "
+        f"{phrases} left out of results with {ratings}: "
+        "more than half of those who rated or ignored "
         "such an item ignored it. Results with none left out stand beside."
     )
     return [{"code": "ignored_by_most", "text": text, "criterion": None}]

@@ -7,7 +7,7 @@ from evalsite.analysis.disagreement import SHARES
 from evalsite.analysis.explanations import explain_disagreement
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import METHODS_VERSION, Figure
-from evalsite.analysis.other_tests import tell_narrower
+from evalsite.analysis.other_tests import describe_narrower
 
 _TERMS = {
     "rater": "rater",
@@ -41,8 +41,8 @@ def _write(criterion: Mapping[str, Any]) -> Iterator[str]:
     family = find_family(criterion)
     yield family.headline
     if systems:
-        yield _tell_interval(systems[0]["headline"], criterion["drawn"])
-        yield from _tell_model_means(systems[0].get("averages", []))
+        yield _describe_interval(systems[0]["headline"], criterion["drawn"])
+        yield from _describe_model_means(systems[0].get("averages", []))
     if slips := criterion.get("slips"):
         yield (
             f"Possible slips, such as 700 for 70: {slips.value:,.0f} of {slips.n['ratings']:,} "
@@ -50,11 +50,11 @@ def _write(criterion: Mapping[str, Any]) -> Iterator[str]:
             "further off than that."
         )
     if pairs:
-        yield from _tell_pairs(pairs, criterion.get("baseline"))
-    yield from _tell_classics(criterion["tests"])
+        yield from _describe_pairs(pairs, criterion.get("baseline"))
+    yield from _describe_classics(criterion["tests"])
     if order := criterion.get("order"):
-        yield _tell_order(order)
-    yield from _tell_model(criterion.get("model") or {})
+        yield _describe_order(order)
+    yield from _describe_model(criterion.get("model") or {})
     yield from get_numbers(family).write_notes(criterion)
     if any(one.name == "position_effect" and one.value is not None for one in criterion["tests"]):
         yield "Davidson's model has a term for the place on which an output stood."
@@ -65,11 +65,11 @@ def _write(criterion: Mapping[str, Any]) -> Iterator[str]:
             "the test of the pair, corrected for all pairs."
         )
     if figures := criterion["agreement"]:
-        yield from _tell_agreement(figures)
+        yield from _describe_agreement(figures)
         yield from explain_disagreement(criterion)
 
 
-def _tell_interval(headline: Figure, drawn: str) -> str:
+def _describe_interval(headline: Figure, drawn: str) -> str:
     details = headline.details
     draws = details.get("draws")
     if not draws:
@@ -81,7 +81,7 @@ def _tell_interval(headline: Figure, drawn: str) -> str:
     ).replace("%", " %")
 
 
-def _tell_model_means(averages: Sequence[Figure]) -> Iterator[str]:
+def _describe_model_means(averages: Sequence[Figure]) -> Iterator[str]:
     """Whether there is a mean by the mixed model, and what it is."""
     for one in averages:
         if one.name in ("model_mean", "model_share"):
@@ -94,7 +94,7 @@ def _tell_model_means(averages: Sequence[Figure]) -> Iterator[str]:
             )
 
 
-def _tell_pairs(pairs: Sequence[Mapping[str, Any]], baseline: str | None) -> Iterator[str]:
+def _describe_pairs(pairs: Sequence[Mapping[str, Any]], baseline: str | None) -> Iterator[str]:
     compared: list[Figure] = [one["effect"] for one in pairs if one["effect"].value is not None]
     if not compared:
         yield "No two systems are compared: the findings say why."
@@ -113,18 +113,18 @@ def _tell_pairs(pairs: Sequence[Mapping[str, Any]], baseline: str | None) -> Ite
         return
     yield (
         f"The p values are two-sided and corrected by Holm's method for {number} "
-        f"{'pair' if number == 1 else 'pairs'} of this criterion{_tell_family(baseline)}. "
+        f"{'pair' if number == 1 else 'pairs'} of this criterion{_describe_family(baseline)}. "
         "Intervals are of each pair alone, so one may leave out zero though the corrected p is "
         "above .05."
     )
     checks = [f"({number}) {one.method}" for number, one in enumerate(pairs[0]["checks"], start=1)]
     if checks:
         yield f"Checks, not corrected: {' '.join(checks)}."
-        yield from tell_narrower(pairs)
-    yield from _tell_sizes(pairs)
+        yield from describe_narrower(pairs)
+    yield from _describe_sizes(pairs)
 
 
-def _tell_sizes(pairs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _describe_sizes(pairs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """How many draws the effect sizes rest on, and why one may point the other way."""
     draws = {one.details["draws"] for pair in pairs for one in pair["sizes"] if one.low is not None}
     if draws:
@@ -138,46 +138,46 @@ def _tell_sizes(pairs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         )
 
 
-def _tell_family(baseline: str | None) -> str:
+def _describe_family(baseline: str | None) -> str:
     if baseline is None:
         return ""
     return f": those with the baseline {baseline}, no others are tested"
 
 
-def _tell_classics(tests: Sequence[Figure]) -> Iterator[str]:
+def _describe_classics(tests: Sequence[Figure]) -> Iterator[str]:
     """The tests that old papers report: they see less of the design."""
     classics = [one for one in tests if one.name.partition(", ")[0] in _CLASSICS]
     for one in classics:
         yield f"{_CLASSICS[one.name.partition(', ')[0]]}: {one.method}. Raters are no sample in it."
         if left_out := one.n.get("inputs_tied", 0) + one.n.get("inputs_incomplete", 0):
-            told = [
+            phrases = [
                 f"{one.n[key]:,} where {words}"
                 for key, words in _LEFT_OUT.items()
                 if one.n.get(key, 0)
             ]
             inputs = "1 input" if left_out == 1 else f"{left_out:,} inputs"
-            yield f"It leaves out {inputs}: {' and '.join(told)}."
+            yield f"It leaves out {inputs}: {' and '.join(phrases)}."
 
 
-def _tell_order(order: Sequence[Mapping[str, Any]]) -> str:
+def _describe_order(order: Sequence[Mapping[str, Any]]) -> str:
     """How the ranking by the order within a page came about, and what its draws left out."""
     figure: Figure = order[0]["strength"]
     left_out = figure.details.get("draws_separated", 0)
-    told = ""
+    phrases = ""
     if left_out:
         draws = figure.details.get("draws", 0)
-        told = (
+        phrases = (
             f" In {left_out:,} of {draws:,} draws some systems always stand above others: those "
             "draws are left out; if they are more than 5 % there is no interval."
         )
     return (
         f"Order on a page: {figure.method}; its interval: "
         f"{figure.details.get('interval', 'none')}. Rank ranges and tiers hold for all pairs at "
-        f"once.{told}"
+        f"once.{phrases}"
     )
 
 
-def _tell_model(model: Mapping[str, Any]) -> Iterator[str]:
+def _describe_model(model: Mapping[str, Any]) -> Iterator[str]:
     if not model:
         return
     terms = ", ".join(_TERMS.get(term, term) for term in model["terms"])
@@ -185,8 +185,8 @@ def _tell_model(model: Mapping[str, Any]) -> Iterator[str]:
     for term, why in model.get("dropped", {}).items():
         yield f"Left out of it: {_TERMS.get(term, term)}, since it {_name_terms(why)}."
     if variances := model.get("variances"):
-        told = [f"{_TERMS.get(term, term)} {value:.3g}" for term, value in variances.items()]
-        yield f"Its variances: {', '.join(told)}, residual {model['residual']:.3g}."
+        phrases = [f"{_TERMS.get(term, term)} {value:.3g}" for term, value in variances.items()]
+        yield f"Its variances: {', '.join(phrases)}, residual {model['residual']:.3g}."
     if model.get("singular"):
         yield "A variance that is estimated as 0 is a valid answer."
     if fallback := model.get("fallback"):
@@ -203,7 +203,7 @@ def _name_terms(why: str) -> str:
     return f"{start}{' and from '.join(_TERMS.get(term, term) for term in terms)}{end}"
 
 
-def _tell_agreement(figures: Sequence[Figure]) -> Iterator[str]:
+def _describe_agreement(figures: Sequence[Figure]) -> Iterator[str]:
     left_out = figures[0].n.get("units_left_out", 0)
     # what is no output is answered, not rated
     unit = figures[0].details.get("unit", "output")

@@ -14,10 +14,10 @@ from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.flags import Flag, flag_changes
 from evalsite.analysis.intra_rater import compare_passes
-from evalsite.analysis.side_preference import look_at_circles, look_at_places
+from evalsite.analysis.side_preference import count_chosen_places, count_circles
 from evalsite.analysis.table import Table
 from evalsite.analysis.thresholds import START, Thresholds
-from evalsite.analysis.tie_use import look_at_ties
+from evalsite.analysis.tie_use import check_tie_use
 
 RESERVED = "Points meant to be rare"
 PREFERENCES = "Preferences"
@@ -95,9 +95,9 @@ def add_reserved(
         for row in rows[str(one["key"])]:
             found.add(row.rater, key, row.figures["share_reserved"])
         share = float(values.isin(points).mean())
-        told = " and ".join(f"{point:g}" for point in points)
+        phrases = " and ".join(f"{point:g}" for point in points)
         found.pool[key] = Figure(
-            name="share_reserved", method=f"share of {told}", value=share,
+            name="share_reserved", method=f"share of {phrases}", value=share,
             n={"ratings": len(values)}, details={"interval": "none: it describes what was done"},
         )  # fmt: skip
 
@@ -132,13 +132,13 @@ def add_preferences(table: Table, found: Found) -> None:
     # answers to one input by one criterion can go in a circle
     unit = rows.criterion + "\0" + rows.group
     looked = {
-        "tie_share": look_at_ties(rater=rows.participant, outcome=rows.outcome),
-        "first_share": look_at_places(
+        "tie_share": check_tie_use(rater=rows.participant, outcome=rows.outcome),
+        "first_share": count_chosen_places(
             rater=placed.participant,
             outcome=placed.outcome,
             first=np.where(placed.shown_first == placed.system_1, -1.0, 1.0),
         ),
-        "circular_share": look_at_circles(
+        "circular_share": count_circles(
             rater=rows.participant, unit=unit, first=rows.system_1, second=rows.system_2,
             outcome=rows.outcome,
         ),

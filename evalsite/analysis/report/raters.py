@@ -11,9 +11,9 @@ from evalsite.analysis.families import find_family
 from evalsite.analysis.flags import (
     RaterRow,
     check_gold,
+    check_raters,
     find_order,
     flag_sameness,
-    look_at_raters,
     see_speed,
 )
 from evalsite.analysis.intra_rater import find_passes
@@ -134,7 +134,7 @@ def _add_criterion(
     """Figures and flags of one criterion, its columns named for it where there are several; all
     that is known of its raters."""
     scale = [float(answer["value"]) for answer in described["answers"]] or None
-    raters = look_at_raters(
+    raters = check_raters(
         table.of(str(described["key"])),
         scale=scale,
         reserved=[float(point) for point in described.get("reserved", ())],

@@ -26,7 +26,7 @@ from evalsite.analysis.replication import (
     share_upheld,
 )
 from evalsite.analysis.report.ignored import drop_ignored, read_ignored
-from evalsite.analysis.report.replication_wording import tell_upheld, warn_of_both, write_notes
+from evalsite.analysis.report.replication_wording import describe_upheld, warn_of_both, write_notes
 from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.to_json import to_plain
 
@@ -166,7 +166,10 @@ def _compare(
         "upheld": upheld,
         "pairs": pairs,
     }  # fmt: skip
-    return found | {"finding": tell_upheld(upheld), "notes": write_notes(found, twice.low, seed)}
+    return found | {
+        "finding": describe_upheld(upheld),
+        "notes": write_notes(found, twice.low, seed),
+    }
 
 
 def _frame(table: Table, numbers: Numbers, standard: float | None) -> pd.DataFrame:
@@ -206,7 +209,7 @@ def _refuse(figure: Figure) -> Figure:
 def _judge(sides: tuple[Side, Side], key: str) -> tuple[Figure, list[dict[str, Any]]]:
     """The share of findings upheld, and every pair that the first study compares."""
     reported = [_list_pairs(side.report, key) for side in sides]
-    figure, told = share_upheld(*({pair: _find_higher(one) for pair, one in pairs.items()
+    figure, phrases = share_upheld(*({pair: _find_higher(one) for pair, one in pairs.items()
                                    if one["finding"]["code"] not in _UNTOLD}
                                   for pairs in reported))  # fmt: skip
     rows = []
@@ -219,7 +222,7 @@ def _judge(sides: tuple[Side, Side], key: str) -> tuple[Figure, list[dict[str, A
                 "system_2": one["system_2"],
                 "first": one["effect"],
                 "second": _turn(two["effect"]) if two and is_turned else two and two["effect"],
-                "outcome": told.get(pair, "not_compared"),
+                "outcome": phrases.get(pair, "not_compared"),
             }
         )
     return figure, rows

@@ -11,26 +11,26 @@ _SIDES = ("first", "second")
 _NAMES = ("First study", "Repeat")
 
 
-def tell_upheld(figure: Figure) -> str:
+def describe_upheld(figure: Figure) -> str:
     """How many findings the repeat found again; never that there is no difference."""
     if figure.reason is Reason.NOTHING_IN_COMMON:
         return "No two systems are compared in both studies, so no finding can be upheld."
     counts = {key: figure.details[key] for key in ("upheld", "reversed", "not_again",
               "not_compared", "new")}  # fmt: skip
     if figure.value is None:
-        told = ["The first study could tell no two systems apart that the repeat compares, so "
+        phrases = ["The first study could tell no two systems apart that the repeat compares, so "
                 "there is no finding to uphold."]  # fmt: skip
     else:
         number, upheld = figure.n["findings"], counts["upheld"]
         alone = "found it" if upheld else "did not find it"
         again = f"found {upheld:,} of them" if number > 1 else alone
-        told = [f"The first study found {_count(number, 'difference')} between systems that the "
+        phrases = [f"The first study found {_count(number, 'difference')} between systems that the "
                 f"repeat compares too; the repeat {again} again, in the same "
                 "direction."]  # fmt: skip
-    return " ".join([*told, *_tell_others(counts)])
+    return " ".join([*phrases, *_describe_others(counts)])
 
 
-def _tell_others(counts: Mapping[str, int]) -> Iterator[str]:
+def _describe_others(counts: Mapping[str, int]) -> Iterator[str]:
     if number := counts["reversed"]:
         yield f"{_were(number)} found the other way round."
     if number := counts["not_again"]:
@@ -64,7 +64,7 @@ def warn_of_both(
 
     `warnings`: those of the report of each study; what one says of all of its data is said here.
     """
-    told = [
+    phrases = [
         {"code": str(one["code"]), "text": f"{name}: {one['text']}"}
         for name, given in zip(_NAMES, warnings, strict=True)
         for one in given
@@ -72,7 +72,7 @@ def warn_of_both(
     ]
     mine = [*_warn_of_copies(found), *_warn_of_outputs(found), *_warn_of_systems(found),
             *_warn_of_criteria(found)]  # fmt: skip
-    return [{"code": code, "text": text} for code, text in mine] + told
+    return [{"code": code, "text": text} for code, text in mine] + phrases
 
 
 def _warn_of_copies(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -150,7 +150,7 @@ def _write(criterion: Mapping[str, Any], low: float) -> Iterator[str]:
     yield (
         "CV* (Belz, Popović and Mille 2022): the standard deviation of both scores, divided by "
         "what makes it unbiased for normal scores, in percent of their mean, times 1 + 1/(4n) "
-        f"with n = 2. 0 would be the same score twice. {_tell_shift(low)}"
+        f"with n = 2. 0 would be the same score twice. {_describe_shift(low)}"
     )
     moved = [one["moved"] for one in criterion["systems"]]
     if drawn := [one for one in moved if one.details.get("draws")]:
@@ -177,7 +177,7 @@ def _write(criterion: Mapping[str, Any], low: float) -> Iterator[str]:
     )
 
 
-def _tell_shift(low: float) -> str:
+def _describe_shift(low: float) -> str:
     if low:
         return f"The scale is shifted by {-low:g} first, so that it begins at 0.".replace("-", "−")
     return "The scale begins at 0 already."

@@ -27,15 +27,15 @@ _TESTS_OF_SYSTEMS = {"friedman", "mcnemar", "cochran_q"}
 _OF_TESTS = {"models_disagree"}
 
 
-def tell_of_one_rater(found: Mapping[str, Any]) -> dict[str, Any]:
+def describe_of_one_rater(found: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a criterion without tests, ranks and tiers; sentences tell what this rater did.
 
     A test over inputs alone would call systems different as soon as the other raters are left out.
     """
-    told = {
+    phrases = {
         **found,
         "systems": [one | {"rank": None, "cluster": None} for one in found["systems"]],
-        "pairs": [_tell_pair(pair) for pair in found["pairs"]],
+        "pairs": [_describe_pair(pair) for pair in found["pairs"]],
         "tests": [
             _drop_test(one)
             for one in found["tests"]
@@ -44,18 +44,18 @@ def tell_of_one_rater(found: Mapping[str, Any]) -> dict[str, Any]:
         "cautions": [code for code in found["cautions"] if code not in _OF_TESTS],
     }
     if order := found.get("order"):
-        told["order"] = [one | {"rank": None, "tier": None} for one in order]
-    return told
+        phrases["order"] = [one | {"rank": None, "tier": None} for one in order]
+    return phrases
 
 
-def _tell_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
     effect: Figure = pair["effect"]
     effect = _drop_test(effect)
     kept = {**effect.details, "untested": "needs two raters"}
     untested = {"effect": replace(effect, details=kept), "checks": [], "detectable": None}
     if effect.value is None:
         return {**pair, **untested}
-    text = _tell(str(pair["system_1"]), str(pair["system_2"]), effect)
+    text = _describe(str(pair["system_1"]), str(pair["system_2"]), effect)
     return {**pair, **untested, "finding": {"code": "one_rater", "text": text}}
 
 
@@ -64,7 +64,7 @@ def _drop_test(figure: Figure) -> Figure:
     return replace(figure, details=kept)
 
 
-def _tell(first: str, second: str, effect: Figure) -> str:
+def _describe(first: str, second: str, effect: Figure) -> str:
     is_higher = (effect.value or 0.0) >= (1 if effect.name == "ratio" else 0)
     one, two = (first, second) if is_higher else (second, first)
     size = write_size(effect, is_higher=is_higher)

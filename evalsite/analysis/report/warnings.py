@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evalsite.analysis.design import count_parts
-from evalsite.analysis.other_tests import tell_disagreeing
+from evalsite.analysis.other_tests import describe_disagreeing
 from evalsite.analysis.table import Table
 
 FEW_RATERS = 5
@@ -65,9 +65,9 @@ def warn_about(table: Table) -> list[dict[str, Any]]:
             whole = f"All {len(rows):,}" if count == len(rows) else f"{count:,} of {len(rows):,}"
             found.append(_warning(origin, f"{whole} ratings are {words}."))
     if not table.raters_known:
-        found.append(tell("raters_unknown"))
+        found.append(describe("raters_unknown"))
     if table.raters_known and count_parts(rows) > 1:
-        found.append(tell("unlinked"))
+        found.append(describe("unlinked"))
     return found
 
 
@@ -83,7 +83,7 @@ def warn_of_few(parts: Mapping[str, Table]) -> list[dict[str, Any]]:
         if part.rows.group.nunique() < FEW_ITEMS:
             found["few_items"].append(key)
     return [
-        tell(code, key)
+        describe(code, key)
         for code, keys in found.items()
         for key in ([None] if keys and len(keys) == len(parts) else keys)
     ]
@@ -97,15 +97,15 @@ def warn_of_criterion(
     # a variance of 0 is a valid answer: the notes tell it
     said_elsewhere = {"few_raters", "raters_unknown", "few_items", "singular_model"}
     return [
-        _warning(code, tell_disagreeing(pairs), key)
+        _warning(code, describe_disagreeing(pairs), key)
         if code == "models_disagree"
-        else tell(code, key)
+        else describe(code, key)
         for code in dict.fromkeys(cautions)
         if code not in said_elsewhere
     ]
 
 
-def tell(code: str, criterion: str | None = None) -> dict[str, Any]:
+def describe(code: str, criterion: str | None = None) -> dict[str, Any]:
     """The warning of this code, which may be followed by what it names, as in "code: A, B"; one
     that is not known here stands as its code."""
     code, _, names = code.partition(": ")

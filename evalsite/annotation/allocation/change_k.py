@@ -85,7 +85,7 @@ def _foresee_more(study: Study, k: int) -> Fit:
 # --- fewer ------------------------------------------------------------------------------
 
 
-def remove_places(study: Study, tell: Callable[[Fit], None]) -> None:
+def remove_places(study: Study, note: Callable[[Fit], None]) -> None:
     """No item has more than k places of the design: free ones went first, then those in somebody's
     hands, then those of the newest answers, which are surplus now.
 
@@ -94,14 +94,14 @@ def remove_places(study: Study, tell: Callable[[Fit], None]) -> None:
     for items in _items_in_chunks(study):
         with transaction.atomic():
             gone = _remove_free(study, items)
-            tell(Fit(free_gone=gone))
+            note(Fit(free_gone=gone))
         for item_id in _too_many(study, items):
             # somebody who is dealt a group may wait for a place of this item, and hold another
-            in_transaction(partial(_fit_item, study, item_id, tell))
+            in_transaction(partial(_fit_item, study, item_id, note))
 
 
-def _fit_item(study: Study, item_id: int, tell: Callable[[Fit], None]) -> None:
-    tell(_remove_taken(study, item_id))
+def _fit_item(study: Study, item_id: int, note: Callable[[Fit], None]) -> None:
+    note(_remove_taken(study, item_id))
 
 
 def _items_in_chunks(study: Study) -> Iterator[list[int]]:
@@ -199,7 +199,7 @@ def count_places(study: Study, batches: Collection[Batch]) -> int:
     return Slot.objects.filter(item__study=study, item__batch__in=batches).count()
 
 
-def count_waiting(study: Study, tell: Callable[[Fit], None]) -> None:
+def count_waiting(study: Study, note: Callable[[Fit], None]) -> None:
     """No surplus answer waits while its item has a free place; the oldest go first.
 
     `tell` is called with what was done, in the transaction that did it.
@@ -209,7 +209,7 @@ def count_waiting(study: Study, tell: Callable[[Fit], None]) -> None:
     for pk in list(waiting.values_list("pk", flat=True)):
         with transaction.atomic():
             if _give_place(study, pk):
-                tell(Fit(now_counted=1))
+                note(Fit(now_counted=1))
 
 
 def _give_place(study: Study, annotation_id: int) -> bool:

@@ -140,8 +140,8 @@ def find_repeats(me: Participant, study: Study, originals: Sequence[int]) -> dic
 def key_of_repeat(key: str, order: Sequence[int]) -> str:
     """The id of a repeat that shows the outputs in this order: no file may hold such an id."""
     # more outputs are shown in turns of one order, which its first tells
-    told = order if len(order) <= _MOST_TOLD else order[:1]
-    end = f" (repeat {'-'.join(str(position + 1) for position in told)})"
+    phrases = order if len(order) <= _MOST_TOLD else order[:1]
+    end = f" (repeat {'-'.join(str(position + 1) for position in phrases)})"
     if len(key) + len(end) > _LONGEST_KEY:
         key = f"{key[:80]} {sha256(key.encode()).hexdigest()[:16]}"
     return key + end

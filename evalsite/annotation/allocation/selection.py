@@ -81,12 +81,12 @@ def pick_places(me: Participant, study: Study, *, left: int | None, skip_locked:
 def _pick_between(queue: "_Queue") -> None:
     """The set is full, or holds all that it can get from this part of the queue."""
     pick = queue.pick
-    places = queue.look(1) if pick.study.groups == Study.Groups.TOGETHER else []
+    places = queue.see(1) if pick.study.groups == Study.Groups.TOGETHER else []
     count = max(1, pick.study.set_size // max(map(len, places), default=1))
-    places += queue.look(count - len(places))
+    places += queue.see(count - len(places))
     is_run = not pick.places and _is_run(places)
     if not is_run:
-        places += queue.look((_WINDOW - 1) * count)
+        places += queue.see((_WINDOW - 1) * count)
     while places:
         passed = _take_in_order(pick, places) if is_run else _take_evenly(pick, places)
         before = [place[0].pos - 1 for place in passed]
@@ -94,7 +94,7 @@ def _pick_between(queue: "_Queue") -> None:
         if pick.is_full:
             return
         is_run = False
-        places = queue.look(_WINDOW * count)
+        places = queue.see(_WINDOW * count)
 
 
 def _is_run(places: Sequence[Place]) -> bool:
@@ -159,7 +159,7 @@ class _Queue:
     upto: int | None
     skip_locked: bool
 
-    def look(self, count: int) -> list[Place]:
+    def see(self, count: int) -> list[Place]:
         """The next places, heads locked; none when there are no more.
 
         No more heads are locked than are wanted: what one locks, others have to do without.

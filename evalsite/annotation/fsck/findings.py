@@ -66,8 +66,8 @@ def examine(checks: Sequence[Check], scope: Study | None) -> list[Breach]:
     """
     found = []
     for check in checks:
-        first = _look(check, scope)
-        second = _look(check, scope) if first else None
+        first = _find(check, scope)
+        second = _find(check, scope) if first else None
         if first and second and (_is_long(first) or set(first.examples) & set(second.examples)):
             found.append(second)
     return found
@@ -77,7 +77,7 @@ def _is_long(breach: Breach) -> bool:
     return breach.count > MOST_EXAMPLES
 
 
-def _look(check: Check, scope: Study | None) -> Breach | None:
+def _find(check: Check, scope: Study | None) -> Breach | None:
     rows = iter(check.find(scope))
     examples = tuple(islice(rows, MOST_EXAMPLES))
     if not examples:

@@ -137,7 +137,7 @@ def _read_lines(posted: str, shown: str, standing: Iterable[Span]) -> tuple[list
     behind: dict[str, int] = {}
     for line in rest:
         if line not in even:
-            error = error or _say_missing(line)
+            error = error or _describe_missing(line)
             continue
         span = _find_free(line, even, places, taken, behind)
         taken += [span] if span else []
@@ -190,7 +190,7 @@ def _keep_standing(
     return kept, rest
 
 
-def _say_missing(line: str) -> str:
+def _describe_missing(line: str) -> str:
     line = line.replace("\x00", "")
     said = line if len(line) <= _LONGEST_LINE_SAID else f"{line[:_LONGEST_LINE_SAID]}…"
     return f"“{said}” doesn't stand in the text. Copy each passage exactly, one per line."

@@ -25,7 +25,7 @@ from evalsite.annotation.pages.saving import (
 from evalsite.annotation.pages.screens import (
     Screen,
 )
-from evalsite.annotation.pages.sets import find_set, group_place, kept_until, look_over
+from evalsite.annotation.pages.sets import find_set, group_place, kept_until, read_progress
 from evalsite.annotation.pages.shown_screens import as_shown, circumstances, fill_screen, load_shown
 from evalsite.annotation.pages.signed_state import Shown
 from evalsite.annotation.pages.view_models import NO_GROUP, Progress
@@ -39,7 +39,7 @@ from evalsite.participants.access import (
 )
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Agreement, agreement_of, has_agreed
-from evalsite.studies.bonus import say_bonus
+from evalsite.studies.bonus import bonus_in_words
 from evalsite.studies.set_size import items_per_set
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
 
 def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> HttpResponse:
     item_id = item_set.item_ids[place - 1]
-    times, groups = look_over(me, item_set)
+    times, groups = read_progress(me, item_set)
     if item_id in item_set.lost_ids and item_id not in times:
         return redirect(address(request, "participant-home"))
     screen, values = fill_screen(me, item_id, is_answered=item_id in times)
@@ -167,7 +167,7 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "ignore_url": f"{ignore}?{asked}" if config.has_ignore else "",
         "aids_script": config.aids_script,
         "set_label": _set_label(me, shown.set_number),
-        "bonus": say_bonus(me.study),
+        "bonus": bonus_in_words(me.study),
     }
 
 
@@ -274,7 +274,7 @@ def _show_again(
 ) -> HttpResponse:
     """The page again, as it was, with every entered value and a message at each fault."""
     item_set = find_set(me, shown.set_number)
-    times, groups = look_over(me, item_set) if item_set else ({}, {})
+    times, groups = read_progress(me, item_set) if item_set else ({}, {})
     group = group_place(me, item_set, shown.item_id, times, groups) if item_set else NO_GROUP
     total = item_set.total if item_set else shown.total
     taken = _seconds_taken(times, item_set) if item_set else []

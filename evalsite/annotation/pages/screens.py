@@ -54,8 +54,8 @@ class Screen:
 
     def order_mark(self, me: Participant) -> str:
         """The same for the same outputs in the same places, and telling nothing of them."""
-        told = f"{me.pk}/{self.item.pk}/{self.order}"
-        return salted_hmac(_SALT, told, algorithm="sha256").hexdigest()[:12]
+        phrases = f"{me.pk}/{self.item.pk}/{self.order}"
+        return salted_hmac(_SALT, phrases, algorithm="sha256").hexdigest()[:12]
 
     @cached_property
     def content(self) -> dict:

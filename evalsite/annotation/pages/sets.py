@@ -72,7 +72,7 @@ def open_places(item_set: ItemSet) -> list[int]:
     ]
 
 
-def look_over(me: Participant, item_set: ItemSet) -> tuple[dict[int, float], dict[int, str]]:
+def read_progress(me: Participant, item_set: ItemSet) -> tuple[dict[int, float], dict[int, str]]:
     """How many seconds each answered item of the set took this person; the group of every item."""
     times, groups = {}, {}
     rows = _answers_to.all(me.pk, *item_set.item_ids)
@@ -98,7 +98,7 @@ def group_place(
     """Where this item stands in its group, and its group in the set, if groups stay together.
 
     What went to others counts no more, but no group ever takes the letter of another.
-    `groups` are those of `look_over`, where they are at hand.
+    `groups` are those of `read_progress`, where they are at hand.
     """
     if me.study.groups != Study.Groups.TOGETHER:
         return NO_GROUP

@@ -53,10 +53,10 @@ from evalsite.participants.services import (
     instructions_hash,
     mark_instructions_read,
     record_answers,
-    told_codes,
+    shown_codes,
 )
 from evalsite.participants.views import shut_sentence
-from evalsite.studies.bonus import say_cap, say_due, say_open
+from evalsite.studies.bonus import cap_in_words, due_bonus_in_words, open_bonus_in_words
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.versions import shown_content
@@ -134,7 +134,7 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
         return go_to(request, step)
     context = page_context(request, me) | {
         "set_size": items_per_set(me.study),
-        "cap": say_cap(me.study),
+        "cap": cap_in_words(me.study),
     }
     return render(request, "annotation/start.html", context)
 
@@ -157,7 +157,7 @@ def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
     finished = me.annotations.exclude(item__kind=Item.Kind.PRACTICE).count()
     context = page_context(request, me) | {
         "finished": finished,
-        **told_codes(me),
+        **shown_codes(me),
         "start_url": address(request, "participant-start"),
         "bonus": due_bonus(me),
     }
@@ -168,7 +168,7 @@ def due_bonus(me: Participant) -> str:
     """What is said of the bonus to a person to whom it is due; nothing to anybody else."""
     if me.pk not in find_earners(me.study, [me.pk]):
         return ""
-    return say_due(me.study, me.item_sets.filter(finished_at__isnull=False).count())
+    return due_bonus_in_words(me.study, me.item_sets.filter(finished_at__isnull=False).count())
 
 
 @participant_page
@@ -250,7 +250,7 @@ def pause(request: HttpRequest, me: Participant, number: int, place: int) -> Htt
 def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     """Thanks, the code, feedback, and the next set if there is one."""
     sets = finished_sets(me)
-    codes = told_codes(me, sets)
+    codes = shown_codes(me, sets)
     code = codes["code"]
     if not code or (request.method == "POST" and not has_agreed(me)):
         return redirect(address(request, "participant-home"))
@@ -291,7 +291,7 @@ def hands_over_code(study: Study) -> bool:
 def _next_set_label(me: Participant, finished: int) -> str:
     if me.is_pilot or not has_work(me, me.study):
         return ""
-    return say_open(me.study, finished)
+    return open_bonus_in_words(me.study, finished)
 
 
 @participant_page
@@ -300,7 +300,7 @@ def shut(request: HttpRequest, me: Participant) -> HttpResponse:
     """A study that is paused or closed: what it means, and the code if one was earned."""
     if next_step(me).name != "participant-shut":
         return redirect(address(request, "participant-home"))
-    context = page_context(request, me) | shut_sentence(me.study) | told_codes(me)
+    context = page_context(request, me) | shut_sentence(me.study) | shown_codes(me)
     return render(request, "participants/closed.html", context)
 
 
@@ -361,7 +361,7 @@ def declined(request: HttpRequest, me: Participant) -> HttpResponse:
         "consent_url": address(request, "participant-consent"),
         "status": Saved.words_of(request.GET.get("was", "")),
         "has_answers": kept.exists(),
-        **told_codes(me),
+        **shown_codes(me),
     }
     return render(request, "participants/declined.html", context)
 
@@ -390,7 +390,7 @@ def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
         "receipt": visible_receipt(me),
-        **told_codes(me),
+        **shown_codes(me),
         "is_deleted": me.annotations.exists()
         and not me.annotations.exclude(status=Annotation.Status.WITHDRAWN).exists(),
     }

@@ -189,10 +189,10 @@ def _check_bonus(study: Study) -> Check:
             problem="A bonus for all sets needs a number of sets. Enter it, or untick the bonus.",
         )
     design = study.config.design
-    told = _say_sets(design.set_size, design.max_sets, has_bonus=design.has_bonus)
-    planned = _say_sets(items_per_set(study), study.max_sets, has_bonus=study.has_bonus)
+    phrases = _describe_sets(design.set_size, design.max_sets, has_bonus=design.has_bonus)
+    planned = _describe_sets(items_per_set(study), study.max_sets, has_bonus=study.has_bonus)
     # a protocol without a cap leaves it to the study
-    if design.max_sets is None or told == planned:
+    if design.max_sets is None or phrases == planned:
         return Check(label="Sets, cap and bonus are as people are told", remark=_unpaid(study))
     if study.instructions:
         instructions = "See that your own instructions say so."
@@ -205,7 +205,7 @@ def _check_bonus(study: Study) -> Check:
         )
     return Check(
         label="Sets, cap or bonus differ from the document's",
-        remark=f"The document says {told}; this study has {planned}. {instructions} "
+        remark=f"The document says {phrases}; this study has {planned}. {instructions} "
         f"{_unpaid(study)}".strip(),
     )
 
@@ -220,7 +220,7 @@ def _unpaid(study: Study) -> str:
     )
 
 
-def _say_sets(size: int, most: int | None, *, has_bonus: bool) -> str:
+def _describe_sets(size: int, most: int | None, *, has_bonus: bool) -> str:
     cap = "no cap of sets" if most is None else f"at most {count_of(most, 'set')}"
     bonus = "a bonus for all of them" if has_bonus else "no bonus"
     return f"{cap} of {size:,} and {bonus}" if most else f"sets of {size:,}, {cap} and {bonus}"

@@ -24,7 +24,7 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Item, Study
-from evalsite.studies.setting_changes import CHANGED_K, ChangedMeanwhile, say_who_changed
+from evalsite.studies.setting_changes import CHANGED_K, ChangedMeanwhile, describe_last_change
 from evalsite.studies.versions import make_version
 
 KIND = "places"
@@ -37,7 +37,7 @@ def change_k(*, study: Study, k: int, revision: int, by: Any) -> Study:
     insist_on_editor(study, by)
     current = lock_running(study)
     if current.revision != revision:
-        raise ChangedMeanwhile(say_who_changed(current))
+        raise ChangedMeanwhile(describe_last_change(current))
     if not 1 <= k <= MOST:
         raise ValidationError(f"Enter a whole number from 1 to {MOST:,}.")
     if k == current.k:
@@ -111,7 +111,7 @@ def fit_places(job: Job) -> dict[str, Any]:
     study = Study.objects.get(pk=str(job.study_id))
     done = Fit(**job.params.get("done", {}))
 
-    def tell(fit: Fit) -> None:
+    def note(fit: Fit) -> None:
         # kept in the transaction that did it: a job that is stopped and goes on tells all
         nonlocal done
         done += fit
@@ -121,9 +121,9 @@ def fit_places(job: Job) -> dict[str, Any]:
     if batches:
         before = count_places(study, batches)
         after = make_slots(study, batches, lambda done, total: report_progress(job, done, total))
-        tell(Fit(added=after - before))
-    remove_places(study, tell)
-    count_waiting(study, tell)
+        note(Fit(added=after - before))
+    remove_places(study, note)
+    count_waiting(study, note)
     result = {name: value for name, value in vars(done).items() if value}
     AuditEntry.objects.record(
         "places fitted", by=job.started_by, study_id=study.pk, k=study.k, **result

@@ -75,28 +75,30 @@ def show_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 def describe_fit(study: Study, k: int, fit: Fit) -> list[str]:
     """What asking for k answers per item does, one sentence each."""
-    told = []
+    phrases = []
     if fit.added:
         verb = "comes" if fit.added == 1 else "come"
-        told.append(f"{count_of(fit.added, 'place')} {verb} behind those that stand.")
+        phrases.append(f"{count_of(fit.added, 'place')} {verb} behind those that stand.")
     if fit.now_counted:
-        told.append(f"{count_of(fit.now_counted, 'surplus answer')} will count, in these places.")
+        phrases.append(
+            f"{count_of(fit.now_counted, 'surplus answer')} will count, in these places."
+        )
     if fit.free_gone:
-        told.append(f"{count_of(fit.free_gone, 'free place')} will be taken away.")
+        phrases.append(f"{count_of(fit.free_gone, 'free place')} will be taken away.")
     if fit.leased_gone:
-        told.append(
+        phrases.append(
             f"{count_of(fit.leased_gone, 'place')} in people's hands will be taken away. Who has "
             "such an item on the screen can still save it; the answer is kept as surplus."
         )
     if fit.now_surplus:
-        told.append(
+        phrases.append(
             f"{count_of(fit.now_surplus, 'answer')} will become surplus: the newest of each item "
             "first. They stay in the exports, with that status."
         )
     if k > study.k:
         people = people_needed(study, replace(measure_work(study), k=k))[0]
-        told.append(f"It then takes {count_of(people, 'person', 'people')} or more.")
-    return told
+        phrases.append(f"It then takes {count_of(people, 'person', 'people')} or more.")
+    return phrases
 
 
 @require_POST

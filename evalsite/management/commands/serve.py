@@ -45,18 +45,18 @@ class Command(BaseCommand):
         call_command("collectstatic", verbosity=0, interactive=False)
         if demo:
             call_command("demo", "--first", "--at", f"http://{HOST}:{port}")
-        site = Site(port, say=self._say)
+        site = Site(port, print_line=self._print)
         try:
             site.start()
             site.wait_until_ready()
-            self._say(f"Ready: http://{HOST}:{port}/admin/  (Ctrl-C stops the site)")
+            self._print(f"Ready: http://{HOST}:{port}/admin/  (Ctrl-C stops the site)")
             if demo:
                 site.spawn("demo crowd", manage("demo", "--crowd"), may_end=True)
             site.wait()
         finally:
             site.stop()
 
-    def _say(self, sentence: str) -> None:
+    def _print(self, sentence: str) -> None:
         self.stdout.write(sentence)
         # into a pipe or a log, too, it is said now and not when the site stops
         self.stdout.flush()
@@ -106,9 +106,9 @@ class Part:
 class Site:
     """The processes of a running site, which start and stop together."""
 
-    def __init__(self, port: int, *, say: Callable[[str], None]) -> None:
+    def __init__(self, port: int, *, print_line: Callable[[str], None]) -> None:
         self.port = port
-        self.say = say
+        self.print_line = print_line
         self.is_stopping = False
         self.parts: list[Part] = []
 
@@ -143,11 +143,11 @@ class Site:
     def _restart(self, part: Part) -> None:
         moment = time.monotonic()
         if part.may_start(moment):
-            self.say(f"{part.ending} Starting it again.")
+            self.print_line(f"{part.ending} Starting it again.")
             part.restart(moment)
         elif not part.is_waiting:
             part.is_waiting = True
-            self.say(
+            self.print_line(
                 f"{part.ending} It was started {STARTS_A_MINUTE} times in a minute and doesn't "
                 "stay up; the reason is above. Trying again every minute."
             )

@@ -95,9 +95,9 @@ def change_plan(
     # what else the row holds belongs to other pages
     plan.save(update_fields=None if plan.pk is None else [*changed, *moments])
     # the rule is named only: the log is no place for texts
-    told = {name: values[name] for name in changed if name != "exclusion_rule"}
+    phrases = {name: values[name] for name in changed if name != "exclusion_rule"}
     AuditEntry.objects.record(
-        ACTION, by=by, study_id=study.pk, fields=changed, at=plan.changed_at.isoformat(), **told
+        ACTION, by=by, study_id=study.pk, fields=changed, at=plan.changed_at.isoformat(), **phrases
     )
     return changed
 

@@ -20,7 +20,7 @@ def write_limit(limit: Limit, value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
-def tell_moment(plan: Plan, name: str) -> str:
+def describe_moment(plan: Plan, name: str) -> str:
     """ "before the first answer", or "after 12 answers, on 3 May 2026"; "" if it never changed."""
     moment = plan["moments"].get(name)
     if moment is None:
@@ -34,36 +34,36 @@ def tell_moment(plan: Plan, name: str) -> str:
     return f"before the first answer, {day}"
 
 
-def tell_plan(plan: Plan) -> Rows:
+def plan_in_words(plan: Plan) -> Rows:
     """The plan as names and words, for reports; [] of a report from before there were plans."""
     if not plan:
         return []
     return [
-        ("Comparisons", tell_comparisons(plan)),
+        ("Comparisons", describe_comparisons(plan)),
         ("p values", "corrected by Holm’s method, over these comparisons on a criterion"),
-        ("Rule of exclusions", tell_rule(plan)),
-        ("Thresholds of flags", _tell_thresholds(plan)),
+        ("Rule of exclusions", describe_rule(plan)),
+        ("Thresholds of flags", _describe_thresholds(plan)),
     ]
 
 
-def tell_comparisons(plan: Plan) -> str:
-    moment = tell_moment(plan, "baseline")
+def describe_comparisons(plan: Plan) -> str:
+    moment = describe_moment(plan, "baseline")
     if plan["baseline"]:
         words = f"each system with the baseline {plan['baseline']}"
         return f"{words}; chosen {moment}" if moment else words
     return f"every two systems; decided {moment}" if moment else "every two systems"
 
 
-def tell_rule(plan: Plan) -> str:
+def describe_rule(plan: Plan) -> str:
     """The rule with its moment: whether it was worded before data were seen."""
-    moment = tell_moment(plan, "exclusion_rule")
+    moment = describe_moment(plan, "exclusion_rule")
     if rule := " ".join(plan["exclusion_rule"].split()):
         return f"“{rule}”; worded {moment}" if moment else f"“{rule}”"
     return f"none; it was taken back {moment}" if moment else "none was written down"
 
 
-def _tell_thresholds(plan: Plan) -> str:
-    moment = tell_moment(plan, "thresholds")
+def _describe_thresholds(plan: Plan) -> str:
+    moment = describe_moment(plan, "thresholds")
     own = [
         f"{BY_KEY[key].label}: {write_limit(BY_KEY[key], value)} (the software starts with "
         f"{write_limit(BY_KEY[key], BY_KEY[key].start)})"
@@ -83,7 +83,7 @@ def warn_of_plan(plan: Plan, *, has_excluded: bool) -> list[dict[str, Any]]:
     return [
         {
             "code": code,
-            "text": f"{words} {tell_moment(plan, name)}: not before data were seen.",
+            "text": f"{words} {describe_moment(plan, name)}: not before data were seen.",
             "criterion": None,
         }
         for code, name, words in found

@@ -176,7 +176,7 @@ def _add_items(report: Report, study: Study) -> None:
                     achieved=[achieved.get(number, 0) for number in numbers],
                 )
             ],
-            words=f"Planned: {_say_range(planned)}. Achieved: {_say_range(achieved)}.",
+            words=f"Planned: {_describe_range(planned)}. Achieved: {_describe_range(achieved)}.",
         )
     )
     report.measures.append(
@@ -188,7 +188,7 @@ def _add_items(report: Report, study: Study) -> None:
     )
 
 
-def _say_range(items: dict[int, int]) -> str:
+def _describe_range(items: dict[int, int]) -> str:
     if len(items) <= 1:
         return f"every item has {count_of(next(iter(items), 0), 'answer')}"
     return f"items have {min(items):,} to {count_of(max(items), 'answer')}"

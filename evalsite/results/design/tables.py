@@ -4,7 +4,7 @@ from typing import Any
 
 from evalsite.results.report.criterion_tables import Table
 from evalsite.results.report.figure_details import count_entry, entry
-from evalsite.results.report.wording import is_share, name_figure, tells_of_pairs, write_value
+from evalsite.results.report.wording import is_about_pairs, is_share, name_figure, write_value
 
 _TOLD = {
     "ratings_per_output": ("an output has {}", "rating"),
@@ -25,7 +25,7 @@ _NAMES_OF_PAIRS = {
 
 def tabulate_design(found: dict[str, Any]) -> Table:
     """The facts of the achieved design: each with its range."""
-    names = _NAMES_OF_PAIRS if tells_of_pairs(found) else {}
+    names = _NAMES_OF_PAIRS if is_about_pairs(found) else {}
     return Table(
         "The design as it came about",
         ("Fact", "Value", "Least", "Most"),
@@ -42,16 +42,16 @@ def tabulate_design(found: dict[str, Any]) -> Table:
     )
 
 
-def tell_design(found: dict[str, Any]) -> str:
+def design_facts(found: dict[str, Any]) -> str:
     """The facts that a reader needs before any result, in a sentence; "" where none is known."""
-    sentences = _TOLD_OF_PAIRS if tells_of_pairs(found) else _TOLD
-    told = [
+    sentences = _TOLD_OF_PAIRS if is_about_pairs(found) else _TOLD
+    phrases = [
         sentence.format(_write_range(figure, noun))
         for figure in found["design"]
         for sentence, noun in [sentences.get(figure["name"], ("", ""))]
         if sentence and figure["value"] is not None
     ]
-    return f"{'; '.join(told).capitalize()}." if told else ""
+    return f"{'; '.join(phrases).capitalize()}." if phrases else ""
 
 
 def _write_range(figure: dict[str, Any], noun: str) -> str:

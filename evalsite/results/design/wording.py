@@ -20,16 +20,16 @@ def describe_design(study: Study) -> list[tuple[str, str]]:
         ),
         ("Answers per item", f"{study.k}, each by a different person"),
         ("Set size", count_of(study.set_size, "item")),
-        ("A participant gives", _say_caps(study)),
+        ("A participant gives", _describe_caps(study)),
         ("Items of a group", study.get_groups_display()),
         ("Item order", study.get_item_order_display()),
-        ("Checks", _say_checks(study)),
-        ("Hidden repeats", _say_repeats(study)),
+        ("Checks", _describe_checks(study)),
+        ("Hidden repeats", _describe_repeats(study)),
         ("Seed", study.seed),
     ]
 
 
-def _say_caps(study: Study) -> str:
+def _describe_caps(study: Study) -> str:
     caps = []
     if study.max_sets is not None:
         caps.append(count_of(study.max_sets, "set"))
@@ -38,13 +38,13 @@ def _say_caps(study: Study) -> str:
     return f"at most {list_of(caps)}" if caps else "as much as there is"
 
 
-def _say_checks(study: Study) -> str:
+def _describe_checks(study: Study) -> str:
     if study.check_every is None:
         return "none"
     return f"a gold or attention item after every {count_of(study.check_every, 'item')}"
 
 
-def _say_repeats(study: Study) -> str:
+def _describe_repeats(study: Study) -> str:
     if not study.repeat_percent:
         return "none"
     return f"{study.repeat_percent} % of the items, at least {study.repeat_distance} items later"

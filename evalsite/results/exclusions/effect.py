@@ -6,7 +6,7 @@ from typing import Any
 
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import name_average
-from evalsite.results.report.wording import hold_together, tell_interval, write_value
+from evalsite.results.report.wording import describe_interval, hold_together, write_value
 
 # of more pairs the results page tells
 _MOST_PAIRS = 6
@@ -75,16 +75,16 @@ def _compare_systems(kept: dict[str, Any], whole: dict[str, Any]) -> list[System
     return [
         SystemBoth(
             system=system,
-            without=_tell(write_value, without.get(system)),
-            without_interval=_tell(tell_interval, without.get(system)),
-            whole=_tell(write_value, every.get(system)),
-            whole_interval=_tell(tell_interval, every.get(system)),
+            without=_in_words(write_value, without.get(system)),
+            without_interval=_in_words(describe_interval, without.get(system)),
+            whole=_in_words(write_value, every.get(system)),
+            whole_interval=_in_words(describe_interval, every.get(system)),
         )
         for system in dict.fromkeys([*without, *every])
     ]
 
 
-def _tell(write: Callable[[dict[str, Any]], str], figure: dict[str, Any] | None) -> str:
+def _in_words(write: Callable[[dict[str, Any]], str], figure: dict[str, Any] | None) -> str:
     return "" if figure is None else hold_together(write(figure))
 
 

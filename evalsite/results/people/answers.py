@@ -52,7 +52,7 @@ def describe_answers(study: Study, annotations: Sequence[Annotation]) -> list[Gi
     ids = [one.pk for one in annotations]
     own = Annotation.objects.filter(pk__in=ids)
     first = _first_answers(annotations)
-    said = _tell_ratings(study.config, [*ids, *first.values()])
+    said = _describe_ratings(study.config, [*ids, *first.values()])
     agrees = judge_checks(study, own)
     revised = dict(own.order_by().values_list("pk").annotate(n=Count("revisions")))
     standing = Exclusion.objects.standing().filter(annotation__in=ids).select_related("decided_by")
@@ -65,7 +65,7 @@ def describe_answers(study: Study, annotations: Sequence[Annotation]) -> list[Gi
             annotation=one,
             lines=said[one.pk],
             before=said[first[one.pk]] if one.pk in first else [],
-            said=_tell_outcome(study.config, one),
+            said=_describe_outcome(study.config, one),
             seconds=_count_seconds(one),
             active_seconds=None if one.active_ms is None else one.active_ms / 1000,
             agrees=agrees[one.pk][1] if one.pk in agrees else None,
@@ -99,7 +99,7 @@ def _count_seconds(one: Annotation) -> float | None:
     return (one.submitted_at - one.started_at).total_seconds()
 
 
-def _tell_outcome(config: Protocol, one: Annotation) -> str:
+def _describe_outcome(config: Protocol, one: Annotation) -> str:
     if one.outcome == Annotation.Outcome.IGNORED:
         return f"Ignored: {reason_of(config, one.reason).label}"
     if one.outcome == Annotation.Outcome.REPORTED:
@@ -110,16 +110,16 @@ def _tell_outcome(config: Protocol, one: Annotation) -> str:
 # --- scores in words ----------------------------------------------------------------------
 
 
-def _tell_ratings(config: Protocol, annotations: Iterable[int]) -> dict[int, list[Line]]:
+def _describe_ratings(config: Protocol, annotations: Iterable[int]) -> dict[int, list[Line]]:
     """Of each annotation its scores: a line for each output, or for each comparison of them."""
     given: dict[int, list[Rating]] = defaultdict(list)
     ratings = Rating.objects.filter(annotation__in=list(annotations))
     for one in ratings.select_related("output__system").order_by("output__position", "pk"):
         given[one.annotation_id].append(one)
-    return defaultdict(list, {pk: _tell_scores(config, some) for pk, some in given.items()})
+    return defaultdict(list, {pk: _describe_scores(config, some) for pk, some in given.items()})
 
 
-def _tell_scores(config: Protocol, ratings: Sequence[Rating]) -> list[Line]:
+def _describe_scores(config: Protocol, ratings: Sequence[Rating]) -> list[Line]:
     known = config.criterion_by_key
     order = {key: number for number, key in enumerate(known)}
     lines: dict[str, list[str]] = {}

@@ -44,7 +44,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "found": count_of(rows.paginator.count, "person", "people"),
             "people": people,
             "bonus": promises_bonus(study),
-            "often": _tell_often(study),
+            "often": _describe_often(study),
             "has_seconds": any(person.active_seconds is not None for person in people),
             "report": report,
             "raised": list_raised(report),
@@ -55,7 +55,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     )
 
 
-def _tell_often(study: Study) -> dict[str, str] | None:
+def _describe_often(study: Study) -> dict[str, str] | None:
     """Which share of reserved points is often in this study; None where it has none."""
     if not reserved_points(study.config):
         return None

@@ -119,12 +119,12 @@ def run_plan(job: Job) -> dict[str, Any]:
     wanted = list(_list_wanted(choice))
     rows, missing = [], []
     for done, (people, k, items) in enumerate(wanted):
-        say = partial(report_progress, job, done, len(wanted))
-        say()
+        beat = partial(report_progress, job, done, len(wanted))
+        beat()
         if items is not None:
             rows.append(_simulate(choice, parts, Design(items=items, raters=people, per_output=k)))
             continue
-        found, tried = _look_for_items(choice, parts, people, k, say)
+        found, tried = _search_items(choice, parts, people, k, beat)
         if found is None:
             missing.append({"raters": people, "per_output": k, "tried": tried})
         else:
@@ -198,8 +198,8 @@ def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]
     }
 
 
-def _look_for_items(
-    choice: dict[str, Any], parts: Any, people: int, k: int, say: Callable[[], None]
+def _search_items(
+    choice: dict[str, Any], parts: Any, people: int, k: int, beat: Callable[[], None]
 ) -> tuple[dict[str, Any] | None, int]:
     """The smallest design met that finds the difference often enough, and the most inputs tried.
 
@@ -214,7 +214,7 @@ def _look_for_items(
         items = min(items, most)
         tried = max(tried, items)
         one = _simulate(choice, parts, Design(items=items, raters=people, per_output=k))
-        say()  # it lives
+        beat()  # it lives
         power = one["power"][0]
         if power >= TARGET and (best is None or items < best["items"]):
             best = one

@@ -75,8 +75,8 @@ def show_plan(study: Study, job: Job) -> Planned:
     works = [estimate_design(study, choice, row) for row in found["rows"]]
     chosen = find_smallest(found["rows"], works)
     return Planned(
-        asked=hold_together(_tell_difference(study, choice)),
-        sentence=hold_together(_tell_finding(study, choice, found, works, chosen)),
+        asked=hold_together(_describe_difference(study, choice)),
+        sentence=hold_together(_describe_finding(study, choice, found, works, chosen)),
         rows=[
             _show_row(study, planner, row, work, number == chosen)
             for number, (row, work) in enumerate(zip(found["rows"], works, strict=True))
@@ -143,21 +143,21 @@ def find_smallest(rows: list[dict[str, Any]], works: list[Work]) -> int | None:
 # --- sentences ----------------------------------------------------------------------
 
 
-def _tell_difference(study: Study, choice: dict[str, Any]) -> str:
+def _describe_difference(study: Study, choice: dict[str, Any]) -> str:
     asked = choice["asked"]
     label = study.config.criterion_by_key[choice["criterion"]].label
     words = list_planners()[choice["scale"]].difference
     return words.format(asked=asked, label=label)
 
 
-def _tell_finding(
+def _describe_finding(
     study: Study,
     choice: dict[str, Any],
     found: dict[str, Any],
     works: list[Work],
     chosen: int | None,
 ) -> str:
-    asked = _tell_difference(study, choice)
+    asked = _describe_difference(study, choice)
     if not found["rows"]:
         return (
             f"With so few participants no number of inputs finds {asked} 8 times in 10: "
@@ -253,7 +253,7 @@ def _list_notes(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
         f"Each design was simulated {found['draws']:,} times (seed {found['seed']}): two systems, "
         f"tested at the {_percent(found['alpha'])} level as results are, raters and inputs both "
         "as samples. One comparison: a correction for several makes each of them harder to find.",
-        f"Standard deviations in {planner.unit}: {spread}. From: {_tell_source(choice)}.",
+        f"Standard deviations in {planner.unit}: {spread}. From: {_describe_source(choice)}.",
         "Found in: the share of studies with a significant difference (power), in brackets the "
         "95 % interval that so many simulations leave. Interval: how far the 95 % interval of a "
         "study reaches on either side, on average. Wrong sign: of the significant studies, those "
@@ -262,11 +262,11 @@ def _list_notes(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
         "Everybody who rates an input rates the outputs of both systems. Answers are for all "
         "systems of the study. Sets are full, and everybody takes one or more. The cost is without "
         "bonus and without the fee of a platform.",
-        *_tell_scale(choice, found),
+        *_describe_scale(choice, found),
     ]
 
 
-def _tell_source(choice: dict[str, Any]) -> str:
+def _describe_source(choice: dict[str, Any]) -> str:
     """Where the standard deviations are from."""
     source = find_source(choice["scale"], choice["source"])
     if source is None:
@@ -276,7 +276,7 @@ def _tell_source(choice: dict[str, Any]) -> str:
     return f"{source.origin}{times}"
 
 
-def _tell_scale(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def _describe_scale(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
     planner = list_planners()[choice["scale"]]
     notes = []
     if planner.note:

@@ -158,7 +158,7 @@ def compare_studies(study: Study, original: Study, *, progress: Any = None) -> d
     """
     _refuse_unlike(study, original)
     _refuse_empty(study, original)
-    say = progress or (lambda done, total: None)
+    beat = progress or (lambda done, total: None)
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=settings.DATA_DIR) as folder:
         with consistent_cut():
@@ -166,10 +166,10 @@ def compare_studies(study: Study, original: Study, *, progress: Any = None) -> d
             changed = find_changed_outputs(original, study)
             warnings = [*warn_of_texts(original, study)]
         reports = [
-            report_on(one, progress=partial(_report_part, say, number))
+            report_on(one, progress=partial(_report_part, beat, number))
             for number, one in enumerate(pair)
         ]
-        found = _compare(pair, reports, changed, partial(_report_part, say, len(pair)))
+        found = _compare(pair, reports, changed, partial(_report_part, beat, len(pair)))
     found["warnings"] = [*warnings, *found["warnings"]]
     found["studies"] = [
         {
@@ -189,13 +189,13 @@ def _take_snapshot(study: Study, folder: Path) -> Snapshot:
     return take_snapshot(study, own)
 
 
-def _report_part(say: Any, part: int, done: int, total: int) -> None:
+def _report_part(beat: Any, part: int, done: int, total: int) -> None:
     """A third of the work each: the report of the one, of the other, and the comparison."""
-    say(part * _STEPS + done * _STEPS // max(total, 1), 3 * _STEPS)
+    beat(part * _STEPS + done * _STEPS // max(total, 1), 3 * _STEPS)
 
 
 def _compare(
-    pair: list[Snapshot], reports: list[Report], changed: set[tuple[str, str]], say: Any
+    pair: list[Snapshot], reports: list[Report], changed: set[tuple[str, str]], beat: Any
 ) -> dict[str, Any]:
     # numpy stays out of the web process
     from evalsite.analysis.report.replication import make_repetition, read_side  # noqa: PLC0415
@@ -205,7 +205,7 @@ def _compare(
     done = iter(range(1, len(instrument) + 2))
 
     def step() -> None:
-        say(next(done), len(instrument) + 1)
+        beat(next(done), len(instrument) + 1)
 
     sides = [read_side(snapshot.paths, report) for snapshot, report in zip(pair, kept, strict=True)]
     step()

@@ -22,11 +22,11 @@ _WORDS = {True: "on", False: "off", None: "no limit"}
 
 def warn_of_texts(first: Study, second: Study) -> list[dict[str, str]]:
     """What participants of the two met otherwise: a difference may be due to each of these."""
-    told = [*_tell_versions(first, second), *_tell_texts(first, second)]
-    return [{"code": code, "text": text} for code, text in told]
+    phrases = [*_describe_versions(first, second), *_describe_texts(first, second)]
+    return [{"code": code, "text": text} for code, text in phrases]
 
 
-def _tell_versions(first: Study, second: Study) -> Iterator[tuple[str, str]]:
+def _describe_versions(first: Study, second: Study) -> Iterator[tuple[str, str]]:
     for study, name in ((first, "First study"), (second, "Repeat")):
         if (number := study.versions.count()) > 1:
             yield (
@@ -36,7 +36,7 @@ def _tell_versions(first: Study, second: Study) -> Iterator[tuple[str, str]]:
             )
 
 
-def _tell_texts(first: Study, second: Study) -> Iterator[tuple[str, str]]:
+def _describe_texts(first: Study, second: Study) -> Iterator[tuple[str, str]]:
     one, two = shown_content(first), shown_content(second)
     if one["texts"]["instructions"] != two["texts"]["instructions"]:
         yield "other_instructions", "The instructions of the two studies differ."

@@ -6,8 +6,8 @@ from typing import Any
 from evalsite.results.report.criterion_tables import (
     Table,
     because,
+    describe_pair,
     tabulate_figures,
-    tell_pair,
     write_with_interval,
 )
 from evalsite.results.report.figure_details import entry
@@ -51,7 +51,7 @@ def list_comparable(found: dict[str, Any]) -> list[Compared]:
     return [one for one in list_compared(found) if one.tables]
 
 
-def tell_apart(found: dict[str, Any]) -> str:
+def mark_differences(found: dict[str, Any]) -> str:
     """Why there is nothing to compare."""
     if not found["criteria"]:
         return "The two studies have no criterion in common with ratings in both."
@@ -153,8 +153,8 @@ def tabulate_findings(criterion: dict[str, Any]) -> Table:
     """Every two systems that the first study compares, and what the repeat says of them."""
     rows = [
         (
-            tell_pair(pair),
-            *(_tell_effect(pair[side]) for side in _SIDES),
+            describe_pair(pair),
+            *(_describe_effect(pair[side]) for side in _SIDES),
             _OUTCOMES[pair["outcome"]],
         )
         for pair in criterion["pairs"]
@@ -179,7 +179,7 @@ def tabulate_findings(criterion: dict[str, Any]) -> Table:
     )  # fmt: skip
 
 
-def _tell_effect(figure: dict[str, Any] | None) -> str:
+def _describe_effect(figure: dict[str, Any] | None) -> str:
     """ "0.45 (0.21 to 0.69), p = .003"."""
     if figure is None:
         return "–"

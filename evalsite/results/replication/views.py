@@ -31,8 +31,8 @@ from evalsite.results.replication.tables import (
     choose_compared,
     find_table,
     list_comparable,
+    mark_differences,
     tabulate_sides,
-    tell_apart,
 )
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
@@ -109,7 +109,7 @@ def _describe(request: HttpRequest, study: Study, original: Study) -> dict[str, 
         "sides": tabulate_sides(found),
         "warnings": [warning["text"] for warning in found["warnings"]],
         "parts": [(one.key, one.label) for one in list_comparable(found)],
-        "apart": tell_apart(found),
+        "apart": mark_differences(found),
         "part": choose_compared(found, request.GET.get("part", "")),
     }
 

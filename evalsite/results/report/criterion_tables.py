@@ -7,18 +7,18 @@ from typing import Any
 from evalsite.results.report.figure_details import (
     Entry,
     count_entry,
+    describe_computed,
+    describe_n,
     entry,
     list_cells,
-    tell_computed,
-    tell_n,
 )
 from evalsite.results.report.wording import (
+    describe_interval,
     explain_reason,
     hold_together,
     is_compared,
     let_go,
     name_figure,
-    tell_interval,
     write_interval,
     write_p,
     write_value,
@@ -84,9 +84,9 @@ class Table:
         nowhere = [""] * (len(self.rows) - len(self.links))
         return list(zip([*self.links, *nowhere], self.rows, strict=True))
 
-    def tell_computed(self) -> list[str]:
+    def describe_computed(self) -> list[str]:
         """How the figures of the table were made."""
-        return list(map(hold_together, tell_computed(self.entries)))
+        return list(map(hold_together, describe_computed(self.entries)))
 
     def list_cells(self) -> list[Any]:
         """What its file holds: its figures with every digit, or else what stands in it."""
@@ -108,7 +108,7 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
             one["system"],
             f"{one['n']:,}",
             write_value(estimate) + because(estimate),
-            tell_interval(estimate),
+            describe_interval(estimate),
             write_rank(one["rank"]),
             *([f"{one['cluster'] or ''}"] if has_tiers else []),
             *([write_with_interval(one["headline"])] if by_model else []),
@@ -125,7 +125,7 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
             *([name_average(criterion)] if by_model else []),
         ),
         rows,
-        words=" ".join(filter(None, _tell_systems(criterion, has_tiers=has_tiers))),
+        words=" ".join(filter(None, _describe_systems(criterion, has_tiers=has_tiers))),
         name=f"{criterion['key']}-systems",
         entries=[
             found
@@ -138,13 +138,13 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
     )
 
 
-def _tell_systems(criterion: dict[str, Any], *, has_tiers: bool) -> Iterator[str]:
+def _describe_systems(criterion: dict[str, Any], *, has_tiers: bool) -> Iterator[str]:
     if is_by_model(criterion):
         yield _BY_MODEL
     if not is_compared(criterion):
         yield criterion.get("weighing", "")
     if has_tiers:
-        yield _tell_tiers(criterion)
+        yield _describe_tiers(criterion)
 
 
 def is_by_model(criterion: dict[str, Any]) -> bool:
@@ -178,7 +178,7 @@ def name_average(criterion: dict[str, Any]) -> str:
     return f"{name} of all ratings" if is_by_model(criterion) else name
 
 
-def _tell_tiers(criterion: dict[str, Any]) -> str:
+def _describe_tiers(criterion: dict[str, Any]) -> str:
     if is_compared(criterion):
         return _TIERS.format(_BY_THE_MODEL)
     return _TIERS.format("") + _RANKS_OF_MEANS
@@ -220,7 +220,7 @@ def tabulate_averages(criterion: dict[str, Any]) -> list[Table]:
                 caption if number == 1 else caption.replace("other", "further"),
                 ("System", *map(name_figure, some[0])),
                 rows,
-                words=_tell_averages(some[0]) if start + _MOST_BESIDE >= len(beside[0]) else "",
+                words=_describe_averages(some[0]) if start + _MOST_BESIDE >= len(beside[0]) else "",
                 name=name if number == 1 else f"{name}-{number}",
                 entries=[
                     entry(figure, system=one["system"])
@@ -232,7 +232,7 @@ def tabulate_averages(criterion: dict[str, Any]) -> list[Table]:
     return tables
 
 
-def _tell_averages(figures: list[dict[str, Any]]) -> str:
+def _describe_averages(figures: list[dict[str, Any]]) -> str:
     names = [one["name"] for one in figures]
     allows = any(name.startswith("model_") or name.endswith("_centred") for name in names)
     return _AVERAGES + (_ALLOWING if allows else "")
@@ -291,7 +291,7 @@ def tabulate_outcomes(criterion: dict[str, Any]) -> Table:
         ("Pair", "First is preferred", "Tie", "Second is preferred"),
         [
             (
-                tell_pair(pair),
+                describe_pair(pair),
                 *(f"{pair['counts'][key]:,}" for key in ("wins", "ties", "losses")),
             )
             for pair in criterion["pairs"]
@@ -317,9 +317,9 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
         ("Pair", name_figure(pairs[0]["effect"]), "95 % interval", "Corrected p", *last),
         [
             (
-                tell_pair(pair),
+                describe_pair(pair),
                 write_value(pair["effect"]) + because(pair["effect"]),
-                tell_interval(pair["effect"]),
+                describe_interval(pair["effect"]),
                 write_corrected(pair["effect"]),
                 *([_write_detectable(pair)] if has_detectable else []),
             )
@@ -329,7 +329,7 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
             filter(
                 None,
                 [
-                    _tell_family(pairs, baseline),
+                    _describe_family(pairs, baseline),
                     _FOUND * has_detectable,
                     criterion.get("weighing", "") if is_compared(criterion) else "",
                 ],
@@ -353,7 +353,10 @@ def tabulate_checks(criterion: dict[str, Any]) -> Table | None:
     return Table(
         f"{criterion['label']}: other tests of the pairs",
         ("Pair", *(f"{name_figure(figure)}, p" for figure in pairs[0]["checks"])),
-        [(tell_pair(pair), *(_write_check(figure) for figure in pair["checks"])) for pair in pairs],
+        [
+            (describe_pair(pair), *(_write_check(figure) for figure in pair["checks"]))
+            for pair in pairs
+        ],
         words="Not corrected: they show whether the finding hangs on the test.",
         name=f"{criterion['key']}-checks",
         entries=[entry(figure, **_sides(pair)) for pair in pairs for figure in pair["checks"]],
@@ -364,7 +367,7 @@ def _write_check(figure: dict[str, Any]) -> str:
     return write_p(figure["details"].get("p")) or f"–{because(figure)}"
 
 
-def _tell_family(pairs: list[dict[str, Any]], baseline: str | None) -> str:
+def _describe_family(pairs: list[dict[str, Any]], baseline: str | None) -> str:
     number = max((pair["effect"]["details"].get("family") or 0 for pair in pairs), default=0)
     if not number:
         return ""
@@ -382,7 +385,7 @@ def tabulate_sizes(criterion: dict[str, Any]) -> Table | None:
     return Table(
         f"{criterion['label']}: effect sizes",
         ("Pair", *(name_figure(figure) for figure in pairs[0]["sizes"])),
-        [(tell_pair(pair), *map(write_with_interval, pair["sizes"])) for pair in pairs],
+        [(describe_pair(pair), *map(write_with_interval, pair["sizes"])) for pair in pairs],
         words="Of the first over the second. " + _AVERAGES,
         name=f"{criterion['key']}-sizes",
         entries=[entry(figure, **_sides(pair)) for pair in pairs for figure in pair["sizes"]],
@@ -416,9 +419,9 @@ def tabulate_figures(
             (
                 _name_with_criteria(figure, labels or {}),
                 write_value(figure) + because(figure),
-                tell_interval(figure),
+                describe_interval(figure),
                 *([write_p(figure["details"].get("p"))] if has_p else []),
-                tell_n(figure),
+                describe_n(figure),
             )
             for figure in figures
         ],
@@ -430,11 +433,11 @@ def tabulate_figures(
 
 def _name_with_criteria(figure: dict[str, Any], labels: Mapping[str, str]) -> str:
     """ "Fluency: mean where accepted", "Fluency : Coherence", or the name alone."""
-    told = [labels.get(key, key) for key in figure["details"].get("criteria", ())]
-    if len(told) > 1:
-        return " : ".join(told)
+    phrases = [labels.get(key, key) for key in figure["details"].get("criteria", ())]
+    if len(phrases) > 1:
+        return " : ".join(phrases)
     part = str(figure["name"]).replace("_", " ")
-    return name_figure({"name": f"{told[0]}: {part}"} if told else figure)
+    return name_figure({"name": f"{phrases[0]}: {part}"} if phrases else figure)
 
 
 def _list_criteria(figure: dict[str, Any]) -> dict[str, str]:
@@ -457,7 +460,7 @@ def write_corrected(effect: dict[str, Any]) -> str:
     return write_p(details.get("p_corrected"))
 
 
-def tell_pair(pair: dict[str, Any]) -> str:
+def describe_pair(pair: dict[str, Any]) -> str:
     return f"{pair['system_1']} : {pair['system_2']}"
 
 

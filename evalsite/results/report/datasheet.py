@@ -10,22 +10,22 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalsite.results.analysis_plan.wording import tell_comparisons, tell_rule
+from evalsite.results.analysis_plan.wording import describe_comparisons, describe_rule
 from evalsite.results.models import Report
 from evalsite.results.report.study_facts import (
     Asked,
     Facts,
     collect_facts,
-    tell_caps,
-    tell_checks,
-    tell_collection,
-    tell_dates,
-    tell_exclusions,
-    tell_left_out,
-    tell_origins,
-    tell_pay,
-    tell_practice,
-    tell_repeats,
+    describe_caps,
+    describe_checks,
+    describe_collection,
+    describe_dates,
+    describe_exclusions,
+    describe_left_out,
+    describe_origins,
+    describe_pay,
+    describe_practice,
+    describe_repeats,
 )
 from evalsite.results.report.wording import label_warnings, name_figure, write_interval, write_value
 from evalsite.studies.models import Study
@@ -129,7 +129,7 @@ def _list_outputs(facts: Facts, found: dict[str, Any]) -> Iterator[Entry]:
     if facts.import_notes:
         yield Entry("Changes to the files at import", " ".join(facts.import_notes))
     yield Entry("How outputs were selected")
-    yield Entry("Statistical power of the sample", _tell_power(found))
+    yield Entry("Statistical power of the sample", _describe_power(found))
 
 
 _UNITS = {
@@ -140,37 +140,39 @@ _UNITS = {
 }
 
 
-def _tell_size(pair: dict[str, Any]) -> str:
+def _describe_size(pair: dict[str, Any]) -> str:
     """The smallest effect that the design would find, in its unit and with its interval."""
     name = pair["effect"]["name"]
     figure = pair["detectable"] | {"name": name}
     interval = write_interval(figure)
-    told = _UNITS.get(name, "{}").format(write_value(figure))
-    return f"{told} (95 % interval {interval})" if interval else told
+    phrases = _UNITS.get(name, "{}").format(write_value(figure))
+    return f"{phrases} (95 % interval {interval})" if interval else phrases
 
 
-def _tell_power(found: dict[str, Any]) -> str | None:
+def _describe_power(found: dict[str, Any]) -> str | None:
     """What the design could have found, where the report holds it."""
-    told = [
-        f"{criterion['label']}: {pair['system_1']} and {pair['system_2']}, {_tell_size(pair)}"
+    phrases = [
+        f"{criterion['label']}: {pair['system_1']} and {pair['system_2']}, {_describe_size(pair)}"
         for criterion in found["criteria"]
         for pair in criterion["pairs"]
         if pair["detectable"] and pair["detectable"]["value"] is not None
     ]
-    if not told:
+    if not phrases:
         return None
-    return f"True effect that four of five such studies would find. {'; '.join(told)}"
+    return f"True effect that four of five such studies would find. {'; '.join(phrases)}"
 
 
 def _list_evaluators(facts: Facts) -> Iterator[Entry]:
     data = facts.data
     kind = "single persons, under pseudonyms" if data["raters_known"] else "not single persons"
-    yield Entry("Number of evaluators", f"{data['participants']:,}, {kind}; {tell_origins(facts)}")
+    yield Entry(
+        "Number of evaluators", f"{data['participants']:,}, {kind}; {describe_origins(facts)}"
+    )
     yield Entry("Kind of evaluators (expertise, relation to the authors)")
     yield Entry("How evaluators were recruited")
     if facts.is_collected_here:
-        yield Entry("Payment", tell_pay(facts) or None)
-        yield Entry("Training, practice and qualification", tell_practice(facts))
+        yield Entry("Payment", describe_pay(facts) or None)
+        yield Entry("Training, practice and qualification", describe_practice(facts))
     else:
         yield Entry("Payment")
         yield Entry("Training, practice and qualification")
@@ -180,9 +182,11 @@ def _list_evaluators(facts: Facts) -> Iterator[Entry]:
 def _list_design(facts: Facts) -> Iterator[Entry]:
     yield Entry("Preregistration")
     if not facts.is_collected_here:
-        told = list_of([f"{name.lower()}: {words}" for name, words in tell_collection(facts)])
-        yield Entry("How responses were collected", told)
-        yield Entry("Quality assurance", _tell_left_out(facts))
+        phrases = list_of(
+            [f"{name.lower()}: {words}" for name, words in describe_collection(facts)]
+        )
+        yield Entry("How responses were collected", phrases)
+        yield Entry("Quality assurance", _describe_left_out(facts))
         yield Entry("What evaluators saw and were told")
         yield Entry("How free evaluators were in when and how fast they worked")
         yield Entry("Where and in which conditions evaluators worked")
@@ -190,14 +194,15 @@ def _list_design(facts: Facts) -> Iterator[Entry]:
     settings = facts.settings
     yield Entry(
         "How responses were collected",
-        f"on web pages of {facts.software}, {tell_dates(facts)}; "
+        f"on web pages of {facts.software}, {describe_dates(facts)}; "
         f"{count_of(settings['k'], 'participant')} wanted for an item, sets of "
-        f"{count_of(settings['set_size'], 'item')}, a participant gives {tell_caps(facts)}; "
+        f"{count_of(settings['set_size'], 'item')}, a participant gives {describe_caps(facts)}; "
         f"the hand-out is drawn from the seed {settings['seed']}",
     )
     yield Entry(
         "Quality assurance",
-        f"checks: {tell_checks(facts)}; repeats: {tell_repeats(facts)}; {_tell_left_out(facts)}",
+        f"checks: {describe_checks(facts)}; repeats: {describe_repeats(facts)}; "
+        f"{_describe_left_out(facts)}",
     )
     yield Entry("What evaluators saw and were told (instructions)", facts.texts["instructions"])
     yield Entry(
@@ -205,19 +210,19 @@ def _list_design(facts: Facts) -> Iterator[Entry]:
         f"whenever they wished while the study was open; an item that was dealt was kept for "
         f"{count_of(settings['lease_minutes'], 'minute')}",
     )
-    yield Entry("Whether evaluators could ask questions", _tell_contact(facts))
+    yield Entry("Whether evaluators could ask questions", _describe_contact(facts))
     yield Entry("Where and in which conditions evaluators worked")
 
 
-def _tell_left_out(facts: Facts) -> str:
+def _describe_left_out(facts: Facts) -> str:
     """What was left out, and by which rule: when that was worded says whether data were seen."""
-    words = f"left out of the analysis: {tell_left_out(facts)}"
-    if reasons := tell_exclusions(facts):
+    words = f"left out of the analysis: {describe_left_out(facts)}"
+    if reasons := describe_exclusions(facts):
         words += f"; reasons of the exclusions: {reasons}"
-    return f"{words}; rule of exclusions: {tell_rule(facts.plan)}" if facts.plan else words
+    return f"{words}; rule of exclusions: {describe_rule(facts.plan)}" if facts.plan else words
 
 
-def _tell_contact(facts: Facts) -> str | None:
+def _describe_contact(facts: Facts) -> str | None:
     contact = facts.texts["contact_email"]
     return f"a contact was named to them: {contact}" if contact else None
 
@@ -236,39 +241,41 @@ def _describe_criterion(asked: Asked, found: dict[str, Any], facts: Facts) -> Ch
         Entry("Possible answers", "; ".join(asked.answers) or asked.scale),
         Entry("Form of response elicitation", asked.scale),
         Entry("How responses were aggregated and analysed", " ".join(criterion["notes"])),
-        Entry("Comparisons", _tell_comparisons(criterion, facts)),
-        Entry("Agreement between evaluators", _tell_figures(criterion["agreement"])),
-        Entry("Agreement of evaluators with themselves", _tell_repeats(asked.label, found, facts)),
+        Entry("Comparisons", _describe_comparisons(criterion, facts)),
+        Entry("Agreement between evaluators", _describe_figures(criterion["agreement"])),
+        Entry(
+            "Agreement of evaluators with themselves", _describe_repeats(asked.label, found, facts)
+        ),
     )  # fmt: skip
     return Chapter("4", f"Quality criterion: {asked.label}", entries)
 
 
-def _tell_comparisons(criterion: dict[str, Any], facts: Facts) -> str | None:
+def _describe_comparisons(criterion: dict[str, Any], facts: Facts) -> str | None:
     findings = [pair["finding"]["text"] for pair in criterion["pairs"]]
     if findings and facts.plan:
-        findings.insert(0, f"Compared: {tell_comparisons(facts.plan)}.")
+        findings.insert(0, f"Compared: {describe_comparisons(facts.plan)}.")
     return " ".join(findings) or None
 
 
-def _tell_figures(figures: list[dict[str, Any]]) -> str | None:
-    told = []
+def _describe_figures(figures: list[dict[str, Any]]) -> str | None:
+    phrases = []
     for figure in figures:
         if figure["value"] is not None:
             interval = write_interval(figure)
             known = f" (95 % interval {interval})" if interval else ""
-            told.append(f"{name_figure(figure)} {write_value(figure)}{known}")
-    return "; ".join(told) or None
+            phrases.append(f"{name_figure(figure)} {write_value(figure)}{known}")
+    return "; ".join(phrases) or None
 
 
-def _tell_repeats(label: str, found: dict[str, Any], facts: Facts) -> str | None:
+def _describe_repeats(label: str, found: dict[str, Any], facts: Facts) -> str | None:
     """What both passes of the same raters say; open only where this site can't know."""
     figures = [
         figure | {"name": figure["name"].removeprefix(f"{label}: ")}
         for figure in found["together"].get("repeats") or ()
         if figure["name"].startswith(f"{label}: ")
     ]
-    if told := _tell_figures(figures):
-        return told
+    if phrases := _describe_figures(figures):
+        return phrases
     return "not measured: nothing was shown twice" if facts.is_collected_here else None
 
 

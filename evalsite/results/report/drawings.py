@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from evalsite.results.report.agreement_tables import is_coefficient
-from evalsite.results.report.criterion_tables import find_estimate, is_by_model, tell_pair
+from evalsite.results.report.criterion_tables import describe_pair, find_estimate, is_by_model
 from evalsite.results.report.metric_tables import MOST_DRAWN, name_people
 from evalsite.results.report.plots import (
     NARROW,
@@ -138,7 +138,7 @@ def _counts(system: dict[str, Any], criterion: dict[str, Any]) -> Counts:
 
 def _outcomes(pair: dict[str, Any]) -> Counts:
     counts = pair["counts"]
-    return Counts(tell_pair(pair), (counts["wins"], counts["ties"], counts["losses"]))
+    return Counts(describe_pair(pair), (counts["wins"], counts["ties"], counts["losses"]))
 
 
 def _name_answer(answer: dict[str, Any]) -> str:

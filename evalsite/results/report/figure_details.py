@@ -76,36 +76,39 @@ def count_entry(name: str, value: float | None, **row: str) -> Entry:
 # --- how figures were computed --------------------------------------------------------------
 
 
-def tell_computed(entries: Iterable[Entry]) -> list[str]:
+def describe_computed(entries: Iterable[Entry]) -> list[str]:
     """A sentence or more for each way in which figures were made: method, interval, draws, seed
     and what went in."""
     ways: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for one in entries:
         ways.setdefault(_find_way(one.figure), []).append(one.figure)
-    return [_tell_way(figures) for figures in ways.values()]
+    return [_describe_way(figures) for figures in ways.values()]
 
 
 def _find_way(figure: dict[str, Any]) -> tuple[Any, ...]:
     details = figure["details"]
-    told = tuple(str(details.get(key, "")) for key in ("interval", "draws", "unit", *_OF_DETAILS))
-    return (figure["method"], figure.get("seed"), *told)
+    phrases = tuple(
+        str(details.get(key, "")) for key in ("interval", "draws", "unit", *_OF_DETAILS)
+    )
+    return (figure["method"], figure.get("seed"), *phrases)
 
 
-def _tell_way(figures: Sequence[dict[str, Any]]) -> str:
+def _describe_way(figures: Sequence[dict[str, Any]]) -> str:
     names = list(dict.fromkeys(_name_kind(figure) for figure in figures))
     if figures[0]["method"] == "count":
         return f"{'; '.join(names)}: counts of what was answered."
     if figures[0]["method"] == "rank":
         return f"{'; '.join(names)}: what the comparisons of all systems uphold."
     details = figures[0]["details"]
-    told = [f"{'; '.join(names)}: {figures[0]['method']}"]
-    told += [
+    phrases = [f"{'; '.join(names)}: {figures[0]['method']}"]
+    phrases += [
         f"{words}: {details[key]}"
         for key, words in _OF_DETAILS.items()
         if str(details.get(key, "")) not in _SELDOM_TOLD
     ]
     tested = _TESTED if names[0].startswith("ICC") and "p" in details else ""
-    return f"{'; '.join(told)}. {_tell_interval(figures)}{_tell_n(figures)} {tested}".strip()
+    interval, count = _describe_interval(figures), _describe_n(figures)
+    return f"{'; '.join(phrases)}. {interval}{count} {tested}".strip()
 
 
 def _name_kind(figure: dict[str, Any]) -> str:
@@ -114,7 +117,7 @@ def _name_kind(figure: dict[str, Any]) -> str:
     return name.partition(": ")[0] if name.startswith("Plackett") else name.partition(", A :")[0]
 
 
-def _tell_interval(figures: Sequence[dict[str, Any]]) -> str:
+def _describe_interval(figures: Sequence[dict[str, Any]]) -> str:
     details, seed = figures[0]["details"], figures[0].get("seed")
     how = str(details.get("interval", "none"))
     drawn = [f"{details['draws']:,} draws"] if details.get("draws") else []
@@ -127,16 +130,16 @@ def _tell_interval(figures: Sequence[dict[str, Any]]) -> str:
     return f"Interval of {level}: {how}{by}. "
 
 
-def _tell_n(figures: Sequence[dict[str, Any]]) -> str:
+def _describe_n(figures: Sequence[dict[str, Any]]) -> str:
     """ "From 30 inputs, 66 to 70 ratings.", whatever all of these figures have."""
     keys = order_counts(key for figure in figures for key in figure["n"])
     known = {key: [figure["n"].get(key, 0) for figure in figures] for key in keys}
-    told = [
+    phrases = [
         count_words(key, min(found), max(found), figures[0])
         for key, found in known.items()
         if max(found) or not key.endswith(_TOLD_IF_ANY)
     ]
-    return f"From {', '.join(told)}." if told else ""
+    return f"From {', '.join(phrases)}." if phrases else ""
 
 
 def order_counts(keys: Iterable[str]) -> list[str]:
@@ -159,9 +162,9 @@ def count_words(key: str, least: int, most: int, figure: dict[str, Any]) -> str:
     return f"{number} {words}"
 
 
-def tell_n(figure: dict[str, Any]) -> str:
+def describe_n(figure: dict[str, Any]) -> str:
     """What went into one figure, less what was left out where nothing was."""
-    return _tell_n([figure]).removeprefix("From ").removesuffix(".")
+    return _describe_n([figure]).removeprefix("From ").removesuffix(".")
 
 
 # --- figures as a file ------------------------------------------------------------------------

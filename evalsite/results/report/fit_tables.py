@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evalsite.results.report.criterion_tables import Table, tell_pair
+from evalsite.results.report.criterion_tables import Table, describe_pair
 from evalsite.results.report.figure_details import count_entry, entry
 
 _OUTCOMES = {
@@ -24,13 +24,13 @@ def tabulate_fit(criterion: dict[str, Any]) -> Table | None:
         ("Pair", *(words.capitalize() for words in _OUTCOMES.values())),
         [
             (
-                tell_pair(pair),
+                describe_pair(pair),
                 *(f"{pair['observed'][key]:,.0f} ({pair['expected'][key]:,.0f})"
                   for key in _OUTCOMES),
             )
             for pair in pairs
         ],
-        words=" ".join(filter(None, [_tell_how(criterion), _tell_others(fit)])),
+        words=" ".join(filter(None, [_describe_how(criterion), _describe_others(fit)])),
         name=f"{criterion['key']}-fit",
         entries=[
             one
@@ -71,19 +71,19 @@ def _enter(pair: dict[str, Any], key: str) -> list[Any]:
     ]
 
 
-def _tell_how(criterion: dict[str, Any]) -> str:
+def _describe_how(criterion: dict[str, Any]) -> str:
     test = next((one for one in criterion["tests"] if one["name"] == "davidson_fit"), None)
-    told = "Answers, in brackets those that Davidson’s model expects."
+    phrases = "Answers, in brackets those that Davidson’s model expects."
     if test is None or test["value"] is None:
-        return f"{told} With so few pairs the model always fits: that is no sign that it holds."
+        return f"{phrases} With so few pairs the model always fits: that is no sign that it holds."
     p = test["details"].get("p")  # none of one rater
     if p is not None and p < 0.05:
-        return f"{told} The model does not fit: read the pairs, not the strengths."
-    return told
+        return f"{phrases} The model does not fit: read the pairs, not the strengths."
+    return phrases
 
 
-def _tell_others(fit: dict[str, Any]) -> str:
+def _describe_others(fit: dict[str, Any]) -> str:
     if not fit["through_others"]:
         return ""
-    told = ", ".join(" and ".join(pair) for pair in fit["through_others"])
-    return f"Never compared directly, only through others: {told}."
+    phrases = ", ".join(" and ".join(pair) for pair in fit["through_others"])
+    return f"Never compared directly, only through others: {phrases}."

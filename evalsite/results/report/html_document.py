@@ -8,16 +8,16 @@ from typing import Any
 from django.template.loader import render_to_string
 
 from evalsite.lib.markdown import render_markdown
-from evalsite.results.analysis_plan.wording import tell_plan
+from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import tabulate_design, tabulate_places
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import Table
 from evalsite.results.report.sections import Part, Picture
 from evalsite.results.report.study_facts import (
     collect_facts,
-    tell_collection,
-    tell_evaluated,
-    tell_making,
+    describe_collection,
+    describe_evaluated,
+    describe_making,
 )
 from evalsite.results.report.study_tables import (
     list_shown,
@@ -57,10 +57,10 @@ def write_page(study: Study, report: Report) -> str:
         "criteria": [(one, render_markdown(one.definition)) for one in facts.criteria],
         "style": _as_data(_STYLE.read_bytes(), "text/css"),
         "warnings": _warnings(found, None),
-        "evaluated": tell_evaluated(facts),
-        "collection": tell_collection(facts),
-        "plan": tell_plan(facts.plan),
-        "making": tell_making(facts),
+        "evaluated": describe_evaluated(facts),
+        "collection": describe_collection(facts),
+        "plan": plan_in_words(facts.plan),
+        "making": describe_making(facts),
         "design": tabulate_design(found),
         "places": tabulate_places(found),
         "exclusions": tabulate_exclusions(facts),

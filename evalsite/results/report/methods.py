@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evalsite.results.analysis_plan.wording import tell_moment
+from evalsite.results.analysis_plan.wording import describe_moment
 from evalsite.results.report.criterion_tables import is_by_model
 from evalsite.results.report.latex import escape
-from evalsite.results.report.other_methods import tell_other_methods
-from evalsite.results.report.study_facts import Facts, read_day, tell_pay
+from evalsite.results.report.other_methods import describe_other_methods
+from evalsite.results.report.study_facts import Facts, describe_pay, read_day
 from evalsite.results.report.wording import (
+    is_about_pairs,
     name_figure,
-    tells_of_pairs,
     write_interval,
     write_value,
 )
@@ -78,25 +78,25 @@ _ORDERS = {
 
 def write_methods(facts: Facts, found: dict[str, Any]) -> str:
     """What was done, from the items to the tests."""
-    told = [
-        *_tell_instrument(facts),
-        *(_tell_hand_out(facts) if facts.is_collected_here else ()),
-        *_tell_data(facts, found),
-        *_tell_rule(facts),
-        *_tell_headlines(found["criteria"], has_clusters=bool(facts.data["clusters"])),
-        *_tell_tests(found["criteria"], facts),
-        *_tell_agreement(found),
-        *tell_other_methods(found),
-        *_tell_metrics(found["criteria"]),
-        *_tell_making(facts),
+    phrases = [
+        *_describe_instrument(facts),
+        *(_describe_hand_out(facts) if facts.is_collected_here else ()),
+        *_describe_data(facts, found),
+        *_describe_rule(facts),
+        *_describe_headlines(found["criteria"], has_clusters=bool(facts.data["clusters"])),
+        *_describe_tests(found["criteria"], facts),
+        *_describe_agreement(found),
+        *describe_other_methods(found),
+        *_describe_metrics(found["criteria"]),
+        *_describe_making(facts),
     ]
-    return " ".join(filter(None, told))
+    return " ".join(filter(None, phrases))
 
 
 # --- the study ----------------------------------------------------------------------------
 
 
-def _tell_instrument(facts: Facts) -> Iterator[str]:
+def _describe_instrument(facts: Facts) -> Iterator[str]:
     data = facts.data
     systems = [escape(system) for system in data["systems"]]
     clusters = f" in {count_of(data['clusters'], 'cluster')}" if data["clusters"] else ""
@@ -112,7 +112,7 @@ def _tell_instrument(facts: Facts) -> Iterator[str]:
         yield f"The instrument was ``{escape(facts.protocol)}'', made after: {escape(source)}."
 
 
-def _tell_hand_out(facts: Facts) -> Iterator[str]:
+def _describe_hand_out(facts: Facts) -> Iterator[str]:
     settings = facts.settings
     if facts.data["origins"]["imported"]:
         yield "Of the ratings that were not imported, this holds:"
@@ -138,11 +138,11 @@ def _tell_hand_out(facts: Facts) -> Iterator[str]:
             f"time, at least {settings['repeat_distance']} items later; only the first rating "
             "counts."
         )
-    if pay := tell_pay(facts):
+    if pay := describe_pay(facts):
         yield f"Participants were paid {escape(pay)}."
 
 
-def _tell_data(facts: Facts, found: dict[str, Any]) -> Iterator[str]:
+def _describe_data(facts: Facts, found: dict[str, Any]) -> Iterator[str]:
     data, raters = facts.data, "raters, not all single persons,"
     if data["raters_known"]:
         raters = "participant" if data["participants"] == 1 else "participants"
@@ -163,7 +163,7 @@ def _tell_data(facts: Facts, found: dict[str, Any]) -> Iterator[str]:
     for figure in found["design"]:
         if figure["name"] == "ratings_per_output" and figure["value"] is not None:
             one, what = (
-                ("A comparison", "answer") if tells_of_pairs(found) else ("An output", "rating")
+                ("A comparison", "answer") if is_about_pairs(found) else ("An output", "rating")
             )
             least, most = figure["details"]["least"], figure["details"]["most"]
             yield (
@@ -180,12 +180,12 @@ def _tell_data(facts: Facts, found: dict[str, Any]) -> Iterator[str]:
     )
 
 
-def _tell_rule(facts: Facts) -> Iterator[str]:
+def _describe_rule(facts: Facts) -> Iterator[str]:
     """The rule of exclusions, and whether it was worded before data were seen."""
     if facts.plan and facts.plan["exclusion_rule"]:
         rule = " ".join(facts.plan["exclusion_rule"].split())
         yield (
-            f"The rule of exclusions was worded {tell_moment(facts.plan, 'exclusion_rule')}: "
+            f"The rule of exclusions was worded {describe_moment(facts.plan, 'exclusion_rule')}: "
             rf"``{escape(rule)}''{'' if rule.endswith('.') else '.'}"
         )
     elif facts.plan:
@@ -195,11 +195,11 @@ def _tell_rule(facts: Facts) -> Iterator[str]:
 # --- the analysis -------------------------------------------------------------------------
 
 
-def _tell_headlines(criteria: Criteria, *, has_clusters: bool) -> Iterator[str]:
+def _describe_headlines(criteria: Criteria, *, has_clusters: bool) -> Iterator[str]:
     for name, labels in _by(criteria, lambda one: _headline(one).get("name", "")).items():
         if name:
-            told = _HEADLINES.get(name, escape(name.replace("_", " ")))
-            yield f"For {list_of(labels)} we report {told}."
+            phrases = _HEADLINES.get(name, escape(name.replace("_", " ")))
+            yield f"For {list_of(labels)} we report {phrases}."
     modelled = [escape(one["label"]) for one in criteria if is_by_model(one)]
     if modelled:
         yield (
@@ -226,16 +226,18 @@ def _drawn_over(criterion: dict[str, Any]) -> str:
     return r" and raters \citep{owen2007}" if has_raters else ""
 
 
-def _tell_tests(criteria: Criteria, facts: Facts) -> Iterator[str]:
+def _describe_tests(criteria: Criteria, facts: Facts) -> Iterator[str]:
     wanted = [one for one in criteria if one["pairs"]]
     compared = [one for one in wanted if _list_tested(one)]
-    for told, labels in _by(compared, _tell_test).items():
+    for phrases, labels in _by(compared, _describe_test).items():
         which = "Systems" if len(labels) == len(wanted) else f"For {list_of(labels)}, systems"
-        yield f"{which} are compared {told}."
-    for told, labels in _by([one for one in wanted if one not in compared], _tell_why).items():
-        yield f"{told}." if len(labels) == len(wanted) else f"{list_of(labels)}: {told}."
+        yield f"{which} are compared {phrases}."
+    for phrases, labels in _by(
+        [one for one in wanted if one not in compared], _describe_why
+    ).items():
+        yield f"{phrases}." if len(labels) == len(wanted) else f"{list_of(labels)}: {phrases}."
     if any(one.get("baseline") for one in compared) and facts.plan:
-        yield f"The baseline was chosen {tell_moment(facts.plan, 'baseline')}."
+        yield f"The baseline was chosen {describe_moment(facts.plan, 'baseline')}."
     if compared:
         has_baseline = any(one.get("baseline") for one in compared)
         over = "these comparisons" if has_baseline else "the pairs"
@@ -259,7 +261,7 @@ def _list_tested(criterion: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _tell_why(criterion: dict[str, Any]) -> str:
+def _describe_why(criterion: dict[str, Any]) -> str:
     """Why no two systems of this criterion are tested."""
     if any(pair["effect"]["value"] is not None for pair in criterion["pairs"]):
         return (
@@ -269,7 +271,7 @@ def _tell_why(criterion: dict[str, Any]) -> str:
     return "No two systems could be compared by these ratings"
 
 
-def _tell_test(criterion: dict[str, Any]) -> str:
+def _describe_test(criterion: dict[str, Any]) -> str:
     """ "in pairs by a crossed test ...", "with the baseline A by ..."."""
     baseline = criterion.get("baseline")
     with_what = f"with the baseline {escape(baseline)}" if baseline else "in pairs"
@@ -286,20 +288,20 @@ def _name_test(criterion: dict[str, Any]) -> str:
     return list_of(list(named.values()))
 
 
-def _tell_agreement(found: dict[str, Any]) -> Iterator[str]:
+def _describe_agreement(found: dict[str, Any]) -> Iterator[str]:
     names = {
         figure["name"]
         for one in found["criteria"]
         for figure in one["agreement"]
         if figure["value"] is not None
     }
-    told = [
+    phrases = [
         words
         for start, words in _AGREEMENT
         if any(name == start or name.startswith((f"{start}_", f"{start}(")) for name in names)
     ]
-    if told:
-        yield f"Agreement of raters is given as {list_of(told)}."
+    if phrases:
+        yield f"Agreement of raters is given as {list_of(phrases)}."
     if found["together"].get("cronbach"):
         yield (
             r"Cronbach's $\alpha$ is given of all criteria as one scale \citep{cronbach1951}; each "
@@ -308,14 +310,14 @@ def _tell_agreement(found: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _tell_metrics(criteria: Criteria) -> Iterator[str]:
+def _describe_metrics(criteria: Criteria) -> Iterator[str]:
     """What automatic metrics were held against people's ratings, and how."""
     parts = [one["metrics"] for one in criteria if one.get("metrics")]
     names = list(dict.fromkeys(one["metric"] for part in parts for one in part["metrics"]))
     if not names:
         return
-    told = list_of([escape(name) for name in names])
-    who = told if len(names) <= _MOST_NAMED else f"{len(names)} automatic metrics"
+    phrases = list_of([escape(name) for name in names])
+    who = phrases if len(names) <= _MOST_NAMED else f"{len(names)} automatic metrics"
     levels = {level for part in parts for one in part["metrics"] for level in one["levels"]}
     where = "over outputs, within inputs and over systems" if len(levels) > 1 else "over systems"
     compared = any(part["pairs"] for part in parts)
@@ -326,7 +328,7 @@ def _tell_metrics(criteria: Criteria) -> Iterator[str]:
     )
 
 
-def _tell_making(facts: Facts) -> Iterator[str]:
+def _describe_making(facts: Facts) -> Iterator[str]:
     yield (
         f"Figures were computed with {escape(facts.software)} (methods version "
         f"{escape(facts.methods)}, seed {facts.seed}) from ratings whose file has the SHA-256 "
@@ -339,15 +341,15 @@ def _tell_making(facts: Facts) -> Iterator[str]:
 
 def write_findings(criterion: dict[str, Any]) -> str:
     """What was found by one criterion: its comparisons, then its first coefficient."""
-    told = [set_p(escape(pair["finding"]["text"])) for pair in criterion["pairs"]]
+    phrases = [set_p(escape(pair["finding"]["text"])) for pair in criterion["pairs"]]
     agreement = [one for one in criterion["agreement"] if one["value"] is not None]
     if agreement:
         first = agreement[0]
         interval = write_interval(first)
         known = rf" ({first['level']:.0%} interval {interval})" if interval else ""
         known = known.replace("%", " %", 1)
-        told.append(escape(f"{name_figure(first)} is {write_value(first)}{known}."))
-    return rf"\paragraph{{{escape(criterion['label'])}.}} " + " ".join(told)
+        phrases.append(escape(f"{name_figure(first)} is {write_value(first)}{known}."))
+    return rf"\paragraph{{{escape(criterion['label'])}.}} " + " ".join(phrases)
 
 
 # --- parts --------------------------------------------------------------------------------
@@ -368,9 +370,9 @@ def _has(figures: list[dict[str, Any]], name: str) -> bool:
     return any(one["name"] == name and one["value"] is not None for one in figures)
 
 
-def _by(criteria: Criteria, tell: Any) -> dict[str, list[str]]:
+def _by(criteria: Criteria, describe: Any) -> dict[str, list[str]]:
     """The labels of criteria, escaped, by what is told of them, in order."""
     found: dict[str, list[str]] = {}
     for criterion in criteria:
-        found.setdefault(tell(criterion), []).append(escape(criterion["label"]))
+        found.setdefault(describe(criterion), []).append(escape(criterion["label"]))
     return found

@@ -29,7 +29,7 @@ def tabulate_metrics(criterion: dict[str, Any]) -> Table:
             for level, words in _LEVELS.items()
             if (figures := one["levels"].get(level))
         ],
-        words=" ".join(_tell(found)),
+        words=" ".join(_describe(found)),
         name=f"{criterion['key']}-correlations",
         entries=[
             entry(figure, metric=one["metric"], over=level)
@@ -51,7 +51,7 @@ def _count(figure: dict[str, Any], level: str) -> str:
     return f"{n.get('systems', 0):,}" if level == "system" else f"{n.get('rows', 0):,}"
 
 
-def _tell(found: dict[str, Any]) -> list[str]:
+def _describe(found: dict[str, Any]) -> list[str]:
     """What stands under the table: how to read it, and how near other people would come."""
     words = [
         "Each with its 95 % interval, where it has one. The metric that goes most with people "

@@ -3,7 +3,7 @@
 from typing import Any
 
 from evalsite.results.report.criterion_tables import Table, because, enter_ranked, write_rank
-from evalsite.results.report.wording import tell_interval, write_value
+from evalsite.results.report.wording import describe_interval, write_value
 from evalsite.studies.summary_lines import count_of
 
 _WORDS = (
@@ -24,7 +24,7 @@ def tabulate_order(criterion: dict[str, Any]) -> Table:
             (
                 one["system"],
                 write_value(one["strength"]) + because(one["strength"]),
-                tell_interval(one["strength"]),
+                describe_interval(one["strength"]),
                 write_rank(one["rank"]),
                 f"{one['tier'] or ''}",
             )

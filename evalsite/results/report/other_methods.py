@@ -37,7 +37,7 @@ _AGREEMENT = {
 }
 
 
-def tell_other_methods(found: Mapping[str, Any]) -> Iterator[str]:
+def describe_other_methods(found: Mapping[str, Any]) -> Iterator[str]:
     """What was computed beside the main test: other tests, effect sizes, agreement by pairs."""
     criteria = found["criteria"]
     pairs = [pair for one in criteria for pair in one["pairs"]]
@@ -62,4 +62,4 @@ def tell_other_methods(found: Mapping[str, Any]) -> Iterator[str]:
 def _name(words: Mapping[str, str], figures: Iterable[dict[str, Any]]) -> list[str]:
     """The words for those of the figures that have a value, in the order of the words."""
     names = {figure["name"].partition(", ")[0] for figure in figures if figure["value"] is not None}
-    return [told for name, told in words.items() if name in names]
+    return [phrases for name, phrases in words.items() if name in names]

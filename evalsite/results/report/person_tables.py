@@ -128,8 +128,8 @@ def _tabulate_part(caption: str, raters: dict[str, Any], columns: list[dict[str,
 
 def _explain(words: str, columns: list[dict[str, Any]]) -> str:
     """The words of a table with those of its columns."""
-    told = [_OF_COLUMNS[one["key"]] for one in columns if one["key"] in _OF_COLUMNS]
-    return " ".join(filter(None, [words, *told]))
+    phrases = [_OF_COLUMNS[one["key"]] for one in columns if one["key"] in _OF_COLUMNS]
+    return " ".join(filter(None, [words, *phrases]))
 
 
 def _enter(raters: dict[str, Any], columns: list[dict[str, Any]]) -> list[Entry]:
@@ -154,11 +154,11 @@ def _list_flags(flags: list[dict[str, Any]]) -> str:
     raised: dict[str, list[str]] = {}
     for flag in flags:
         raised.setdefault(flag["text"].rstrip("."), []).append(flag.get("criterion", ""))
-    told = [
+    phrases = [
         f"{text} ({', '.join(criteria)})" if any(criteria) else text
         for text, criteria in raised.items()
     ]
-    return ". ".join(told) + "." if told else "none"
+    return ". ".join(phrases) + "." if phrases else "none"
 
 
 def tabulate_flags_of(raters: dict[str, Any]) -> Table | None:
@@ -222,7 +222,7 @@ def tabulate_contradictions(content: dict[str, Any], study_id: Any) -> Table:
         "Decisions against their scores",
         (*head, "Annotation"),
         rows[:_SHOWN],
-        words=f"{_tell_contradictions(content['together'])}. They count all the same.",
+        words=f"{_describe_contradictions(content['together'])}. They count all the same.",
         name="contradictions",
         names_people=True,
         prose=3,
@@ -231,7 +231,7 @@ def tabulate_contradictions(content: dict[str, Any], study_id: Any) -> Table:
     )
 
 
-def _tell_contradictions(together: dict[str, Any]) -> str:
+def _describe_contradictions(together: dict[str, Any]) -> str:
     """How many there are, and how many of them stand here and in the file."""
     listed = len(together["contradictions"])
     counts = [
@@ -241,11 +241,11 @@ def _tell_contradictions(together: dict[str, Any]) -> str:
     ]
     # the report lists no more than so many
     number = max(sum(counts), listed)
-    told = f"{number:,} to look at again"
+    phrases = f"{number:,} to look at again"
     if listed > _SHOWN:
         in_file = f"the first {listed:,}" if listed < number else "all"
-        told += f", the first {_SHOWN} shown here, {in_file} in the file"
-    return told
+        phrases += f", the first {_SHOWN} shown here, {in_file} in the file"
+    return phrases
 
 
 def tabulate_ignored_by(content: dict[str, Any], study_id: Any) -> Table:
@@ -273,18 +273,18 @@ def tabulate_ignored_items(content: dict[str, Any]) -> Table:
         "An item is left out of results where more than half of those who rated or ignored it "
         f"ignored it: {dropped:,} of {len(listed):,} here. Files of ratings keep all."
     )
-    told = {True: "yes", False: "no"}
+    phrases = {True: "yes", False: "no"}
     return Table(
         "Ignored, by item",
         ("Item", "Ignored", "95 % interval", "Times ignored", "Times rated or ignored", "Left out"),
         [
-            (one["item"], *_write_ignored(one["share"]), told[one["is_dropped"]])
+            (one["item"], *_write_ignored(one["share"]), phrases[one["is_dropped"]])
             for one in listed[:_MOST_ITEMS]
         ],
         words=rule + more,
         name="ignored-items",
         entries=[
-            entry(one["share"], item=one["item"], left_out=told[one["is_dropped"]])
+            entry(one["share"], item=one["item"], left_out=phrases[one["is_dropped"]])
             for one in listed
         ],
     )

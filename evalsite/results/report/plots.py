@@ -308,8 +308,8 @@ def _stack(
 
 def _name_rows(axes: Any, labels: Sequence[str], *, width: float) -> None:
     letters = _LONGEST if width == WIDE else _LETTERS
-    told = ["\n".join(_break(label, letters)) for label in labels]
-    axes.set_yticks(range(len(labels)), told, fontweight="bold")
+    phrases = ["\n".join(_break(label, letters)) for label in labels]
+    axes.set_yticks(range(len(labels)), phrases, fontweight="bold")
 
 
 def _break(label: str, letters: int) -> list[str]:

@@ -90,11 +90,11 @@ def glance_at(report: Report) -> Glance | None:
     if not report.content["kept"]["criteria"]:
         return None
     part = show_part(report, "")
-    basis = tell_basis(report.content["kept"], part.key)
+    basis = describe_basis(report.content["kept"], part.key)
     return Glance(part.label, basis, part.findings, part.blocks[0][1])
 
 
-def tell_basis(found: dict[str, Any], key: str, *, people: str = "") -> str:
+def describe_basis(found: dict[str, Any], key: str, *, people: str = "") -> str:
     """What the part of this key rests on: "48 ratings of this criterion (144 in all)".
 
     `people`: who gave all of them, such as " by 8 participants"; fewer may have rated this part.

@@ -152,7 +152,7 @@ def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:
 # --- in words -----------------------------------------------------------------------------
 
 
-def tell_evaluated(facts: Facts) -> Rows:
+def describe_evaluated(facts: Facts) -> Rows:
     """What was rated, and by how many, as names and words."""
     data = facts.data
     raters = count_of(data["participants"], "participant" if data["raters_known"] else "rater")
@@ -161,12 +161,12 @@ def tell_evaluated(facts: Facts) -> Rows:
         ("After", facts.origin),
         ("Criteria", list_of([one.label for one in facts.criteria])),
         ("Systems", list_of(list(data["systems"]))),
-        ("Inputs", tell_inputs(facts)),
+        ("Inputs", describe_inputs(facts)),
         ("Ratings", f"{data['ratings']:,}, in {count_of(data['annotations'], 'annotation')}"),
         ("Raters", raters if data["raters_known"] else f"{raters}, not single persons"),
-        ("Collected", tell_dates(facts)),
-        ("Origin of ratings", tell_origins(facts)),
-        ("Left out", tell_left_out(facts)),
+        ("Collected", describe_dates(facts)),
+        ("Origin of ratings", describe_origins(facts)),
+        ("Left out", describe_left_out(facts)),
         ("Confirmed at import", " ".join(facts.import_notes)),
         ("Organisation", facts.organisation),
         ("Language of the study", facts.language),
@@ -174,7 +174,7 @@ def tell_evaluated(facts: Facts) -> Rows:
     return [(name, words) for name, words in rows if words]
 
 
-def tell_inputs(facts: Facts) -> str:
+def describe_inputs(facts: Facts) -> str:
     """ "37, in 15 clusters and 111 items": what was drawn from, and what was shown."""
     data, parts = facts.data, []
     if data["clusters"]:
@@ -183,7 +183,7 @@ def tell_inputs(facts: Facts) -> str:
     return f"{data['groups']:,}, in {list_of(parts)}"
 
 
-def tell_origins(facts: Facts) -> str:
+def describe_origins(facts: Facts) -> str:
     """ "300 collected with this software, 20 simulated": where ratings are from."""
     words = {
         "own": "collected with this software",
@@ -194,7 +194,7 @@ def tell_origins(facts: Facts) -> str:
     return "; ".join(f"{origins[key]:,} {text}" for key, text in words.items() if origins[key])
 
 
-def tell_dates(facts: Facts) -> str:
+def describe_dates(facts: Facts) -> str:
     first, last = (read_day(facts.data.get(key)) for key in ("first_at", "last_at"))
     return first if first == last else f"{first} to {last}"
 
@@ -204,7 +204,7 @@ def read_day(moment: str | None) -> str:
     return date_format(datetime.fromisoformat(moment), "j F Y") if moment else ""
 
 
-def tell_left_out(facts: Facts) -> str:
+def describe_left_out(facts: Facts) -> str:
     found = facts.data["left_out"]
     words = {
         "excluded": "excluded", "ignored": "ignored by raters", "reported": "reported by raters"
@@ -218,14 +218,14 @@ def tell_left_out(facts: Facts) -> str:
     return "; ".join(known) or "nothing"
 
 
-def tell_exclusions(facts: Facts) -> str:
+def describe_exclusions(facts: Facts) -> str:
     """The reasons of decisions to leave out: “Too fast” (2 decisions); empty where none stands."""
     return ", ".join(
         f"“{reason}” ({count_of(number, 'decision')})" for reason, number in facts.exclusions
     )
 
 
-def tell_collection(facts: Facts) -> Rows:
+def describe_collection(facts: Facts) -> Rows:
     """How work was handed out, checked and paid; nothing where it was done elsewhere."""
     if not facts.is_collected_here:
         return [("Collected elsewhere", "this software does not know how the ratings came about")]
@@ -233,13 +233,13 @@ def tell_collection(facts: Facts) -> Rows:
     rows = [
         ("Ratings wanted of an item", f"{settings['k']}, each by a different person"),
         ("Set", count_of(settings["set_size"], "item")),
-        ("A participant gives", tell_caps(facts)),
+        ("A participant gives", describe_caps(facts)),
         ("Items of an input", _GROUPS.get(settings["groups"], settings["groups"])),
         ("Order of items", _ORDERS.get(settings["item_order"], settings["item_order"])),
-        ("Practice", tell_practice(facts)),
-        ("Checks", tell_checks(facts)),
-        ("Repeats", tell_repeats(facts)),
-        ("Pay", tell_pay(facts) or "not stated"),
+        ("Practice", describe_practice(facts)),
+        ("Checks", describe_checks(facts)),
+        ("Repeats", describe_repeats(facts)),
+        ("Pay", describe_pay(facts) or "not stated"),
         ("Consent", "asked before any work" if facts.texts["consent"] else "no text is on record"),
         ("Seed of the hand-out", str(settings["seed"])),
         ("Version of texts and settings", facts.version),
@@ -247,7 +247,7 @@ def tell_collection(facts: Facts) -> Rows:
     return [(name, words) for name, words in rows if words]
 
 
-def tell_caps(facts: Facts) -> str:
+def describe_caps(facts: Facts) -> str:
     settings, caps = facts.settings, []
     if settings["max_sets"] is not None:
         caps.append(count_of(settings["max_sets"], "set"))
@@ -256,7 +256,7 @@ def tell_caps(facts: Facts) -> str:
     return f"at most {list_of(caps)}" if caps else "as much as there is"
 
 
-def tell_practice(facts: Facts) -> str:
+def describe_practice(facts: Facts) -> str:
     if not facts.has_practice:
         return "none"
     if facts.settings["is_qualification_on"]:
@@ -264,14 +264,14 @@ def tell_practice(facts: Facts) -> str:
     return "practice items with feedback before any work"
 
 
-def tell_checks(facts: Facts) -> str:
+def describe_checks(facts: Facts) -> str:
     every = facts.settings["check_every"]
     if every is None:
         return "none"
     return f"a gold or attention item after every {count_of(every, 'item')}"
 
 
-def tell_repeats(facts: Facts) -> str:
+def describe_repeats(facts: Facts) -> str:
     settings = facts.settings
     if not settings["repeat_percent"]:
         return "none"
@@ -281,7 +281,7 @@ def tell_repeats(facts: Facts) -> str:
     )
 
 
-def tell_pay(facts: Facts) -> str:
+def describe_pay(facts: Facts) -> str:
     """ "£3.00 for a set", or "" where nothing is stated."""
     settings = facts.settings
     if settings["pay_per_set"] is None:
@@ -294,7 +294,7 @@ def tell_pay(facts: Facts) -> str:
     return words
 
 
-def tell_making(facts: Facts) -> Rows:
+def describe_making(facts: Facts) -> Rows:
     """What makes the same report again."""
     return [
         ("Computed", f"{date_format(facts.made_at, 'j F Y, H:i')} UTC"),

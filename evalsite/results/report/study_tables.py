@@ -55,15 +55,15 @@ def _sum_up_kappas(found: dict[str, Any], key: str) -> Table:
         for value in row[place + 1 :]
         if value is not None
     ]
-    told = [("Pairs of raters", f"{len(values):,}")]
+    phrases = [("Pairs of raters", f"{len(values):,}")]
     ends: dict[str, float] = {}
     if values:
         ends = {"Lowest": min(values), "Median": median(values), "Highest": max(values)}
-        told += [(name, write_number(value)) for name, value in ends.items()]
+        phrases += [(name, write_number(value)) for name, value in ends.items()]
     return Table(
         "Weighted κ of two raters",
         ("Of all pairs", "Value"),
-        list(told),
+        list(phrases),
         words="Quadratic weights; only of two who share at least 5 outputs.",
         name=f"{key}-kappas-range",
         entries=[

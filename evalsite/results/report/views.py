@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 from evalsite.annotation.models import Annotation
 from evalsite.exports.csv_writer import write_rows
 from evalsite.jobs.live_page import keep_watching
-from evalsite.results.analysis_plan.wording import tell_plan
-from evalsite.results.design.tables import tell_design
+from evalsite.results.analysis_plan.wording import plan_in_words
+from evalsite.results.design.tables import design_facts
 from evalsite.results.models import Report
 from evalsite.results.report.computation import (
     newest_analysis,
@@ -23,7 +23,7 @@ from evalsite.results.report.computation import (
     start_analysis,
     take_fingerprint,
 )
-from evalsite.results.report.sections import list_parts, show_part, tell_basis
+from evalsite.results.report.sections import describe_basis, list_parts, show_part
 from evalsite.results.report.wording import hold_together
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
@@ -56,11 +56,11 @@ def _describe(request: HttpRequest, study: Study, report: Report) -> dict[str, A
         "is_current": report.fingerprint == take_fingerprint(study),
         "part": part,
         "parts": list_parts(report.content),
-        "plan": tell_plan(report.content.get("plan", {})),
+        "plan": plan_in_words(report.content.get("plan", {})),
         "found": report.content["kept"],
-        "design": hold_together(tell_design(report.content["kept"])),
+        "design": hold_together(design_facts(report.content["kept"])),
         "has_outputs": report.outputs.exists(),
-        "basis": tell_basis(report.content["kept"], part.key, people=f" by {people}"),
+        "basis": describe_basis(report.content["kept"], part.key, people=f" by {people}"),
         "warnings": [
             warning["text"]
             for warning in report.content["kept"]["warnings"]

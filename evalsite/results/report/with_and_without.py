@@ -6,14 +6,14 @@ from typing import Any
 from evalsite.results.report.criterion_tables import (
     Table,
     because,
-    tell_pair,
+    describe_pair,
     write_corrected,
     write_with_interval,
 )
 from evalsite.results.report.figure_details import Entry, entry
 from evalsite.results.report.wording import (
+    describe_interval,
     name_figure,
-    tell_interval,
     write_value,
 )
 
@@ -79,7 +79,7 @@ def _compare_pairs(kept: dict[str, Any], everything: dict[str, Any], what: LeftO
         ("Pair", _WITHOUT, "Corrected p", _WITH, "Corrected p", "Found with it"),
         [
             (
-                tell_pair(pair),
+                describe_pair(pair),
                 *(
                     cell
                     for figure in (pair["effect"], other)
@@ -145,7 +145,7 @@ def _write_both(one: dict[str, Any], other: dict[str, Any]) -> tuple[str, ...]:
     return tuple(
         cell
         for figure in (one, other)
-        for cell in (write_value(figure) + because(figure), tell_interval(figure))
+        for cell in (write_value(figure) + because(figure), describe_interval(figure))
     )
 
 

@@ -217,7 +217,7 @@ def write_interval(figure: dict[str, Any]) -> str:
     return f"{low} or more" if high is None else f"{low} to {high}"
 
 
-def tell_interval(figure: dict[str, Any]) -> str:
+def describe_interval(figure: dict[str, Any]) -> str:
     """The interval or, of a figure that has a value and none, why: "none: too few values"."""
     if interval := write_interval(figure):
         return interval
@@ -274,7 +274,7 @@ def let_go(text: str) -> str:
     return _HELD.sub(" ", text)
 
 
-def tells_of_pairs(found: dict[str, Any]) -> bool:
+def is_about_pairs(found: dict[str, Any]) -> bool:
     """Whether all that was asked is which of two is preferred: then no output is rated alone."""
     return bool(found["criteria"]) and all(map(is_compared, found["criteria"]))
 
@@ -288,10 +288,10 @@ def label_warnings(found: dict[str, Any]) -> list[str]:
     """The warnings of a report where all criteria are told at once: what holds for some of them
     begins with their labels."""
     labels = {one["key"]: one["label"] for one in found["criteria"]}
-    told: dict[str, list[Any]] = {}
+    phrases: dict[str, list[Any]] = {}
     for one in found["warnings"]:
-        told.setdefault(one["text"], []).append(one["criterion"])
+        phrases.setdefault(one["text"], []).append(one["criterion"])
     return [
         text if None in keys else f"{list_of([labels.get(key, key) for key in keys])}: {text}"
-        for text, keys in told.items()
+        for text, keys in phrases.items()
     ]

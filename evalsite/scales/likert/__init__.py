@@ -120,10 +120,10 @@ class Likert(Scale):
         self, right: Parts, values: Sequence[int], standard: int | None, names: Sequence[str]
     ) -> Judged:
         return judge_parts(
-            right, values, names, verb="gave", say_value=str, say_given=self._say_given
+            right, values, names, verb="gave", say_value=str, say_given=self._given_point
         )
 
-    def _say_given(self, value: int) -> str:
+    def _given_point(self, value: int) -> str:
         """Return the value with its label, where all labels are short enough to be read on."""
         if any(len(point.label) > _SHORT_LABEL for point in self.points):
             return str(value)

@@ -110,10 +110,10 @@ def judge_relation(
 ) -> tuple[bool, str]:
     """Tell whether scores meet the relation, and say so; both begin with the standard."""
     is_met = relation.is_met(scores)
-    return is_met, _say_relation(relation, names, is_met=is_met)
+    return is_met, _describe_relation(relation, names, is_met=is_met)
 
 
-def _say_relation(relation: Relation, names: Sequence[str], *, is_met: bool) -> str:
+def _describe_relation(relation: Relation, names: Sequence[str], *, is_met: bool) -> str:
     low, high = names[relation.low], names[relation.high]
     if relation.is_equal:
         verb = "have the same score, as they should." if is_met else "should have the same score."

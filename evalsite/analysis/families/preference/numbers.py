@@ -14,7 +14,7 @@ from evalsite.analysis.explanations import explain_weighing
 from evalsite.analysis.families.numbers import Numbers, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
-from evalsite.analysis.findings import order_pairs, tell_finding
+from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.intervals import detectable_figure
 from evalsite.analysis.intra_rater import compare_swapped
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
@@ -43,7 +43,7 @@ class PreferenceNumbers(Numbers):
         result = compare_pairs(_read(table), baseline=baseline, seed=seed)
         systems = _rank(result)
         family = sum(pair.p_corrected is not None for pair in result.pairs)
-        pairs = [_tell(pair, family, baseline) for pair in result.pairs]
+        pairs = [_explain_finding(pair, family, baseline) for pair in result.pairs]
         outcome = rows.outcome
         return {
             "answers": [],
@@ -71,21 +71,22 @@ class PreferenceNumbers(Numbers):
                 "for all. Expected counts are those that it gives for the comparisons made."
             )
             if missing := fit["through_others"]:
-                told = ", ".join(" and ".join(pair) for pair in missing)
+                phrases = ", ".join(" and ".join(pair) for pair in missing)
                 yield (
-                    f"Never compared directly: {told}. Their ranks part only where the model can "
+                    f"Never compared directly: {phrases}. "
+                    "Their ranks part only where the model can "
                     "be checked and fits."
                 )
         for pair in criterion["pairs"]:
             known = pair["effect"].details
             if variances := known.get("variances"):
-                told = ", ".join(
+                phrases = ", ".join(
                     f"{'input' if term == 'item' else term.replace('item', 'input')} {value:.3g}"
                     for term, value in variances.items()
                 )
                 yield (
                     f"Mixed model of {pair['system_1']} and {pair['system_2']}, of answers as 1, 0 "
-                    f"and -1: a random intercept of each term; variances: {told}."
+                    f"and -1: a random intercept of each term; variances: {phrases}."
                 )
 
     def score_outputs(self, table: Table) -> pd.DataFrame:
@@ -242,7 +243,7 @@ def _share_of_pair(name: str, share: Figure, result: PairsResult) -> Figure:
     return half if name == pair.first else turn_figure(half)
 
 
-def _tell(pair: PairResult, family: int, baseline: str | None) -> dict[str, Any]:
+def _explain_finding(pair: PairResult, family: int, baseline: str | None) -> dict[str, Any]:
     """The pair, the system that won more named first; with a baseline, that always second."""
     details = {
         **pair.test.details,
@@ -272,7 +273,7 @@ def _tell(pair: PairResult, family: int, baseline: str | None) -> dict[str, Any]
         "checks": checks,
         "counts": dict(zip(("wins", "ties", "losses"), counts, strict=True)),
         "detectable": detectable,
-        "finding": tell_finding(first, second, effect, detectable),
+        "finding": describe_finding(first, second, effect, detectable),
     }
 
 

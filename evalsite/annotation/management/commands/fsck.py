@@ -45,7 +45,7 @@ class Command(BaseCommand):
 
     def _check(self, study: str | None) -> None:
         studies = list_studies(study)
-        broken = sum(self._tell(one, self._examine(one, study)) for one in studies)
+        broken = sum(self._write_findings(one, self._examine(one, study)) for one in studies)
         if study is None:
             between = find_breaches_between_studies()
             broken += len(between)
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         except LookupError as error:
             raise CommandError(f"{study}: {error} Install it, and check again.") from None
 
-    def _tell(self, study: Study, breaches: list[Breach]) -> int:
+    def _write_findings(self, study: Study, breaches: list[Breach]) -> int:
         self._list(f"{study.title} ({study.pk})", breaches)
         if is_in_progress(study):
             self.stdout.write(

@@ -47,15 +47,17 @@ class Command(BaseCommand):
 
     def _report_checked(self, examination: Examination) -> None:
         if examination.faults:
-            told = "This backup can't be restored."
+            phrases = "This backup can't be restored."
         elif examination.remarks:
-            told = "This backup can be restored, but the site it comes from had the faults above."
+            phrases = (
+                "This backup can be restored, but the site it comes from had the faults above."
+            )
         else:
-            told = (
+            phrases = (
                 "This backup can be restored: every checksum and row count is right, and fsck "
                 "finds nothing."
             )
-        self.stdout.write(f"{told} {describe_backup(examination)}")
+        self.stdout.write(f"{phrases} {describe_backup(examination)}")
 
     def _report_restored(self, examination: Examination) -> None:
         self.stdout.write(f"Restored. {describe_backup(examination)}")

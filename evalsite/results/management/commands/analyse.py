@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.annotation.models import Annotation
-from evalsite.results.analysis_plan.wording import tell_plan
+from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import tabulate_design
 from evalsite.results.management.commands.design import align
 from evalsite.results.models import Report
@@ -21,7 +21,7 @@ from evalsite.results.report.criterion_tables import Table
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import list_files
 from evalsite.results.report.sections import Part
-from evalsite.results.report.study_facts import collect_facts, tell_evaluated, tell_making
+from evalsite.results.report.study_facts import collect_facts, describe_evaluated, describe_making
 from evalsite.results.report.study_tables import list_shown, tabulate_flags
 from evalsite.results.report.wording import let_go
 from evalsite.studies.models import Study
@@ -117,7 +117,7 @@ def write_text(study: Study, report: Report) -> Iterator[str]:
     yield facts.title
     yield from (f"! {one['text']}" for one in found["warnings"] if one["criterion"] is None)
     yield ""
-    yield from align([[*fact] for fact in (*tell_evaluated(facts), *tell_plan(facts.plan))])
+    yield from align([[*fact] for fact in (*describe_evaluated(facts), *plan_in_words(facts.plan))])
     yield from write_table(tabulate_design(found))
     for part in list_shown(report):
         warnings = [one["text"] for one in found["warnings"] if one["criterion"] == part.key]
@@ -125,7 +125,7 @@ def write_text(study: Study, report: Report) -> Iterator[str]:
     if flags := tabulate_flags(found):
         yield from write_table(flags)
     yield ""
-    yield from align([[*fact] for fact in tell_making(facts)])
+    yield from align([[*fact] for fact in describe_making(facts)])
 
 
 def write_comparison(study: Study, original: Study, found: dict[str, Any]) -> Iterator[str]:

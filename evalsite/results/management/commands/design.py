@@ -55,11 +55,11 @@ def write_table(table: Table) -> list[str]:
 
 def write_measures(measures: list[Measure]) -> list[str]:
     rows = [["Largest difference between", "planned", "achieved"]]
-    rows += [[one.name, _say(one.planned), _say(one.achieved)] for one in measures]
+    rows += [[one.name, _in_words(one.planned), _in_words(one.achieved)] for one in measures]
     return align(rows, words=1)
 
 
-def _say(difference: int | None) -> str:
+def _in_words(difference: int | None) -> str:
     return "-" if difference is None else f"{difference:,}"
 
 
