@@ -13,7 +13,7 @@ from evalsite.analysis.clusters import certainly_above, max_t
 from evalsite.analysis.compare import MANY_PAIRS, compare_systems
 from evalsite.analysis.davidson import count_pairs, fit_davidson, fit_draws
 from evalsite.analysis.pair_checks import circular_triads
-from evalsite.analysis.report.warnings import tell
+from evalsite.analysis.report.warnings import describe
 from evalsite.analysis.scores import Scores, read_scores
 
 
@@ -39,7 +39,7 @@ def test_above_a_thousand_pairs_effect_sizes_are_left_out_and_the_warning_says_s
     assert {len(pair.effects) for pair in found.pairs} == {0}
     assert all(pair.p_corrected is not None for pair in found.pairs)
     assert "many_pairs" in found.cautions
-    assert tell("many_pairs")["text"].startswith("More than 1,000 pairs of systems")
+    assert describe("many_pairs")["text"].startswith("More than 1,000 pairs of systems")
 
 
 def test_with_a_baseline_many_systems_keep_their_effect_sizes():

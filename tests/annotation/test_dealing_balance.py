@@ -290,14 +290,18 @@ def test_whole_groups_of_a_conversation_follow_one_another_in_their_turns():
 
 
 def test_later_turns_of_a_conversation_come_in_later_sets():
-    study = make_designed(all_pairs(60), cluster_of=5, k=1, set_size=10, groups="once")
-
-    sets = deal_to([make_annotator(study)])
-
-    numbers = [
-        [int(group.removeprefix("group-")) for group in groups_in(item_set)] for item_set in sets
-    ]
-    met = [number for one in numbers for number in one]
     pairs = [(number, number + 1) for number in range(60) if number % 5 < 4]
-    in_order = sum(met.index(first) < met.index(second) for first, second in pairs)
-    assert in_order >= 0.9 * len(pairs)
+    in_order = 0
+    # one study alone may fall short by chance
+    seeds = [f"seed {number}" for number in range(5)]
+    for seed in seeds:
+        study = make_designed(
+            all_pairs(60), cluster_of=5, k=1, set_size=10, groups="once", seed=seed
+        )
+        sets = deal_to([make_annotator(study)])
+        met = [
+            int(group.removeprefix("group-")) for item_set in sets for group in groups_in(item_set)
+        ]
+        in_order += sum(met.index(first) < met.index(second) for first, second in pairs)
+
+    assert in_order >= 0.9 * len(pairs) * len(seeds)
