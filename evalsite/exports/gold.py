@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from evalsite.studies.agreement import agrees_with_gold
+from evalsite.studies.gold import agrees_with_gold
 from evalsite.studies.models import Item, Study, StudyVersion
 
 _WITH_GOLD = (Item.Kind.PRACTICE, Item.Kind.GOLD, Item.Kind.ATTENTION)

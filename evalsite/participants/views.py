@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evalsite.lib.client_address import client_address
+from evalsite.lib.rate_limits import client_address
 from evalsite.participants.access import (
     address,
     page_context,

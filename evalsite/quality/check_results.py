@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from evalsite.annotation.allocation.controls import CHECKS
 from evalsite.annotation.models import Annotation, Rating
-from evalsite.studies.agreement import Given, Named, agrees_with_gold
+from evalsite.studies.gold import Given, Named, agrees_with_gold
 from evalsite.studies.models import Output, Study
 from evalsite.studies.versions import shown_content
 

@@ -31,9 +31,8 @@ from evalsite.results.progress import (
 )
 from evalsite.results.replication.views import repeating_views
 from evalsite.results.report.computation import newest_report
-from evalsite.results.report.download_views import report_views
 from evalsite.results.report.sections import glance_at
-from evalsite.results.report.views import result_views
+from evalsite.results.report.views import report_views, result_views
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role, study_url
 from evalsite.studies.summary_lines import count_of, format_money

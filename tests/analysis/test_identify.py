@@ -6,8 +6,7 @@ import pytest
 
 from evalsite.analysis.compare import compare_systems
 from evalsite.analysis.findings import describe_finding
-from evalsite.analysis.identifiability import split_tied
-from evalsite.analysis.mixed import fit_mixed, mean_figures
+from evalsite.analysis.mixed import fit_mixed, mean_figures, split_tied
 from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.reml import usable_terms
 from evalsite.analysis.report.warnings import warn_of_criterion

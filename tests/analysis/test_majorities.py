@@ -5,7 +5,7 @@ import random
 import pytest
 
 from evalsite.analysis.binary_tests import cochran_q
-from evalsite.analysis.majorities import compare_majorities
+from evalsite.analysis.families.decision.numbers import compare_majorities
 from evalsite.analysis.report import make_reports
 
 Row = tuple[str, str, int]

@@ -13,7 +13,7 @@ from django.urls import reverse
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.pages.bonus import find_earners
-from evalsite.annotation.pages.withdrawal import withdraw
+from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.running.checklist import check_launch
 from evalsite.annotation.running.launch import close_study
 from evalsite.exports.services import Choice, stream_file

@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Highlight, Rating
-from evalsite.annotation.pages.withdrawal import withdraw
+from evalsite.annotation.pages.consent import withdraw
 from evalsite.exports.rows import PAGE
 from evalsite.exports.services import count_rows
 from evalsite.lib.clock import now

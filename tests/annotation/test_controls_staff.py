@@ -14,7 +14,7 @@ from evalsite.participants.models import Participant
 from evalsite.protocol import get_protocol
 from evalsite.quality.check_results import count_checks
 from evalsite.results.progress import items_by_progress, progress_by_system, progress_of
-from evalsite.studies.agreement import agrees_with_gold
+from evalsite.studies.gold import agrees_with_gold
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import describe_work
 from tests.support.checks import add_checks, do_sets, make_checked, make_repeated

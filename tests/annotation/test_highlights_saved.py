@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.annotation.models import Annotation, Draft, Highlight, Revision
+from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.highlights import MISFIT
-from evalsite.annotation.pages.withdrawal import withdraw
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.studies.models import Item
 from tests.support.factories import make_annotator

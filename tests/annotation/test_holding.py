@@ -5,7 +5,7 @@ from django.core.exceptions import ValidationError
 from django.urls import reverse
 
 from evalsite.annotation.allocation.claims import claim_set
-from evalsite.annotation.pages.withdrawal import withdraw
+from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.running.held_items import release_item
 from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import Participant

@@ -6,7 +6,7 @@ import pytest
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
-from evalsite.annotation.pages.withdrawal import withdraw
+from evalsite.annotation.pages.consent import withdraw
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Study

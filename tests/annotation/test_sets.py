@@ -7,7 +7,7 @@ from django.test import Client
 
 from evalsite.annotation.allocation.claims import claim_set, has_work
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
-from evalsite.annotation.pages.withdrawal import withdraw
+from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.running.checklist import check_launch, people_needed
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet

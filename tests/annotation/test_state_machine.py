@@ -13,11 +13,11 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Rating, Revision, Slot
+from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.ignored_items import ignore_item, reason_of, undo_ignoring
 from evalsite.annotation.pages.saving import Saved, Submission, submit_annotation
 from evalsite.annotation.pages.sets import finish_set, open_places, wanted_places
-from evalsite.annotation.pages.withdrawal import withdraw
 from evalsite.annotation.running.held_items import held_items, release_item
 from evalsite.annotation.running.launch import pause_study, resume_study
 from evalsite.lib.clock import now, standing_at

@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection, transaction
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Rating, Revision
-from evalsite.annotation.pages.withdrawal import withdraw
+from evalsite.annotation.pages.consent import withdraw
 from evalsite.exports import answers
 from evalsite.exports.answers import AnswerReader
 from evalsite.exports.selection import Selection

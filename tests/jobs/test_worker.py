@@ -21,7 +21,6 @@ from evalsite.annotation.models import Slot
 from evalsite.annotation.running.launch import launch_study, newest_launch
 from evalsite.audit.models import AuditEntry
 from evalsite.jobs import services
-from evalsite.jobs.abandoned_jobs import Takeover
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import (
     MAX_TAKEOVERS,
@@ -32,7 +31,7 @@ from evalsite.jobs.services import (
     start_job,
     take_over_job,
 )
-from evalsite.jobs.worker import JobWorker, order_fairly
+from evalsite.jobs.worker import JobWorker, Takeover, order_fairly
 from evalsite.jobs.worker_presence import be_present, find_workers, name_worker
 from evalsite.lib.clock import now
 from tests.support.databases import NO_SERVER, Cluster, find_binaries

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.annotation.pages.withdrawal import withdraw
+from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.running.launch import close_study
 from evalsite.lib.clock import now
 from evalsite.participants.models import (

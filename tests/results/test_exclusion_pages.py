@@ -15,7 +15,6 @@ from evalsite.jobs.services import run_job
 from evalsite.participants.models import Participant
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import AnalysisPlan, Exclusion
-from evalsite.results.exclusions import targets
 from evalsite.studies.models import Study
 from tests.annotation.test_changing_k import answer_all
 from tests.site.test_staff_pages import member
@@ -110,7 +109,7 @@ def test_reason_is_needed_and_what_was_ticked_stays_ticked(staff_client, study, 
 def test_more_than_a_page_holds_is_told_with_how_many_it_shows(
     staff_client, study, monkeypatch, chosen
 ):
-    monkeypatch.setattr(targets, "MOST", 1)
+    monkeypatch.setattr(views, "MOST", 1)
     if chosen == "people":
         asked = {"participant": [one.pseudonym for one in people_of(study)]}
     else:

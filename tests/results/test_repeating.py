@@ -20,8 +20,12 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.results.models import Report
-from evalsite.results.replication.comparison import KIND, choose_original, find_changed_outputs
-from evalsite.results.replication.setup_differences import warn_of_texts
+from evalsite.results.replication.comparison import (
+    KIND,
+    choose_original,
+    find_changed_outputs,
+    warn_of_texts,
+)
 from evalsite.results.report.computation import take_fingerprint
 from evalsite.studies.models import Item, Study
 from tests.support.browsing import is_watched

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.results.models import Report
-from evalsite.results.report.download_views import report_views
+from evalsite.results.report.views import report_views
 from evalsite.studies.models import Membership, Study
 from tests.support.factories import make_study, make_user
 from tests.support.reported import keep_report, make_reported_study

@@ -14,8 +14,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from django.db import transaction
 
 from evalsite.annotation.models import Annotation, Highlight
+from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.saving import keep_revision
-from evalsite.annotation.pages.withdrawal import withdraw
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.bundle.compare import Findings, examine_bundle
 from evalsite.exports.bundle.format import CHECKSUMS, Contents, write_checksums

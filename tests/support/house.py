@@ -5,6 +5,7 @@ Product code is `evalsite/` and `protocols/` without migrations and tests.
 
 import ast
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,11 +47,15 @@ def imported_names(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
 def main() -> None:
     files = product_files()
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in files}
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
-    print(f"product: {lines:,} lines in {len(files)} files")
+    say(f"product: {lines:,} lines in {len(files)} files")
 
     modules = {module_name(path): path for path in files}
     importers: dict[str, set[Path]] = defaultdict(set)
@@ -60,27 +65,29 @@ def main() -> None:
                 importers[name].add(path)
     code = [name for name, path in modules.items() if path.name != "__init__.py"]
     single = sorted(name for name in code if len(importers[name]) == 1)
-    print(f"files with one importer: {len(single)} of {len(code)} ({len(single) / len(code):.0%})")
+    say(f"files with one importer: {len(single)} of {len(code)} ({len(single) / len(code):.0%})")
 
     apps: dict[str, set[str]] = defaultdict(set)
     for name, path in modules.items():
         if path.stem not in CONVENTIONAL and len(name.split(".")) > 2:
             apps[path.stem].add(name.split(".")[1])
     shared = sorted(stem for stem, where in apps.items() if len(where) >= 3)
-    print(f"stems in three or more apps: {len(shared)} {', '.join(shared)}")
+    say(f"stems in three or more apps: {len(shared)} {', '.join(shared)}")
 
     cryptic = sorted(name for name in modules if CRYPTIC.match(name.rpartition(".")[2]))
-    print(f"cryptic file names: {len(cryptic)} {', '.join(cryptic)}")
+    say(f"cryptic file names: {len(cryptic)} {', '.join(cryptic)}")
     defined = Counter(
         node.name
         for tree in trees.values()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and TALKING.match(node.name)
     )
-    print(f"tell_, say_, part_, look_: {defined.total()} {', '.join(sorted(defined))}")
+    say(f"tell_, say_, part_, look_: {defined.total()} {', '.join(sorted(defined))}")
     for name in single:
-        print(f"  {len(modules[name].read_text().splitlines()):4d}  {name}  <-  "
-              f"{module_name(next(iter(importers[name])))}")
+        say(
+            f"  {len(modules[name].read_text().splitlines()):4d}  {name}  <-  "
+            f"{module_name(next(iter(importers[name])))}"
+        )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from evalsite.annotation.pages.bonus import find_earners
 from evalsite.imports.models import MetricScore
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.quality.models import Exclusion
-from evalsite.studies.agreement import agrees_with_gold
+from evalsite.studies.gold import agrees_with_gold
 from evalsite.studies.models import Output, Study
 
 Row = dict[str, str]

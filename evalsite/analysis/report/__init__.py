@@ -23,8 +23,7 @@ from evalsite.analysis.report.ignored import (
 )
 from evalsite.analysis.report.metrics import read_metrics, report_metrics, write_metric_notes
 from evalsite.analysis.report.notes import write_notes
-from evalsite.analysis.report.raters import report_raters
-from evalsite.analysis.report.repeats import report_repeats
+from evalsite.analysis.report.raters import report_raters, report_repeats
 from evalsite.analysis.report.single_rater import describe_of_one_rater
 from evalsite.analysis.report.warnings import warn_about, warn_of_criterion, warn_of_few
 from evalsite.analysis.resample import DRAWS

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from evalsite.analysis.behaviour import describe_pace
-from evalsite.analysis.families import find_family
+from evalsite.analysis.families import find_family, get_numbers
+from evalsite.analysis.figure import Figure
 from evalsite.analysis.flags import (
     RaterRow,
     check_gold,
@@ -171,3 +172,26 @@ def _add_sameness(table: Table, criteria: list[str], found: Found) -> None:
     )
     for rater, flag in flag_sameness(same, found.limits).items():
         found.raise_flag(rater, flag)
+
+
+def report_repeats(
+    given: Table, instrument: Sequence[Mapping[str, Any]], seed: int
+) -> list[Figure] | None:
+    """Both passes of all raters compared, by criterion; None where nothing was shown twice.
+
+    `given` holds the repeats, which never count in results.
+    """
+    passes = find_passes(given)
+    if not len(passes):
+        return None
+    found: list[Figure] = []
+    for described in instrument:
+        mine = passes[passes.criterion == described["key"]]
+        if not len(mine):
+            continue
+        figures = get_numbers(find_family(described)).compare_repeats(mine, seed)
+        found += [
+            replace(figure, name=f"{described['label']}: {name.replace('_', ' ')}")
+            for name, figure in figures.items()
+        ]
+    return found

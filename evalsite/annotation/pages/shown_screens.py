@@ -1,7 +1,8 @@
 """What one person has on the screen: from rows, or from what a form says that was shown."""
 
 import logging
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from django.db.models import FilteredRelation, Q
 from django.http import Http404
@@ -11,7 +12,6 @@ from evalsite.annotation.pages.screens import Screen, answered_screen, entered_v
 from evalsite.annotation.pages.signed_state import Shown, read_shown
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
-from evalsite.lib.rows import only
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item
 
@@ -142,3 +142,15 @@ def circumstances(shown: Shown, screen: Screen) -> dict[str, Any]:
         "is_aided": shown.is_aided,
         "started_at": shown.shown_at,
     }
+
+
+Row = TypeVar("Row")
+
+
+def only(rows: Iterable[Row]) -> Row | None:
+    """The row of a query that can find one at most, or None.
+
+    For pages that every participant opens again and again: `first()` sorts what it asks for, and
+    preparing that takes Django half as long again as the query without it.
+    """
+    return next(iter(rows), None)

@@ -17,7 +17,7 @@ from evalsite.annotation.allocation.claims import (
 from evalsite.annotation.allocation.leases import answered_items
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
-from evalsite.annotation.pages.consent import answer_consent
+from evalsite.annotation.pages.consent import answer_consent, withdraw
 from evalsite.annotation.pages.ignored_items import ignored_items
 from evalsite.annotation.pages.jump_menu import menu_headings
 from evalsite.annotation.pages.next_step import Step, entry_step, next_step, step_in
@@ -32,7 +32,6 @@ from evalsite.annotation.pages.sets import (
     wanted_places,
 )
 from evalsite.annotation.pages.view_models import Progress, view_example
-from evalsite.annotation.pages.withdrawal import withdraw
 from evalsite.fields import drop_unstorable
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import (

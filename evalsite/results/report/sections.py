@@ -20,13 +20,12 @@ from evalsite.results.report.criterion_tables import (
     tabulate_sizes,
     tabulate_systems,
 )
-from evalsite.results.report.fit_tables import tabulate_fit
+from evalsite.results.report.fit_tables import tabulate_fit, tabulate_order
 from evalsite.results.report.metric_tables import (
     tabulate_means,
     tabulate_metric_pairs,
     tabulate_metrics,
 )
-from evalsite.results.report.order_tables import tabulate_order
 from evalsite.results.report.person_tables import (
     tabulate_contradictions,
     tabulate_flags_of,
