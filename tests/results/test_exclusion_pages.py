@@ -15,6 +15,7 @@ from evalsite.jobs.services import run_job
 from evalsite.participants.models import Participant
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import AnalysisPlan, Exclusion
+from evalsite.results.exclusions import views
 from evalsite.studies.models import Study
 from tests.annotation.test_changing_k import answer_all
 from tests.site.test_staff_pages import member
