@@ -154,7 +154,7 @@ AXES_FAILURE_LIMIT = 5
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_COOLOFF_TIME = timedelta(minutes=1)
 AXES_RESET_ON_SUCCESS = True
-AXES_CLIENT_IP_CALLABLE = "evalsite.lib.client_address.client_address"
+AXES_CLIENT_IP_CALLABLE = "evalsite.lib.rate_limits.client_address"
 AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
 # what the records of failed sign-ins never hold: `next` can be an invitation's link
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next"]
