@@ -6,7 +6,7 @@ They are in a fixed order, take little memory, and are of one moment inside a sn
 import json
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby, islice
@@ -116,6 +116,21 @@ class Comparison(NamedTuple):
 _NOT_COMPARED = Comparison()
 
 
+@dataclass(slots=True, eq=False)
+class Score:
+    """A rating without its place: the columns from criterion to shown_first depend on nothing else.
+
+    Equal ones are the same object, as far as they are kept, so its cells are written once.
+    """
+
+    scale: Scale | None
+    criterion: str
+    value: int
+    value_typed: str
+    standard: int | None
+    comparison: Comparison
+
+
 class RatingRow(NamedTuple):
     """A row of ratings.csv. `number`: of the output in its item, from 1; 0: of no output."""
 
@@ -124,17 +139,7 @@ class RatingRow(NamedTuple):
     number: int
     system: str
     file_row: int | None
-    scale: Scale | None
-    criterion: str
-    value: int
-    value_typed: str
-    standard: int | None
-    comparison: Comparison
-
-    @property
-    def key(self) -> Hashable:
-        """What the columns from criterion to shown_first depend on."""
-        return self[6:]
+    score: Score
 
 
 class WideRow(NamedTuple):
@@ -175,6 +180,7 @@ class AnswerReader:
         self._study_id = str(study.pk)
         criteria = study.config.criteria
         self._scales = {criterion.key: criterion.scale for criterion in criteria}
+        # criteria that the protocol no longer has come last
         self._ranks = {criterion.key: rank for rank, criterion in enumerate(criteria)}
         self._compared = {key for key, scale in self._scales.items() if scale.compares}
         self._with_standard = {key for key, scale in self._scales.items() if scale.has_standard}
@@ -190,6 +196,7 @@ class AnswerReader:
         self._places: defaultdict[tuple[int, str], int] = defaultdict(int)
         self._find_places = lru_cache(4_096)(_find_places)
         self._compare = lru_cache(4_096)(_compare)
+        self._find_score = lru_cache(4_096)(self._make_score)
 
     def read_pages(self, *, with_outputs: bool = False) -> Iterator[list[Answer]]:
         """Read the wanted annotations in the order in which they were first saved."""
@@ -263,43 +270,46 @@ class AnswerReader:
 
     def _read_ratings(self, answers: Sequence[Answer]) -> Iterator[list[RatingRow]]:
         """The ratings of each of these annotations."""
-        found: dict[int, list[tuple[Any, ...]]] = {answer.id: [] for answer in answers}
-        others: list[tuple[Any, ...]] = []
+        found: dict[int, tuple[Answer, list[tuple[Any, ...]]]] = {
+            answer.id: (answer, []) for answer in answers
+        }
         ratings = self._find_related(Rating, answers).order_by().values_list(
             "annotation_id", "file_row", "criterion", "output__position", "output_id",
             "output__system_id", "value", "value_typed",
         )  # fmt: skip
-        for row in ratings.iterator(chunk_size=PAGE):
-            found.get(row[0], others).append(row)
-        for answer in answers:
-            rows = found.pop(answer.id)
-            if len(rows) > 1:
-                rows.sort(key=self._rank)
-            yield [self._make_rating(answer, *row) for row in rows]
+        ranks, last, systems = self._ranks, len(self._ranks), self._systems
+        for pk, file_row, criterion, position, output, system, *given in ratings.iterator(PAGE):
+            if pk not in found:
+                continue
+            answer, rows = found[pk]
+            number = 0 if position is None else position + 1
+            if criterion in self._compared:
+                row = self._make_preference(answer, number, output, file_row, criterion, *given)
+            else:
+                score = self._find_score(criterion, *given, answer.standard)
+                row = RatingRow(answer, output, number, systems[system], file_row, score)
+            # no two agree in the first four, so these decide the order
+            rows.append((file_row or 0, ranks.get(criterion, last), criterion, number, row))
+        for _, rows in found.values():
+            rows.sort()
+            yield [row[-1] for row in rows]
 
-    def _rank(self, row: Sequence[Any]) -> tuple[Any, ...]:
-        # criteria that the protocol no longer has come last
-        criterion, position = row[2], row[3]
-        rank = self._ranks.get(criterion, len(self._ranks))
-        return row[1] or 0, rank, criterion, -1 if position is None else position
-
-    def _make_rating(
-        self, answer: Answer, _: int, file_row: int | None, criterion: str, position: int | None,
-        output_pk: int | None, system_id: int | None, value: int, typed: str,
+    def _make_preference(
+        self, answer: Answer, number: int, output: int | None, file_row: int | None,
+        criterion: str, value: int, typed: str,
     ) -> RatingRow:  # fmt: skip
-        number = 0 if position is None else position + 1
-        system, comparison = self._systems[system_id], _NOT_COMPARED
-        if criterion in self._compared:
-            systems = tuple(self._systems_of(answer))
-            comparison = self._compare(systems, answer.order_shown, number)
-            # which of two is preferred is said of neither output
-            number, system = 0, ""
-        standard = answer.standard if criterion in self._with_standard else None
+        """Which of two is preferred is said of neither output."""
+        comparison = self._compare(tuple(self._systems_of(answer)), answer.order_shown, number)
+        score = self._find_score(criterion, value, typed, None, comparison)
+        return RatingRow(answer, output, 0, "", file_row, score)
+
+    def _make_score(
+        self, criterion: str, value: int, typed: str, standard: int | None,
+        comparison: Comparison = _NOT_COMPARED,
+    ) -> Score:  # fmt: skip
+        standard = standard if criterion in self._with_standard else None
         scale = self._scales.get(criterion)
-        return RatingRow(
-            answer, output_pk, number, system, file_row, scale, criterion, value, typed, standard,
-            comparison,
-        )  # fmt: skip
+        return Score(scale, criterion, value, typed, standard, comparison)
 
     def _systems_of(self, answer: Answer) -> Iterator[tuple[int, str]]:
         for number, (_, system) in answer.outputs.items():
@@ -321,9 +331,9 @@ class AnswerReader:
                 key: cell for row in rows if not row.number for key, cell in row.values.items()
             }
             of_item |= {
-                rating.criterion: names.guard("system", rating.comparison.preferred)
-                for rating in ratings
-                if rating.comparison.preferred
+                score.criterion: names.guard("system", score.comparison.preferred)
+                for *_, score in ratings
+                if score.comparison.preferred
             }
             yield (
                 answer,
@@ -339,7 +349,7 @@ class AnswerReader:
         for answers in self.read_pages(with_outputs=True):
             for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
                 answer.ratings = str(len(ratings))
-                given = {(row.criterion, row.output_pk): row.value for row in ratings}
+                given = {(row.score.criterion, row.output_pk): row.score.value for row in ratings}
                 outputs = [*answer.outputs.values()]
                 answer.agrees_with_gold = self._gold.compare(
                     answer.item_id, given, outputs, answer.standard
@@ -375,10 +385,10 @@ def _spread(answer: Answer, ratings: Sequence[RatingRow]) -> list[WideRow]:
             answer,
             number,
             rows[0].system,
-            {row.criterion: row.comparison.preferred or row.comparison.outcome or str(row.value)
-             for row in rows},
-            next((row.standard for row in rows if row.standard is not None), None),
-            max(row.comparison for row in rows),
+            {score.criterion: score.comparison.preferred or score.comparison.outcome
+             or str(score.value) for *_, score in rows},
+            next((score.standard for *_, score in rows if score.standard is not None), None),
+            max(score.comparison for *_, score in rows),
         )
         for number, rows in sorted(found.items())
     ]  # fmt: skip

@@ -21,7 +21,7 @@ class Column:
 
     Without a function, the cell is the attribute of the row that has the column's name. `missing`
     says what an empty cell means. `of` says what cells depend on, since what rows share is put
-    together once: the annotation ("answer"), the row ("row"), or the row's key ("score").
+    together once: the annotation ("answer"), the row ("row"), or its score ("score").
     """
 
     name: str

@@ -66,26 +66,26 @@ RATINGS = (
     Column(
         "scale", ONE_OF, "The kind of scale.",
         missing="the protocol no longer has this criterion", of="score",
-        cell=lambda rating: rating.scale.kind if rating.scale else "",
+        cell=lambda score: score.scale.kind if score.scale else "",
     ),
     Column(
         "scale_min", WHOLE, "The lowest value allowed.",
         missing="as for scale", of="score",
-        cell=lambda rating: str(rating.scale.minimum) if rating.scale else "",
+        cell=lambda score: str(score.scale.minimum) if score.scale else "",
     ),
     Column(
         "scale_max", WHOLE, "The highest value allowed.",
         missing="as for scale", of="score",
-        cell=lambda rating: str(rating.scale.maximum) if rating.scale else "",
+        cell=lambda score: str(score.scale.maximum) if score.scale else "",
     ),
     Column(
         "value", WHOLE, "The rating.",
-        allowed="scale_min to scale_max", of="score", cell=lambda rating: str(rating.value),
+        allowed="scale_min to scale_max", of="score", cell=lambda score: str(score.value),
     ),
     Column(
         "label", TEXT, "The label of this value on the scale.",
         missing="the scale has none, as magnitudes", of="score",
-        cell=lambda rating: rating.scale.label_of(rating.value) if rating.scale else "",
+        cell=lambda score: score.scale.label_of(score.value) if score.scale else "",
     ),
     Column(
         "value_typed", TEXT, "The value as it was typed, before spaces were trimmed.",
@@ -95,37 +95,37 @@ RATINGS = (
         "standard", WHOLE, "The score of the standard that magnitudes of this item relate to.",
         missing="the scale is no magnitude",
         derived="from the study's options in that version, or the item's own column", of="score",
-        cell=lambda rating: write_text(rating.standard),
+        cell=lambda score: write_text(score.standard),
     ),
     Column(
         "log_ratio", NUMBER, "The rating in proportion to the standard, on a log scale.",
         missing="as for standard", derived="ln(value / standard)", of="score",
-        cell=lambda rating: ""
-        if rating.standard is None
-        else str(log(rating.value / rating.standard)),
+        cell=lambda score: ""
+        if score.standard is None
+        else str(log(score.value / score.standard)),
     ),
     Column(
         "system_1", TEXT, "The first by name of the two systems compared.",
-        missing=_NO_PREFERENCE, of="score", cell=lambda rating: rating.comparison.system_1,
+        missing=_NO_PREFERENCE, of="score", cell=lambda score: score.comparison.system_1,
     ),
     Column(
         "system_2", TEXT, "The second by name of the two systems compared.",
-        missing=_NO_PREFERENCE, of="score", cell=lambda rating: rating.comparison.system_2,
+        missing=_NO_PREFERENCE, of="score", cell=lambda score: score.comparison.system_2,
     ),
     Column(
         "preferred", TEXT, "The system whose output is preferred.",
         missing="a tie, or no preference", of="score",
-        cell=lambda rating: rating.comparison.preferred,
+        cell=lambda score: score.comparison.preferred,
     ),
     Column(
         "outcome", ONE_OF, "Which of system_1 and system_2 is preferred.",
         allowed="1, tie, 2", missing=_NO_PREFERENCE, of="score",
-        cell=lambda rating: rating.comparison.outcome,
+        cell=lambda score: score.comparison.outcome,
     ),
     Column(
         "shown_first", TEXT, "The system whose output was first on the page.",
         missing="the rating is no preference, or the order is not known", of="score",
-        cell=lambda rating: rating.comparison.shown_first,
+        cell=lambda score: score.comparison.shown_first,
     ),
     ANNOTATION,
     PARTICIPANT,

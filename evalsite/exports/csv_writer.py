@@ -67,7 +67,7 @@ def write_lines(
     """Write the lines of each group of a file.
 
     A million rows must be written in seconds, so neighbouring cells are put together as one part:
-    once for an annotation if they depend on it alone, and once for each key if on that alone.
+    once for an annotation if they depend on it alone, and once for each score if on that alone.
     """
     kinds: list[str] = []
     parts: list[Callable[[Any], str]] = []
@@ -123,16 +123,16 @@ def _quote(text: str) -> str:
 
 
 def _remember(part: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return the same function, called once for each key."""
+    """Return a function of a row that writes these cells of its score, once for each score."""
     known: dict[Hashable, str] = {}
 
     def find(row: Any) -> str:
-        key = row.key
-        text = known.get(key)
+        score = row.score
+        text = known.get(score)
         if text is None:
             if len(known) >= _MOST_KEPT:
                 known.clear()
-            text = known[key] = part(row)
+            text = known[score] = part(score)
         return text
 
     return find

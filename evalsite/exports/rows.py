@@ -23,7 +23,7 @@ from evalsite.studies.models import Item, Output, Study
 Group = tuple[Any, Sequence[Any]]
 
 # rows read at a time; annotations may have many ratings each
-PAGE = 500
+PAGE = 2_000
 
 
 def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:

@@ -75,7 +75,7 @@ def test_revision_addition_and_withdrawal_while_the_rows_are_read_are_not_in_the
         meanwhile(lambda: change_all(me, item_set))
         rows = [row for _, rows in [first, *groups] for row in rows]
 
-    assert [row.value for row in rows] == [100] * 12
+    assert [row.score.value for row in rows] == [100] * 12
     assert Revision.objects.exists()
     assert Rating.objects.filter(value=8).exists()
     assert Annotation.objects.filter(status="withdrawn").count() == 2
