@@ -7,8 +7,14 @@ from django.conf import settings
 
 from evalsite.fields import WHOLE_NUMBER
 from evalsite.imports.batches.choices import EmptyOutputs, FaultyRows, Repeats
-from evalsite.imports.batches.item_maker import ItemMaker
-from evalsite.imports.batches.items import CheckedItem, DraftItem, DraftOutput, Items
+from evalsite.imports.batches.item_maker import (
+    ItemMaker,
+    MadeRows,
+    OutputCells,
+    RowValues,
+    Splitter,
+)
+from evalsite.imports.batches.items import CheckedItem, DraftItem, DraftOutput, Drafts, Items
 from evalsite.imports.batches.mapping import Plan
 from evalsite.imports.batches.names import (
     Names,
@@ -19,13 +25,6 @@ from evalsite.imports.batches.names import (
 )
 from evalsite.imports.batches.pairs import PairCounts
 from evalsite.imports.batches.preflight import Context, Preflight
-from evalsite.imports.batches.rows import (
-    MadeRows,
-    OutputCells,
-    RowValues,
-    Splitter,
-)
-from evalsite.imports.batches.spool import Drafts
 from evalsite.imports.columns import check_cells
 from evalsite.imports.core import Decision
 from evalsite.imports.tables.faults import Fault, Remarks

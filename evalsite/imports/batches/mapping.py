@@ -23,8 +23,7 @@ from evalsite.imports.batches.columns import (
     rows_are_items,
 )
 from evalsite.imports.columns import LEAVE_OUT, check_fields, fold, join_names
-from evalsite.imports.tables.characters import show
-from evalsite.imports.tables.faults import Fault
+from evalsite.imports.tables.faults import Fault, show
 from evalsite.protocol import Protocol
 
 # together they tell that a file holds ratings

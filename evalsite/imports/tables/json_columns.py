@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalsite.imports.tables.characters import show
+from evalsite.imports.tables.faults import show
 
 _MOST_SHOWN, _MOST_SYSTEMS = 10, 100
 # what names the system and what is its text, in a list of outputs

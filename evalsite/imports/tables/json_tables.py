@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from evalsite.imports.tables.characters import find_surrogate, show
 from evalsite.imports.tables.decoding import Lines, TextFile
-from evalsite.imports.tables.faults import Remarks, UnreadableFile
+from evalsite.imports.tables.faults import Remarks, UnreadableFile, find_surrogate, show
 from evalsite.imports.tables.json_columns import Columns, Literal
 from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cells
 

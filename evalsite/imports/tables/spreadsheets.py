@@ -24,8 +24,7 @@ from python_calamine import (
 )
 
 from evalsite.imports.tables.archives import Archive, refuse_damaged, refuse_locked
-from evalsite.imports.tables.characters import show
-from evalsite.imports.tables.faults import PLACES, Remark, Remarks, UnreadableFile
+from evalsite.imports.tables.faults import PLACES, Remark, Remarks, UnreadableFile, show
 from evalsite.imports.tables.table import Limits, Problem, Row, Table, check_cells
 
 _MOST_ROWS = 1_048_576

@@ -10,8 +10,7 @@ from typing import NoReturn, Self
 
 from django.conf import settings
 
-from evalsite.imports.tables.characters import find_surrogate
-from evalsite.imports.tables.faults import Fault, Remarks, UnreadableFile
+from evalsite.imports.tables.faults import Fault, Remarks, UnreadableFile, find_surrogate
 
 _MEGABYTE = 1024 * 1024
 # what pandas, polars and pyarrow call the index of a data frame

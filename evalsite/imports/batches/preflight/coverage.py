@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from evalsite.imports.batches.items import CheckedItem, is_made_group
 from evalsite.imports.batches.preflight.check import Check, Context
 from evalsite.imports.tables.faults import PLACES, Remark, name_place
+from evalsite.studies.models import Item
 
 _MOST_SYSTEMS = 100  # with more of them the column is probably not one of systems
 
@@ -53,3 +54,23 @@ class Coverage(Check):
         if is_made_group(group):
             return name_place(self._lines[place], self._records[place])
         return group
+
+
+# dealt between the others, if the study asks for that
+_CHECKS = {str(Item.Kind.GOLD), str(Item.Kind.ATTENTION)}
+
+
+class ItemKinds(Check):
+    """Checks and gold items, which come only if the study asks for them."""
+
+    def add(self, item: CheckedItem) -> None:
+        if item.kind not in _CHECKS:
+            return
+        every = self.context.study.check_every
+        what = (
+            f"come as checks, one after every {every} items of a set, and never count"
+            if every
+            else "nobody gets while the settings ask for no checks"
+        )
+        message = f"Items of kind {item.kind}, which {what}"
+        self.remarks.add("checks", message, item.line, item.record, self.context.kind_column)
