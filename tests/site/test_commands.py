@@ -115,7 +115,7 @@ def test_part_that_does_not_stay_up_is_started_three_times_a_minute_then_once():
 
 
 def test_web_server_that_cannot_start_ends_the_site(port):
-    site = Site(port, say=print)
+    site = Site(port, print_line=print)
     site.spawn("web server", [sys.executable, "-c", "raise SystemExit(3)"])
 
     with pytest.raises(CommandError, match="exit code 3"):
