@@ -6,11 +6,14 @@ class ResultsConfig(AppConfig):
 
     def ready(self) -> None:
         from evalsite.analysis.figure import METHODS_VERSION  # noqa: PLC0415
-        from evalsite.exports.bundle.format import SOFTWARE_FIELDS  # noqa: PLC0415
+        from evalsite.exports.bundle import format as bundle_format  # noqa: PLC0415
 
-        SOFTWARE_FIELDS["methods"] = METHODS_VERSION
         # they register their jobs
         from evalsite.results.design import balance_count  # noqa: F401, PLC0415
         from evalsite.results.power import design_search  # noqa: F401, PLC0415
         from evalsite.results.replication import comparison  # noqa: F401, PLC0415
-        from evalsite.results.report import computation  # noqa: F401, PLC0415
+        from evalsite.results.report import computation  # noqa: PLC0415
+
+        bundle_format.SOFTWARE_FIELDS["methods"] = METHODS_VERSION
+        source = bundle_format.ReportSource(computation.find_figures, computation.compute_figures)
+        bundle_format.REPORT_SOURCES[:] = [source]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from math import isclose
 from pathlib import Path
 from typing import IO, Any
 from uuid import UUID
@@ -27,7 +28,10 @@ from evalsite.exports.bundle.format import (
     DATAPACKAGE,
     PLAN_SINCE,
     README,
+    REPORT,
+    REPORT_SOURCES,
     SCHEMA_SINCE,
+    SOFTWARE_FIELDS,
     STUDY,
     Contents,
     hash_columns,
@@ -160,6 +164,8 @@ class Comparison:
                 faults += self._compare_file(name, folder)
         faults += self._check_package()
         self._add_checks(again["counts"])
+        if REPORT in self.bundle.names and not faults:
+            faults += self._compare_report()
         self._compare_descriptions(folder)
 
     def _has_rows(self, name: str) -> bool:
@@ -225,6 +231,24 @@ class Comparison:
                 yield Fault("columns", "It has other columns than belong here.", name)
             for column in old.keys() & new.keys():
                 yield from compare_values(name, column, old[column], new[column], line)
+
+    # the figures of the report
+
+    def _compare_report(self) -> Iterator[Fault]:
+        """Compute the report of the loaded study, and name each figure that comes out otherwise."""
+        methods = self.about.get("methods")
+        if not self.is_same_schema or methods != SOFTWARE_FIELDS.get("methods"):
+            self.findings.remarks.append(
+                f"The figures of {REPORT} weren't computed again: they were made with version "
+                f"{methods} of the methods, and this Evalsite has {SOFTWARE_FIELDS.get('methods')}."
+            )
+            return
+        said = self.bundle.read_json(REPORT)
+        for source in REPORT_SOURCES:
+            faults = list(compare_figures("", said, source.compute(self.study)))
+            yield from faults
+            if not faults:
+                self.findings.checks.append("Every figure of its report, computed again.")
 
     # files that describe others
 
@@ -345,6 +369,21 @@ def compare_values(
     shown, again = (_shorten(value) for value in (said, found))
     subject = name or "its content"
     yield Fault("values_differ", f"{subject} is {shown}, but {again} by the rows.", file, line)
+
+
+def compare_figures(name: str, said: Any, found: Any) -> Iterator[Fault]:
+    """Name each figure that differs in its first nine digits: no report prints more than that."""
+    if isinstance(said, dict) and isinstance(found, dict) and said.keys() == found.keys():
+        for key in said:
+            yield from compare_figures(f"{name}.{key}" if name else key, said[key], found[key])
+    elif isinstance(said, list) and isinstance(found, list) and len(said) == len(found):
+        for place, (one, other) in enumerate(zip(said, found, strict=True)):
+            yield from compare_figures(f"{name}[{place}]", one, other)
+    elif isinstance(said, float) and isinstance(found, float) and isclose(said, found):
+        return
+    elif said != found or type(said) is not type(found):
+        message = f"{name} is {_shorten(said)}, but {_shorten(found)} when computed again."
+        yield Fault("figure_differs", message, REPORT)
 
 
 def _shorten(value: Any) -> str:

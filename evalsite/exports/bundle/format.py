@@ -1,7 +1,7 @@
 """The format of bundles: file names, format versions, and the fields that each row carries."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -23,6 +23,7 @@ from evalsite.exports.column import (
 )
 from evalsite.exports.columns import list_files
 from evalsite.protocol import Protocol
+from evalsite.studies.models import Study
 
 __all__ = ["ID", "NUMBER", "ONE_OF", "TEXT", "TIME", "WHOLE", "YES_NO", "Column"]
 
@@ -36,6 +37,23 @@ SCHEMA_SINCE = 3
 
 # what other apps add to study.json about the software, such as the version of methods
 SOFTWARE_FIELDS: dict[str, str] = {}
+
+# the figures of the study's report, if it has one of the very data in the bundle
+REPORT = "report/figures.json"
+
+
+@dataclass(frozen=True)
+class ReportSource:
+    """Where the figures of reports come from. Each returns plain data with `ratings_sha256`."""
+
+    # those of a kept report of today's data, or None
+    find: Callable[[Study], dict[str, Any] | None]
+    # those of the data, computed now
+    compute: Callable[[Study], dict[str, Any]]
+
+
+# one at most, put here by the app that makes reports
+REPORT_SOURCES: list[ReportSource] = []
 
 README, CHECKSUMS, STUDY = "README.md", "checksums.txt", "study.json"
 ANALYSIS_PLAN = "analysis-plan.json"

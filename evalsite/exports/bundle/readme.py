@@ -17,6 +17,7 @@ from evalsite.exports.bundle.format import (
     NUMBER,
     ONE_OF,
     OWN_FILES,
+    REPORT,
     STUDY,
     TIME,
     WHOLE,
@@ -116,6 +117,8 @@ def write_readme(
     tables: list[str],
     scripts: list[str],
     plan: Mapping[str, Any],
+    *,
+    has_report: bool = False,
 ) -> str:
     """What the bundle is, how each file is read, and how the scripts are run."""
     parts = [
@@ -126,7 +129,7 @@ def write_readme(
         *(_describe_numbers(scripts) if contents.has_data and scripts else ()),
         *_describe_origin(counts),
         "## Files",
-        "\n".join(_list_files(study, contents, tables, scripts)),
+        "\n".join(_list_files(study, contents, tables, scripts, has_report=has_report)),
         *_list_import_notes(study),
         "## Analysis plan",
         _describe_plan(plan),
@@ -183,7 +186,12 @@ def _describe_origin(counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_files(
-    study: Mapping[str, Any], contents: Contents, tables: list[str], scripts: list[str]
+    study: Mapping[str, Any],
+    contents: Contents,
+    tables: list[str],
+    scripts: list[str],
+    *,
+    has_report: bool,
 ) -> Iterator[str]:
     for table in tables:
         purpose = _PURPOSES.get(table, "see the codebook")
@@ -191,6 +199,8 @@ def _list_files(
     yield f"- `{CODEBOOK}`, `{CODEBOOK_PAGE}`: what each column of these files means"
     if contents.has_data and scripts:
         yield f"- {', '.join(f'`{name}`' for name in scripts)}: the study's main tables; see below"
+    if has_report:
+        yield f"- `{REPORT}`: every figure of the study's report, computed from these ratings"
     yield (
         f"- `{ANALYSIS_PLAN}`: what the researchers decided about the analysis, and how many "
         "answers were in when each part was last changed"

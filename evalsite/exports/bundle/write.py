@@ -42,6 +42,8 @@ from evalsite.exports.bundle.format import (
     PLAN,
     PLAN_COLUMNS,
     README,
+    REPORT,
+    REPORT_SOURCES,
     SOFTWARE_FIELDS,
     STUDY,
     WITHOUT_DATA,
@@ -125,6 +127,8 @@ def write_files(
         _check_places_at_rest(study)
         counts, plain = _write_rows(study, contents, folder)
         plan = read_plan(study)
+        if contents.has_data:
+            _write_report(study, folder)
     progress(1, 3)
     folder.write_json(ANALYSIS_PLAN, plan)
     _describe(study, plain, counts, contents, folder, plan)
@@ -211,6 +215,15 @@ def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain
         folder.write(name_version(DRAFT, DRAFT_CONTENT), dump(shown))
         _write_shown(DRAFT, shown, folder)
     return rows.list_counts(), plain
+
+
+def _write_report(study: Study, folder: Folder) -> None:
+    """Write the figures of the study's report, if they are of the ratings in this bundle."""
+    for source in REPORT_SOURCES:
+        figures = source.find(study)
+        _, digest = folder.files[name_data("ratings")]
+        if figures is not None and figures["ratings_sha256"] == digest:
+            folder.write_json(REPORT, figures)
 
 
 def _write_shown(name: int | str, content: Plain, folder: Folder) -> None:
@@ -302,9 +315,15 @@ def _describe(
     columns = {name_data(name): own for name, own in list_files(study.config).items()} | OWN_FILES
     tables = {name: columns[name] for name in sorted(columns) if name in folder.files}
     others = {"analysis_plan": ANALYSIS_PLAN, "study": STUDY}
+    others |= {"report": REPORT} if REPORT in folder.files else {}
     folder.write_json(DATAPACKAGE, describe_package(plain, tables, folder.files, others))
     names = [Path(name).stem for name in tables if name.startswith("data/")]
-    folder.write(README, write_readme(plain, counts, contents, names, sorted(scripts), plan))
+    folder.write(
+        README,
+        write_readme(
+            plain, counts, contents, names, sorted(scripts), plan, has_report=REPORT in folder.files
+        ),
+    )
     sums = {name: digest for name, (_, digest) in folder.files.items()}
     folder.write(CHECKSUMS, write_checksums(sums))
 

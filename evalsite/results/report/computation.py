@@ -1,5 +1,6 @@
 """Computing the report of a study, in a job: from the very files that it exports."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -211,6 +212,32 @@ def analyse_study(study: Study) -> tuple[dict[str, Any], str]:
     """Return what is found in the study's ratings as plain data, and the SHA-256 of ratings.csv."""
     with open_snapshot(study) as snapshot:
         return _analyse(snapshot, None, outputs=None)
+
+
+# --- the figures that a bundle carries --------------------------------------------------------
+
+
+def find_figures(study: Study) -> dict[str, Any] | None:
+    """Return the figures of the report of the study's data as they are, if it was computed."""
+    report = _find_report(study, take_fingerprint(study))
+    return None if report is None else _pick_figures(report.content, report.sha256)
+
+
+def compute_figures(study: Study) -> dict[str, Any]:
+    """Return the figures that a report of the study's data has, computed now."""
+    return _pick_figures(*analyse_study(study))
+
+
+def _pick_figures(content: dict[str, Any], digest: str) -> dict[str, Any]:
+    """Leave out what single raters did: that is for staff, and leaves no site."""
+    parts = {
+        name: content[name]
+        and {key: part for key, part in content[name].items() if key != "raters"}
+        for name in ("kept", "all")
+    }
+    # as it is read back from a file
+    picked: dict[str, Any] = json.loads(json.dumps({"ratings_sha256": digest, **parts}))
+    return picked
 
 
 def _analyse(

@@ -1,0 +1,75 @@
+"""The figures of a study's report go with its bundle, and are computed again when it is verified."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evalsite.analysis.figure import METHODS_VERSION
+from evalsite.exports.bundle.format import REPORT, STUDY
+from evalsite.results.report.computation import compute_report
+from evalsite.studies.models import Study
+from tests.support.bundles import bundle_of, change, check, close, make_full_study, pack, read_files
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def study() -> Study:
+    study = close(make_full_study("magnitude"))
+    compute_report(study)
+    return study
+
+
+@pytest.fixture
+def bundle(study: Study) -> bytes:
+    return pack(study)
+
+
+def count_one_more(figures: dict[str, Any]) -> dict[str, Any]:
+    figures["kept"]["data"]["ratings"] += 1
+    return figures
+
+
+def test_bundle_carries_the_figures_of_a_report_of_its_ratings(bundle: bytes) -> None:
+    figures = json.loads(read_files(bundle)[REPORT])
+
+    assert figures["kept"]["criteria"]
+    assert figures["kept"]["methods_version"] == METHODS_VERSION
+    # what single raters did is for staff
+    assert "raters" not in figures["kept"]
+
+
+def test_every_figure_comes_out_as_before(bundle: bytes) -> None:
+    report = check(bundle)
+
+    assert report.faults == []
+    assert "Every figure of its report, computed again." in report.checks
+
+
+def test_a_figure_that_was_changed_is_named(bundle: bytes) -> None:
+    report = check(change(bundle, REPORT, count_one_more))
+
+    assert report.codes == ["figure_differs"]
+    assert "kept.data.ratings" in report.faults[0].message
+
+
+def test_figures_of_other_methods_are_left_alone_and_that_is_said(bundle: bytes) -> None:
+    def name_other_methods(about: dict[str, Any]) -> dict[str, Any]:
+        return about | {"methods": "0"}
+
+    report = check(change(change(bundle, REPORT, count_one_more), STUDY, name_other_methods))
+
+    assert report.faults == []
+    assert any("version 0 of the methods" in remark for remark in report.remarks)
+
+
+def test_a_bundle_without_a_report_of_its_ratings_has_no_figures(study: Study) -> None:
+    study.annotations.filter(status="counted").last().delete()
+
+    assert REPORT not in read_files(pack(study))
+    assert REPORT not in read_files(bundle_of("magnitude"))
+
+
+def test_a_bundle_of_the_design_has_no_figures(study: Study) -> None:
+    assert REPORT not in read_files(pack(study, has_data=False))
