@@ -55,6 +55,8 @@ lint: .venv/.installed-dev ## style of code and templates
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	git ls-files -z '*.html' | xargs -0 -r $(BIN)/djlint --lint --quiet
+	@# Django reads most variables and attributes of classes by name: those are left out
+	! $(BIN)/vulture | grep -vE 'unused (variable|attribute)'
 
 types: .venv/.installed-dev ## types of the code
 	$(BIN)/mypy

@@ -1,19 +1,13 @@
 """Accepted or not, ignored or not: majorities, and whether decisions and scores fit together."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
 
-from evalsite.analysis.alpha import alpha
-from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.canonical_order import Floats, canonical_order
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.gwet import percent_agreement
 from evalsite.analysis.leave_one_out import mean_with_t
 from evalsite.analysis.resample import DRAWS, SEED, spread
 
@@ -114,65 +108,3 @@ def find_contradictions(
     taken = (yes == 1) & (scores <= bad).any(axis=1).to_numpy()
     why = np.select([rejected, taken], ["rejected", "accepted"], "")
     return scores.assign(why=why)[why != ""]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ignoring:
-    """Who ignored what: the share overall and by rater, and whether raters agree on it."""
-
-    share: Figure
-    by_rater: dict[str, Figure]
-    alpha: Figure
-    agreement: Figure
-    ignored_by_most: list[str]  # items that more raters ignored than rated
-
-
-def describe_ignoring(
-    *, item: ArrayLike, rater: ArrayLike | None, ignored: ArrayLike,
-    block: ArrayLike | None = None, draws: int = DRAWS, seed: int = SEED,
-) -> Ignoring:  # fmt: skip
-    """The ignored share with Wilson's interval, nominal alpha of "ignored or not", and the items
-    that a majority ignored.
-
-    Arrays of length n, one row for each annotation; `ignored` is 0 or 1. Undefined as for `alpha`.
-    """
-    flags = np.asarray(ignored, dtype=float)
-    phrases: dict[str, Any] = {"unit": item, "value": flags, "rater": rater, "block": block,
-                            "draws": draws, "seed": seed}  # fmt: skip
-    by_rater = {}
-    if rater is not None:
-        names = np.asarray(rater).astype(str)
-        for name in np.unique(names):
-            own = flags[names == name]
-            by_rater[str(name)] = wilson_share(int(own.sum()), len(own), name="ignored")
-    votes = find_majority(unit=item, value=flags)
-    return Ignoring(
-        share=wilson_share(int(flags.sum()), len(flags), name="ignored"),
-        by_rater=by_rater,
-        alpha=alpha(level="nominal", name="ignored_alpha", **phrases),
-        agreement=percent_agreement(name="ignored_agreement", **phrases),
-        ignored_by_most=[str(one) for one in votes.index[votes.majority == 1]],
-    )
-
-
-def compare_point_use(
-    *, value: ArrayLike, criterion: ArrayLike, points: Sequence[float]
-) -> dict[str, Figure]:
-    """By criterion the share of some points, such as 3 and 5, with a test against the other
-    criteria in `details` (chi-square, ratings taken as independent).
-
-    Arrays of length n. Undefined: no_data.
-    """
-    rows = pd.DataFrame({"criterion": np.asarray(criterion).astype(str),
-                         "hit": np.isin(np.asarray(value, dtype=float), points)})  # fmt: skip
-    found = {}
-    for name, own in rows.groupby("criterion"):
-        other = rows[rows.criterion != name]
-        figure = wilson_share(int(own.hit.sum()), len(own), name="share_of_points")
-        details = dict(figure.details) | {"points": [float(one) for one in points]}
-        table = [[int(side.hit.sum()), int((~side.hit).sum())] for side in (own, other)]
-        if len(other) and min(np.sum(table, axis=0)) > 0:
-            details["p"] = float(stats.chi2_contingency(table, correction=False)[1])
-        known = {key: getattr(figure, key) for key in ("name", "method", "value", "low", "high")}
-        found[str(name)] = Figure(**known, n=figure.n, details=details)
-    return found

@@ -95,13 +95,6 @@ def find_fault(counts: Floats, *, has_position: bool = False) -> Reason | None:
     return None
 
 
-def components(counts: Floats) -> list[list[int]]:
-    """The systems parted into those linked by comparisons."""
-    met = counts.sum(axis=2)
-    number, label = csgraph.connected_components(sparse.csr_matrix(met), directed=False)
-    return [np.flatnonzero(label == one).tolist() for one in range(number)]
-
-
 def _list_cells(counts: Floats) -> Cells:
     """The ordered pairs (cells, 2) that were seen in a table (systems, systems, 3)."""
     return np.argwhere(counts.sum(axis=2) > 0)

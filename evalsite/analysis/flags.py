@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from evalsite.analysis.behaviour import (
     Figures,
@@ -23,7 +22,7 @@ from evalsite.analysis.behaviour import (
     describe_use,
 )
 from evalsite.analysis.binary_tests import wilson_share
-from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.figure import Figure
 from evalsite.analysis.intra_rater import POOLED
 from evalsite.analysis.leave_one_out import against_others
 from evalsite.analysis.magnitude import describe_magnitude_use
@@ -305,40 +304,6 @@ def check_gold(
         if figure.value is not None and figure.value < limits.gold:
             flag = Flag(code="gold", figure=figure, threshold=limits.gold, limits=("gold",),
                         text="Answers too few control items right.")  # fmt: skip
-        found[str(name)] = (figure, flag)
-    return found
-
-
-def check_degraded(
-    *, rater: ArrayLike, original: ArrayLike, degraded: ArrayLike,
-    limits: Thresholds | None = None,
-) -> dict[str, tuple[Figure, Flag | None]]:  # fmt: skip
-    """For each rater by name how much lower they rate spoilt copies, one-sided paired t test.
-
-    Arrays of length n, one row for each output and its copy (Graham et al.). Undefined: too_few.
-    """
-    limits = limits or Thresholds()
-    rows = pd.DataFrame({"rater": np.asarray(rater).astype(str),
-                         "fall": np.asarray(original, dtype=float)
-                         - np.asarray(degraded, dtype=float)}).dropna()  # fmt: skip
-    method = "mean fall from output to spoilt copy, one-sided paired t"
-    found: dict[str, tuple[Figure, Flag | None]] = {}
-    for name, some in rows.groupby("rater"):
-        n = {"copies": len(some)}
-        if len(some) < 2:
-            found[str(name)] = (undefined("fall", Reason.TOO_FEW, method=method, n=n), None)
-            continue
-        fall = np.sort(some.fall.to_numpy())
-        error = float(fall.std(ddof=1) / len(fall) ** 0.5)
-        mean = float(fall.mean())
-        p = float(mean <= 0) if error == 0 else float(stats.t.sf(mean / error, len(fall) - 1))
-        details = {"p": p, "df": len(fall) - 1, "interval": "none: a test"}
-        figure = Figure(name="fall", method=method, value=mean, n=n, details=details)
-        flag = None
-        if p > limits.degraded_p:
-            flag = Flag(code="degraded", figure=figure, threshold=limits.degraded_p,
-                        limits=("degraded_p",),
-                        text="Does not rate spoilt copies lower.")  # fmt: skip
         found[str(name)] = (figure, flag)
     return found
 

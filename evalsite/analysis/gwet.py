@@ -99,23 +99,6 @@ def percent_agreement(
     return found
 
 
-def unanimity(*, unit: ArrayLike, value: ArrayLike) -> Figure:
-    """The share of units with two ratings or more whose ratings are all equal; Wilson's interval.
-
-    Undefined: no_data, no_overlap.
-    """
-    pairable = code(unit=unit, value=value).overlapping()
-    if not pairable.value.size:
-        given = np.asarray(value, dtype=np.float64)
-        reason = Reason.NO_OVERLAP if (~np.isnan(given)).any() else Reason.NO_DATA
-        return undefined("unanimous", reason, method="share of units whose ratings are all equal")
-    starts = np.flatnonzero(np.diff(pairable.unit, prepend=-1))
-    same = np.minimum.reduceat(pairable.value, starts) == np.maximum.reduceat(
-        pairable.value, starts
-    )
-    return wilson_share(int(same.sum()), len(same), name="unanimous")
-
-
 def fleiss(
     *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None = None,
     block: ArrayLike | None = None, draws: int = DRAWS, seed: int = SEED, name: str = "fleiss",

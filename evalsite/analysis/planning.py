@@ -9,11 +9,10 @@ a ceiling set by the smaller of items and raters.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
+from scipy import special, stats
 
 from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.crossed import crossed_parts
@@ -83,38 +82,6 @@ def smallest_difference(parts: Parts, design: Design, *, power: float = 0.8) -> 
         below = (item + rest) ** 2 / (q - 1) + (rater + rest) ** 2 / (p - 1)
         below += rest**2 / max(total - p - q + 1, 1)
     return detectable(se=sqrt(variance), df=max(variance**2 / below, 1.0), power=power)
-
-
-def paired_t_power(n: int, dz: float) -> float:
-    """The power of the two-sided 5% paired t test on n items."""
-    return power_of_t(dz, se=1 / sqrt(n), df=n - 1)
-
-
-def items_for_paired_t(dz: float, *, power: float = 0.8) -> float:
-    """How many items (not rounded) the paired t needs; 2 where fewer would do."""
-
-    def gap(n: float) -> float:
-        return power_of_t(abs(dz), se=1 / sqrt(n), df=n - 1) - power
-
-    if gap(2.0) >= 0:
-        return 2.0
-    return float(optimize.brentq(gap, 2.0, 20 / dz**2 + 50, xtol=1e-6))
-
-
-def sign_test_power(n: int, win_share: float, *, tie_share: float = 0.0) -> float:
-    """The exact power of the two-sided 5% sign test on n independent answers, ties left out.
-
-    `win_share`: the share won among the decided.
-    """
-    power = 0.0
-    chance = stats.binom.pmf(np.arange(n + 1), n, 1 - tie_share)
-    for decided in np.flatnonzero(chance > 1e-9):
-        wins = np.arange(decided + 1)
-        # The sign test is symmetric: twice the smaller tail.
-        tail = stats.binom.cdf(np.minimum(wins, decided - wins), decided, 0.5)
-        found = stats.binom.pmf(wins, decided, win_share)[np.minimum(2 * tail, 1) <= ALPHA]
-        power += float(chance[decided] * found.sum())
-    return power
 
 
 def plan(
@@ -244,11 +211,6 @@ def _summarise(
         difference=truth,
         closed_form=closed,
     )
-
-
-def plan_grid(designs: Sequence[Design], **options: Any) -> list[Plan]:
-    """The plan of each design, all from the same seed."""
-    return [plan(one, **options) for one in designs]
 
 
 def parts_of_variances(variances: Mapping[str, float], residual: float) -> Parts:

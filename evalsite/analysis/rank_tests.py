@@ -86,18 +86,3 @@ def friedman(table: Any) -> Figure:
     chi2, df = float(between / within), w.shape[1] - 1
     details = {"df": df, "p": float(stats.chi2.sf(chi2, df)), "interval": "none: a test"}
     return Figure(name="friedman", method=_FRIEDMAN, value=chi2, n=n, details=details)
-
-
-def rank_sum(first: Any, second: Any) -> Figure:
-    """WMT's rank-sum test: U of the second system's ratings, tie and continuity corrected."""
-    a, b = rounded(first), rounded(second)
-    n = {"first": len(a), "second": len(b)}
-    if not len(a) or not len(b):
-        return undefined("rank_sum", Reason.NO_DATA, method=_RANK_SUM, n=n)
-    if np.ptp(np.concatenate([a, b])) == 0:
-        return undefined("rank_sum", Reason.NO_VARIATION, method=_RANK_SUM, n=n)
-    test = stats.mannwhitneyu(b, a, method="asymptotic", use_continuity=True)
-    details = {"p": float(test.pvalue), "interval": "none: a test"}
-    return Figure(
-        name="rank_sum", method=_RANK_SUM, value=float(test.statistic), n=n, details=details
-    )

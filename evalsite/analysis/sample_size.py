@@ -4,27 +4,9 @@ By the closed form of the crossed test (see planning): a first answer at once, t
 `planning.plan`, which draws studies on the scale as shown.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from evalsite.analysis.planning import Design, Parts, smallest_difference
 
 MOST_ITEMS = 5000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Need:
-    """The items that raters of a number need; `items` None: no number of items is enough.
-
-    `ratings` counts all outputs of both systems; `cost` is for all of them, None without a price.
-    """
-
-    raters: int
-    per_output: int | None
-    items: int | None = None
-    ratings: int | None = None
-    cost: float | None = None
-    detects: float | None = None
 
 
 def items_needed(
@@ -56,44 +38,3 @@ def items_needed(
         middle = (low + high) // 2
         low, high = (low, middle) if finds(middle) else (middle, high)
     return low if low == 2 and finds(low) else high
-
-
-def list_needs(
-    parts: Parts,
-    *,
-    difference: float,
-    raters: Sequence[int],
-    per_output: Sequence[int | None] = (None,),
-    power: float = 0.8,
-    price_per_rating: float | None = None,
-    systems: int = 2,
-) -> list[Need]:
-    """The items, ratings and cost for each number of raters and of ratings for an output.
-
-    `per_output` above the number of raters is left out; None: every rater sees every item.
-    """
-    found = []
-    for people in raters:
-        for k in per_output:
-            if k is not None and k > people:
-                continue
-            items = items_needed(
-                parts, difference=difference, raters=people, per_output=k, power=power
-            )
-            if items is None:
-                found.append(Need(raters=people, per_output=k))
-                continue
-            design = Design(items=items, raters=people, per_output=k)
-            ratings = items * design.ratings_per_output * systems
-            price = None if price_per_rating is None else ratings * price_per_rating
-            found.append(
-                Need(
-                    raters=people,
-                    per_output=k,
-                    items=items,
-                    ratings=ratings,
-                    cost=price,
-                    detects=smallest_difference(parts, design, power=power),
-                )
-            )
-    return found

@@ -45,12 +45,6 @@ class Undoing:
     title: str
 
 
-def newest_job(study: Study, kind: str, subject: object) -> Job | None:
-    """The job of this kind that was started last for this subject."""
-    jobs = Job.objects.filter(study_id=study.pk, kind=kind, subject=str(subject))
-    return jobs.order_by("-created_at").first()
-
-
 def find_job(upload: Upload) -> Job | None:
     """The job at work on this file, or the one that stopped and was not followed by a check."""
     jobs = Job.objects.filter(

@@ -10,10 +10,10 @@ import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.pages.view_models import view_item
-from evalsite.imports.batches.importer import check_file
 from evalsite.protocol import find_folder, get_protocol, installed_protocols
 from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold
+from tests.support.checking import check_file
 from tests.support.factories import make_study
 
 pytestmark = pytest.mark.skipif(

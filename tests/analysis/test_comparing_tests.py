@@ -20,7 +20,6 @@ from evalsite.analysis.multiple_testing import correct
 from evalsite.analysis.permutation import flip_by_counting, sign_flip_test
 from evalsite.analysis.rank_tests import (
     friedman,
-    rank_sum,
     sign_test,
     sign_test_of_counts,
     wilcoxon_pratt,
@@ -101,15 +100,6 @@ def test_friedman_is_that_of_the_vector(name):
     found = friedman(to_items(data).to_numpy())
 
     compare(found.details | {"chi2": found.value, "n": found.n["items"]}, expected, tolerance)
-
-
-@pytest.mark.parametrize("name", find_vectors("ranksum"))
-def test_rank_sum_is_that_of_the_vector(name):
-    data, expected, tolerance = read_vector(name)
-
-    found = rank_sum(data.value[data.system == "A"], data.value[data.system == "B"])
-
-    compare({"U": found.value, "p": found.details["p"]}, expected, tolerance)
 
 
 def test_yes_no_tests_are_those_of_the_vector():
@@ -261,7 +251,6 @@ def test_undefined_comparisons_have_their_reasons():
     assert sign_test_of_counts(0, 0, ties=4).reason == "no_decided_pairs"
     assert sign_test_of_counts(0, 0).reason == "no_data"
     assert friedman(np.ones((4, 3))).reason == "no_variation"
-    assert rank_sum([1, 1], [1, 1]).reason == "no_variation"
     assert cochran_q(np.ones((5, 3))).reason == "no_variation"
     assert wilson_share(0, 0).reason == "no_data"
 

@@ -7,9 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.acceptance import (
-    compare_point_use,
     compare_with_scores,
-    describe_ignoring,
     find_auc,
     find_contradictions,
     find_majority,
@@ -64,26 +62,6 @@ def test_contradictions_are_listed_for_another_look():
     found = find_contradictions(accepted=[0, 1, 1, 0], scores=scores, good=6, bad=2)
 
     assert dict(found.why) == {"w": "rejected", "y": "accepted"}
-
-
-def test_ignoring_is_described_with_its_agreement():
-    found = describe_ignoring(item=["i", "i", "i", "j", "j", "j"], rater=list("abcabc"),
-                              ignored=[1, 1, 0, 0, 0, 0], draws=FEW)  # fmt: skip
-
-    assert found.share.value == pytest.approx(1 / 3)
-    assert found.by_rater["c"].value == 0
-    assert found.ignored_by_most == ["i"]
-    assert found.alpha.value == pytest.approx(0.375)
-    none = describe_ignoring(item=["i", "i"], rater=["a", "b"], ignored=[0, 0])
-    assert none.alpha.reason == "no_variation"
-    assert none.share.value == 0
-
-
-def test_use_of_points_is_told_by_criterion():
-    found = compare_point_use(value=[3, 5, 3, 4, 1, 7], criterion=list("aaabbb"), points=(3, 5))
-
-    assert (found["a"].value, found["b"].value) == (1, 0)
-    assert 0 < found["a"].details["p"] < 0.05
 
 
 TEXT = "The room was clean, but small."

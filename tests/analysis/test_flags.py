@@ -12,8 +12,6 @@ from evalsite.analysis.behaviour import (
     find_longest_runs,
 )
 from evalsite.analysis.flags import (
-    check_degraded,
-    check_gold,
     check_raters,
     flag_changes,
     flag_sameness,
@@ -216,17 +214,6 @@ def test_one_value_for_all_criteria_is_flagged_only_beside_others_who_differ():
     assert found["p0"].figure.value == 1
     alone = describe_sameness(rater=["p"], unit=["i"], criterion=["a"], value=[3])
     assert alone["p"].reason == "no_data"
-
-
-def test_control_items_and_spoilt_copies_are_checked():
-    gold = check_gold(rater=["a"] * 5 + ["b"] * 5, is_right=[1, 1, 1, 1, 0, 1, 0, 0, 0, 0])
-    copies = check_degraded(rater=["a"] * 4 + ["b"] * 4, original=[5, 6, 5, 7, 4, 4, 4, 4],
-                            degraded=[2, 3, 1, 3, 4, 5, 3, 4])  # fmt: skip
-
-    assert gold["a"][1] is None
-    assert gold["b"][1].threshold == 0.8
-    assert copies["a"][1] is None
-    assert copies["b"][1].code == "degraded"
 
 
 def test_the_rater_who_changes_most_is_flagged_among_five():

@@ -1,4 +1,4 @@
-"""The figures of a study's report go with its bundle, and are computed again when it is verified."""
+"""A report's figures go with its bundle, and are computed again when it is verified."""
 
 import json
 from typing import Any

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.importer import check_file
 from evalsite.imports.batches.store import import_batch
 from evalsite.protocol import Protocol, find_folder, installed_protocols
 from evalsite.studies.models import Item, Study
 from tests.support.batches import check_rows, import_rows, make_rows, told
+from tests.support.checking import check_file
 from tests.support.exports import export, read
 from tests.support.factories import make_study
 from tests.support.hostile import make_hostile

@@ -10,10 +10,11 @@ from django.urls import reverse
 
 from evalsite.exports.csv_writer import guard_cell
 from evalsite.imports.core import Source
-from evalsite.imports.metrics.importer import check_scores, store_scores, undo_scores
+from evalsite.imports.metrics.importer import store_scores, undo_scores
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.studies.models import Item, Output, Study, System
 from tests.support.bundles import bundle_of, change, check
+from tests.support.checking import check_scores
 from tests.support.exports import export, read
 from tests.support.factories import make_study
 from tests.support.hostile import SYSTEMS, TEXTS

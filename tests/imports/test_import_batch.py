@@ -16,7 +16,7 @@ from django.utils import timezone
 from evalsite.annotation.allocation.claims import deal_pilot_set
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.audit.models import AuditEntry
-from evalsite.imports.batches.importer import check_file, import_file
+from evalsite.imports.batches.importer import import_file
 from evalsite.imports.batches.store import (
     check_open_for_items,
     find_same_file,
@@ -27,6 +27,7 @@ from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.protocol import find_folder
 from evalsite.studies.models import Batch, Item
+from tests.support.checking import check_file
 from tests.support.factories import answer_item, make_annotator
 from tests.support.uploads import GOOD
 

@@ -11,15 +11,11 @@ from django.core.exceptions import ValidationError
 from evalsite.audit.models import AuditEntry
 from evalsite.imports.batches.store import undo_batch
 from evalsite.imports.core import Source
-from evalsite.imports.metrics.importer import (
-    CheckedScores,
-    check_scores,
-    store_scores,
-    undo_scores,
-)
+from evalsite.imports.metrics.importer import CheckedScores, store_scores, undo_scores
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.studies.models import Item, Study
 from tests.support.batches import import_rows, make_rows
+from tests.support.checking import check_scores
 from tests.support.factories import launch
 
 pytestmark = pytest.mark.django_db

@@ -17,10 +17,11 @@ from django.urls import reverse
 from xlsxwriter import Workbook
 
 from evalsite.imports.core import Source
-from evalsite.imports.metrics.importer import check_scores, store_scores
+from evalsite.imports.metrics.importer import store_scores
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Membership, Study
+from tests.support.checking import check_scores
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 

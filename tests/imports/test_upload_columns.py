@@ -5,10 +5,10 @@ import io
 import pytest
 
 from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping, name_fields
-from evalsite.imports.batches.importer import check_file
 from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.protocol import installed_protocols
 from tests.support.batches import told
+from tests.support.checking import check_file
 from tests.support.factories import make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]

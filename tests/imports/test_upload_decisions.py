@@ -9,13 +9,14 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping
-from evalsite.imports.batches.importer import check_file, import_file
+from evalsite.imports.batches.importer import import_file
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.columns import LEAVE_OUT
 from evalsite.imports.models import Upload
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Batch
 from tests.imports.test_upload_pages import address, press_import
+from tests.support.checking import check_file
 from tests.support.factories import make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from evalsite.imports.batches.importer import check_file
 from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Row, Table
+from tests.support.checking import check_file
 from tests.support.uploads import GOOD, Check, check, study, told
 
 pytestmark = pytest.mark.one_database

@@ -15,12 +15,12 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.imports.batches.importer import check_file
 from evalsite.imports.batches.store import undo_batch
 from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits
 from evalsite.studies.models import Item, Output
+from tests.support.checking import check_file
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 
 MEGABYTE = 1024 * 1024

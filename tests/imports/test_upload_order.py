@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalsite.annotation.running.checklist import check_launch
-from evalsite.imports.batches.importer import check_file
+from tests.support.checking import check_file
 from tests.support.factories import make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from evalsite.imports.batches.importer import check_file
+from tests.support.checking import check_file
 from tests.support.sheets import HEAD, MAIN, make_package, make_rows, make_zip, share, write_table
 from tests.support.uploads import GOOD, Check, check, study, told
 

@@ -13,7 +13,6 @@ from django.test import Client
 from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.models import Slot
 from evalsite.imports.batches.columns import makes_pairs
-from evalsite.imports.batches.importer import check_file
 from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.imports.batches.names import ID_PATTERN
 from evalsite.imports.batches.store import import_batch, undo_batch
@@ -21,6 +20,7 @@ from evalsite.imports.models import Upload
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from tests.imports.test_upload_pages import press_import, send
+from tests.support.checking import check_file
 from tests.support.factories import launch
 from tests.support.uploads import told
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from evalsite.imports.batches.importer import check_file
 from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.reader import open_table
+from tests.support.checking import check_file
 from tests.support.sheets import make_package, share, write_texts
 from tests.support.uploads import study
 

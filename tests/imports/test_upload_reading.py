@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from evalsite.imports.batches.importer import check_file
+from tests.support.checking import check_file
 from tests.support.uploads import GOOD, HEADER, Check, check, study, told, with_output
 
 pytestmark = pytest.mark.one_database

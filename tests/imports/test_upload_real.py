@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.imports.batches.importer import check_file
 from evalsite.imports.batches.items import CheckedItems as Checked
 from tests.support.batches import told
+from tests.support.checking import check_file
 from tests.support.factories import make_study
 from tests.support.sheets import write_workbook
 

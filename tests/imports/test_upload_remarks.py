@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.importer import check_file
 from evalsite.protocol import find_folder, installed_protocols
 from tests.support.batches import SYSTEMS, check_rows
+from tests.support.checking import check_file
 from tests.support.uploads import Check, check, study
 
 pytestmark = pytest.mark.one_database

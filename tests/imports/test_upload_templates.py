@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 
 from evalsite.imports.batches.example_files import TEMPLATES
-from evalsite.imports.batches.importer import check_file
 from evalsite.protocol import installed_protocols
 from tests.imports.test_upload_pages import address
+from tests.support.checking import check_file
 from tests.support.factories import make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]

@@ -25,7 +25,6 @@ from evalsite.annotation.pages.view_models import question_names
 from evalsite.annotation.running.launch import launch_study
 from evalsite.annotation.running.simulation import Crowd, Visitor, simulate_crowd
 from evalsite.exports.services import Choice, stream_file
-from evalsite.imports.batches.importer import check_file
 from evalsite.imports.demo import import_example, make_demo_study
 from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
@@ -38,6 +37,7 @@ from evalsite.protocol import (
 )
 from evalsite.studies.gold import asked_criteria, check_gold, find_gold
 from evalsite.studies.models import Item, Output, Study, System
+from tests.support.checking import check_file
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 
 pytestmark = pytest.mark.django_db

@@ -11,12 +11,13 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.imports.core import Source
-from evalsite.imports.metrics.importer import check_scores, store_scores, undo_scores
+from evalsite.imports.metrics.importer import store_scores, undo_scores
 from evalsite.imports.models import MetricFile
 from evalsite.results.report.computation import compute_report, newest_report, take_fingerprint
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import list_files
 from evalsite.studies.models import Study
+from tests.support.checking import check_scores
 from tests.support.factories import make_study
 from tests.support.imported import load, rows_for
 

@@ -5,11 +5,11 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalsite.imports.batches.importer import check_file
 from evalsite.imports.batches.items import CheckedItems as Checked
 from evalsite.imports.batches.store import import_batch
 from evalsite.protocol import InputColumn, Protocol
 from evalsite.studies.models import Batch, Study
+from tests.support.checking import check_file
 
 SYSTEMS = ("alpha", "beta", "gamma", "delta")
 

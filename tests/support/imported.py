@@ -8,11 +8,11 @@ from typing import Any
 from evalsite.annotation.models import RatingsFile
 from evalsite.imports.core import Source
 from evalsite.imports.ratings.answers import CheckedRatings
-from evalsite.imports.ratings.importer import check_ratings
 from evalsite.imports.ratings.store import import_ratings
 from evalsite.protocol import Criterion
 from evalsite.studies.models import Item, Study
 from tests.support.batches import Row, write_csv
+from tests.support.checking import check_ratings
 
 __all__ = ["Row", "check", "load", "rows_for", "value_of", "write_csv"]
 

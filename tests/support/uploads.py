@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalsite.imports.batches.importer import check_file
 from evalsite.imports.batches.items import CheckedItems as Checked
+from tests.support.checking import check_file
 
 HEADER = "item,mr,system,output"
 GOOD = """\

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from django.db.models import QuerySet
 
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.participants.models import ItemSet
 
 
 def name_places(slots: QuerySet[Slot]) -> Iterator[str]:
@@ -18,7 +17,3 @@ def name_answers(annotations: QuerySet[Annotation]) -> Iterator[str]:
     rows = annotations.order_by("pk").values_list("pk", "participant__pseudonym", "item__key")
     for pk, pseudonym, key in rows.iterator():
         yield f"answer {pk} of {pseudonym} to item {key}"
-
-
-def name_set(item_set: ItemSet) -> str:
-    return f"set {item_set.number} of {item_set.participant.pseudonym}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from evalsite.imports.batches.columns import OF_SYSTEM, guess_mapping, is_reference, list_fields
 from evalsite.imports.batches.item_builder import ItemBuilder
@@ -10,11 +10,11 @@ from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.mapping import check_mapping, make_plan
 from evalsite.imports.batches.store import import_batch, undo_batch
 from evalsite.imports.columns import Field, describe_personal, is_personal
-from evalsite.imports.core import Importer, Source, Tell, check_source, import_path
+from evalsite.imports.core import Importer, Source, Tell, import_path
 from evalsite.imports.models import Upload
 from evalsite.imports.steps import register
 from evalsite.imports.tables.faults import Fault, Remark
-from evalsite.imports.tables.table import Limits, Row, Table
+from evalsite.imports.tables.table import Row, Table
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.summary_lines import count_of
 
@@ -160,22 +160,6 @@ class ItemReader:
 
 
 ITEMS = register(ItemImporter())
-
-
-def check_file(
-    source: BinaryIO,
-    *,
-    study: Study,
-    mapping: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
-    limits: Limits | None = None,
-    tell: Callable[[int], None] | None = None,
-) -> CheckedItems:
-    """What a file of items contains for this study."""
-    checked: CheckedItems = check_source(
-        ITEMS, source, study=study, mapping=mapping, options=options, limits=limits, tell=tell
-    )
-    return checked
 
 
 def import_file(

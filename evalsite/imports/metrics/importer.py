@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import isfinite
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -23,7 +23,6 @@ from evalsite.imports.core import (
     Importer,
     Source,
     Tell,
-    check_source,
 )
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
@@ -456,17 +455,3 @@ def _insist_on_life(study: Study) -> None:
 
 
 METRICS = register(MetricImporter())
-
-
-def check_scores(
-    source: BinaryIO,
-    *,
-    study: Study,
-    mapping: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> CheckedScores:
-    """What a file of scores contains for this study."""
-    checked: CheckedScores = check_source(
-        METRICS, source, study=study, mapping=mapping, options=options
-    )
-    return checked

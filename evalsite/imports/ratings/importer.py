@@ -1,20 +1,20 @@
 """Ratings collected elsewhere: what a check finds in a file of them, and how they are stored."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import RatingsFile
 from evalsite.imports.batches.choices import LEAVE_OUT_FAULTY
 from evalsite.imports.columns import LEAVE_OUT, Field
-from evalsite.imports.core import Decision, Importer, Report, Source, Tell, check_source
+from evalsite.imports.core import Decision, Importer, Report, Source, Tell
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.answers import AnswerBuilder, CheckedRatings
 from evalsite.imports.ratings.columns import RowReader, ask, describe_unasked, list_fields
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.imports.steps import register
 from evalsite.imports.tables.faults import Fault, Remark
-from evalsite.imports.tables.table import Limits, Row, Table
+from evalsite.imports.tables.table import Row, Table
 from evalsite.lib.rating_columns import Problem, check_mapping
 from evalsite.lib.rating_guess import guess_mapping
 from evalsite.studies.models import Study
@@ -195,18 +195,3 @@ class RatingReader:
 
 
 RATINGS = register(RatingImporter())
-
-
-def check_ratings(
-    source: BinaryIO,
-    *,
-    study: Study,
-    mapping: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
-    limits: Limits | None = None,
-) -> CheckedRatings:
-    """What a file of ratings contains for this study."""
-    checked: CheckedRatings = check_source(
-        RATINGS, source, study=study, mapping=mapping, options=options, limits=limits
-    )
-    return checked

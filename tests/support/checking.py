@@ -1,0 +1,58 @@
+"""What a file contains for a study: the first step of an import, which stores nothing."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+from evalsite.imports.batches.importer import ITEMS
+from evalsite.imports.batches.items import CheckedItems
+from evalsite.imports.core import check_source
+from evalsite.imports.metrics.importer import METRICS, CheckedScores
+from evalsite.imports.ratings.answers import CheckedRatings
+from evalsite.imports.ratings.importer import RATINGS
+from evalsite.imports.tables.table import Limits
+from evalsite.studies.models import Study
+
+
+def check_file(
+    source: BinaryIO,
+    *,
+    study: Study,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    tell: Callable[[int], None] | None = None,
+) -> CheckedItems:
+    """What a file of items contains for this study."""
+    checked: CheckedItems = check_source(
+        ITEMS, source, study=study, mapping=mapping, options=options, limits=limits, tell=tell
+    )
+    return checked
+
+
+def check_scores(
+    source: BinaryIO,
+    *,
+    study: Study,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> CheckedScores:
+    """What a file of scores contains for this study."""
+    checked: CheckedScores = check_source(
+        METRICS, source, study=study, mapping=mapping, options=options
+    )
+    return checked
+
+
+def check_ratings(
+    source: BinaryIO,
+    *,
+    study: Study,
+    mapping: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> CheckedRatings:
+    """What a file of ratings contains for this study."""
+    checked: CheckedRatings = check_source(
+        RATINGS, source, study=study, mapping=mapping, options=options, limits=limits
+    )
+    return checked
