@@ -15,6 +15,7 @@ from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold
 from tests.support.checking import check_file
 from tests.support.factories import make_study
+from tests.support.published import published_file
 
 pytestmark = pytest.mark.skipif(
     "fluency" not in installed_protocols(),
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = ROOT / "../shared/seeds"
-DATA = ROOT / "../shared/data/rl4lms_daily_dialogue/daily_dialogue_example_input.csv"
+DATA = published_file("dialogues_in_html.csv")
 
 
 def squeeze(text: str) -> str:
@@ -62,8 +63,6 @@ def read_batch(config) -> list[dict[str, str]]:
 
 
 def read_real_rows() -> list[dict[str, str]]:
-    if not DATA.exists():
-        pytest.skip(f"no real file at {DATA}: cells of HTML were not shown")
     with DATA.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

@@ -17,6 +17,7 @@ from evalsite.scales.preference import Preference
 from evalsite.studies.gold import check_gold, feedback
 from tests.support.checking import check_file
 from tests.support.factories import make_study
+from tests.support.published import published_file
 
 pytestmark = pytest.mark.skipif(
     "pairwise" not in installed_protocols(),
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = ROOT / "../shared/seeds"
-REAL = ROOT / "../shared/data/marco_pairwise/batch_long.csv"
+REAL = published_file("marco_pairwise/batch_long.csv")
 SHOWN = ("Response A", "Response B")
 SYSTEMS = ("joint", "cascade", "retrieval")
 
@@ -358,8 +359,6 @@ def test_example_batch_does_not_give_systems_away(config):
 
 @pytest.mark.django_db
 def test_the_real_batch_of_this_evaluation_loads_whole(config):
-    if not REAL.exists():
-        pytest.skip(f"no {REAL}: the real batch was not read")
     study = make_study(protocol=config.key, items=0)
 
     with REAL.open("rb") as source:

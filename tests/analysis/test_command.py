@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.analysis.__main__ import main
-from tests.analysis.vectors import real_file
+from tests.support.published import published_file
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -96,7 +96,7 @@ def test_the_command_needs_no_django(file):
 
 
 def test_rankme_gives_the_published_figures_as_it_is(capsys):
-    path = real_file("rankme/ratings_long.csv")
+    path = published_file("rankme/ratings_long.csv")
 
     main([str(path), "--protocol", "magnitude", "--file-order", "--json"])
 
@@ -110,7 +110,7 @@ def test_rankme_gives_the_published_figures_as_it_is(capsys):
 
 
 def test_marco_gives_its_counts_as_it_is(capsys):
-    path = real_file("marco_pairwise/ratings_long.csv")
+    path = published_file("marco_pairwise/ratings_long.csv")
 
     main([str(path), "--protocol", "pairwise", "--raters-unknown", "--json"])
 

@@ -12,7 +12,8 @@ from evalsite.analysis.clusters import certainly_above, find_clusters, max_t, ra
 from evalsite.analysis.compare import compare_systems
 from evalsite.analysis.scores import read_scores
 from evalsite.analysis.to_json import to_plain
-from tests.analysis.vectors import read_data, read_vector, real_file
+from tests.analysis.vectors import read_data, read_vector
+from tests.support.published import published_file
 
 FEW = 60  # draws where intervals of means are not the point
 
@@ -126,7 +127,7 @@ def test_magnitudes_of_nothing_are_refused():
 
 
 def test_geometric_means_of_rankme_are_those_of_the_reference():
-    data = pd.read_csv(real_file("rankme/ratings_long.csv")).rename(
+    data = pd.read_csv(published_file("rankme/ratings_long.csv")).rename(
         columns={"participant": "rater"}
     )
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from evalsite.analysis.davidson import DavidsonFit, count_pairs, drop_ties, expect, fit_davidson
 from evalsite.analysis.pairs import compare_pairs, read_preferences
-from tests.analysis.vectors import compare, find_vectors, read_data, read_vector, real_file
+from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
+from tests.support.published import published_file
 
 WON = {"left": 1, "tie": 0, "right": -1}
 
@@ -246,8 +247,8 @@ MARCO = {
 
 @pytest.fixture(scope="module")
 def marco():
-    ratings = pd.read_csv(real_file("marco_pairwise/ratings_long.csv"))
-    batch = pd.read_csv(real_file("marco_pairwise/batch_long.csv"))
+    ratings = pd.read_csv(published_file("marco_pairwise/ratings_long.csv"))
+    batch = pd.read_csv(published_file("marco_pairwise/batch_long.csv"))
     other = batch[batch.system != "MarCo"].set_index("item")
     return ratings.join(other[["group", "cluster", "system"]], on="item")
 
@@ -278,7 +279,7 @@ def test_judgements_of_marco_are_counted_as_published(marco, against, criterion)
 
 
 def test_preferences_of_rankme_are_those_of_the_reference():
-    data = pd.read_csv(real_file("rankme/ratings_long.csv"))
+    data = pd.read_csv(published_file("rankme/ratings_long.csv"))
     table = data.pivot(index=["participant", "item"], columns="system", values="value")
     rows = []
     for first, second in combinations(sorted(table), 2):

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis.plackett import rank_within_screens, read_rankings
-from tests.analysis.vectors import compare, read_vector, real_file
+from tests.analysis.vectors import compare, read_vector
+from tests.support.published import published_file
 
 
 def read(data, **options):
@@ -93,7 +94,7 @@ def test_renamed_and_reordered_screens_give_the_same_figures():
 
 
 def test_screens_of_rankme_put_the_middle_system_last():
-    data = pd.read_csv(real_file("rankme/ratings_long.csv"))
+    data = pd.read_csv(published_file("rankme/ratings_long.csv"))
     data = data.rename(columns={"participant": "rater"})
 
     found = rank_within_screens(read(data), draws=100)
@@ -110,7 +111,7 @@ def test_screens_of_rankme_put_the_middle_system_last():
 
 
 def test_ties_count_as_if_they_were_broken_by_chance_over_and_over():
-    data = pd.read_csv(real_file("rankme/ratings_long.csv"))
+    data = pd.read_csv(published_file("rankme/ratings_long.csv"))
     data = data.rename(columns={"participant": "rater"})
     chance = np.random.default_rng(3)
 

@@ -1,14 +1,11 @@
 """Whether Davidson's model says no more of preferences than the answers do."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from evalsite.analysis.pairs import PairsResult, compare_pairs, read_preferences
 from evalsite.analysis.table import read_table
-
-MARCO = Path(__file__).parents[3] / "shared" / "data" / "marco_pairwise"
+from tests.support.published import published_file
 
 
 def _answer(*pairs: tuple[str, str, int, int, int]) -> PairsResult:
@@ -62,10 +59,11 @@ def test_systems_never_compared_directly_have_no_certain_rank_where_the_model_do
     assert low < high
 
 
-@pytest.mark.skipif(not MARCO.exists(), reason="the data of MarCo are not here")
 def test_marco_ranks_leave_open_what_no_judge_compared() -> None:
     table = read_table(
-        MARCO / "ratings_long.csv", outputs=MARCO / "batch_long.csv", raters_known=False
+        published_file("marco_pairwise/ratings_long.csv"),
+        outputs=published_file("marco_pairwise/batch_long.csv"),
+        raters_known=False,
     )
     rows = table.of("readability").rows
     found = compare_pairs(

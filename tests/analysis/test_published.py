@@ -13,7 +13,7 @@ from evalsite.analysis.gwet import fleiss, percent_agreement
 from evalsite.analysis.icc import FORMS, icc, icc_in_file_order
 from evalsite.analysis.magnitude import describe_magnitudes, find_slips
 from evalsite.analysis.table import read_table
-from tests.analysis.vectors import real_file
+from tests.support.published import published_file
 
 FEW = 20
 LIKERT = "stp2_likert_inf"
@@ -78,7 +78,7 @@ NAMES = ("baseline", "sheffield_v2", "slug2slug")
 def read_job(job):
     """The ratings of a job in file order: rater, group (the input), system, value."""
     name, criterion = JOBS[job]
-    rows = pd.read_csv(real_file(f"rankme/{name}"), dtype={"_worker_id": str})
+    rows = pd.read_csv(published_file(f"rankme/{name}"), dtype={"_worker_id": str})
     if job == LIKERT:
         return pd.DataFrame({"rater": rows._worker_id, "group": rows.mr, "system": rows.team,
                              "value": rows[criterion]})  # fmt: skip
@@ -173,7 +173,7 @@ def test_raters_who_gave_one_score_throughout_are_seen(job, constant):
 
 
 def test_the_ready_made_file_of_rankme_gives_the_published_figure():
-    table = read_table(real_file("rankme/ratings_long.csv")).results()
+    table = read_table(published_file("rankme/ratings_long.csv")).results()
 
     found = icc_in_file_order(unit=table.rows.output, value=table.rows.value)
 
@@ -197,7 +197,7 @@ STORIES = {
 @pytest.fixture(scope="module")
 def stories():
     rows, means = [], []
-    text = real_file("squality/all-responses.jsonl").read_text(encoding="utf-8")
+    text = published_file("squality/all-responses.jsonl").read_text(encoding="utf-8")
     for story in map(json.loads, text.splitlines()):
         for number, question in story["questions"].items():
             group = f"{story['passage-id']}/{number}"
@@ -255,8 +255,8 @@ DIALOGUES = {
 @pytest.fixture(scope="module")
 def dialogues():
     return read_table(
-        real_file("marco_pairwise/ratings_long.csv"),
-        outputs=real_file("marco_pairwise/batch_long.csv"),
+        published_file("marco_pairwise/ratings_long.csv"),
+        outputs=published_file("marco_pairwise/batch_long.csv"),
         raters_known=False,
     ).results()
 
@@ -279,7 +279,7 @@ def test_agreement_of_marco_is_that_of_the_table(dialogues, other, criterion):
 
 
 def test_the_ready_made_file_of_marco_tells_its_pairs_without_the_items(dialogues):
-    alone = read_table(real_file("marco_pairwise/ratings_long.csv"), raters_known=False)
+    alone = read_table(published_file("marco_pairwise/ratings_long.csv"), raters_known=False)
 
     assert list(alone.rows.outcome) == list(dialogues.rows.outcome)
     assert alone.notes == (

@@ -9,7 +9,7 @@ from evalsite.analysis.__main__ import main
 from evalsite.analysis.report import make_report
 from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.table import read_table
-from tests.analysis.vectors import real_file
+from tests.support.published import published_file
 
 HEAD = "participant,item,system,criterion,value,submitted_at"
 PAIRS = "participant,item,criterion,preferred,outcome,system_1,system_2"
@@ -298,7 +298,7 @@ def test_a_repeat_that_cannot_be_read_is_told(tmp_path, capsys):
 
 def read_setup_1(path):
     """RankME's first setup: the outputs of the second, rated by other people a year before."""
-    with real_file("rankme/stp1_rankME.csv").open(encoding="utf-8", newline="") as file:
+    with published_file("rankme/stp1_rankME.csv").open(encoding="utf-8", newline="") as file:
         rows = [
             f"{row['_worker_id']},{row['mr_id']},{row[f'team{place}']},informativeness,"
             f"{row[f'informativeness{place}']},{row['_created_at']}"
@@ -309,7 +309,7 @@ def read_setup_1(path):
 
 
 def test_the_two_setups_of_rankme_are_compared(tmp_path, capsys):
-    second = real_file("rankme/ratings_long.csv")
+    second = published_file("rankme/ratings_long.csv")
     first = read_setup_1(tmp_path / "setup_1.csv")
 
     arguments = ["--protocol", "magnitude", "--standard", "100", "--json"]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from evalsite.analysis.report import make_reports
+from tests.support.published import published_file
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 POINTS = [{"value": value, "label": ""} for value in range(1, 8)]
 LIKERT = {"key": "quality", "label": "Quality", "kind": "likert", "answers": POINTS}
 MAGNITUDE = {"key": "informativeness", "label": "Informativeness", "kind": "magnitude",
@@ -339,9 +339,8 @@ def test_who_rates_the_same_otherwise_the_second_time_is_flagged(report: Report,
     assert found["data"]["ratings"] == len(rows)
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="The real data are not here.")
 def test_published_geometric_means_of_rankme_lead_its_report() -> None:
-    path = DATA / "rankme" / "ratings_long.csv"
+    path = published_file("rankme/ratings_long.csv")
 
     report = make_reports({"ratings": path}, instrument=[MAGNITUDE], seed=1)["kept"]
 
@@ -357,13 +356,12 @@ def test_published_geometric_means_of_rankme_lead_its_report() -> None:
     assert codes["slug2slug", "baseline"] == "not_enough"
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="The real data are not here.")
 def test_counts_of_marco_stand_in_its_report() -> None:
-    folder = DATA / "marco_pairwise"
-    table = folder / "ratings_long.csv"
+    table = published_file("marco_pairwise/ratings_long.csv")
+    outputs = published_file("marco_pairwise/batch_long.csv")
     instrument = [PREFERENCE | {"key": key, "label": key} for key in ("completion", "readability")]
 
-    report = make_reports({"ratings": table, "outputs": folder / "batch_long.csv"},
+    report = make_reports({"ratings": table, "outputs": outputs},
                           instrument=instrument, seed=1)["kept"]  # fmt: skip
 
     counts = {

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "reference"
-REAL = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 
 def read_vector(name: str) -> tuple[pd.DataFrame, Any, float]:
@@ -40,11 +39,3 @@ def compare(got: Any, expected: Any, tolerance: float, path: str = "") -> None:
         assert got == pytest.approx(expected, abs=tolerance, rel=0), path
     else:
         assert got == expected, path
-
-
-def real_file(name: str) -> Path:
-    """A file of the real data; the test is skipped where it is not at hand."""
-    path = REAL / name
-    if not path.exists():
-        pytest.skip(f"{name} of the real data is not in ../shared/data.")
-    return path

@@ -3,10 +3,8 @@
 from collections import Counter
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from django.db.models import Count
@@ -30,6 +28,7 @@ from tests.support.factories import (
     mint_link,
 )
 from tests.support.invariants import check_invariants
+from tests.support.published import published_file
 from tests.support.races import Held, at_once, only_postgresql
 from tests.support.tabs import BOXES, SCORES
 
@@ -37,13 +36,12 @@ __all__ = ["make_crowd"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-RANKME = Path(settings.BASE_DIR).parent / "shared/data/rankme/batch_wide.csv"
+RANKME = published_file("rankme/batch_wide.csv")
 
 
 # --- a crowd through the real pages, in processes of its own ----------------------------
 
 
-@pytest.mark.skipif(not RANKME.exists(), reason="../shared/data/rankme is not on this machine.")
 def test_sixteen_people_at_once_rate_the_100_rankme_items_exactly_three_times(make_crowd):
     study = make_live_study(
         add_items=lambda study: import_file(study=study, path=RANKME, by=make_user())

@@ -15,15 +15,7 @@ from evalsite.participants.models import Participant, ParticipantIdentity
 from evalsite.studies.models import Study
 from tests.support import imported
 from tests.support.exports import export, read
-
-DATA = Path(__file__).resolve().parents[2] / "../shared/data"
-
-
-def find(name: str) -> Path:
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"The published data are not on this machine: no ../shared/data/{name}.")
-    return path
+from tests.support.published import published_file
 
 
 def read_file(path: Path) -> list[dict[str, str]]:
@@ -32,8 +24,8 @@ def read_file(path: Path) -> list[dict[str, str]]:
 
 
 def load(study: Study, batch: str, ratings: str, *, has_persons: bool) -> None:
-    import_file(study=study, path=find(batch), by=None)
-    imported.load(study, find(ratings).read_bytes().decode(), has_persons=has_persons)
+    import_file(study=study, path=published_file(batch), by=None)
+    imported.load(study, published_file(ratings).read_bytes().decode(), has_persons=has_persons)
 
 
 @pytest.mark.parametrize("batch", ["rankme/batch_long.csv", "rankme/batch_wide.csv"])
@@ -41,7 +33,7 @@ def test_rankme_ratings_come_out_as_they_went_in(
     make_study: Callable[..., Any], batch: str
 ) -> None:
     study = make_study(items=0)
-    given = read_file(find("rankme/ratings_long.csv"))
+    given = read_file(published_file("rankme/ratings_long.csv"))
 
     load(study, batch, "rankme/ratings_long.csv", has_persons=True)
 
@@ -72,7 +64,9 @@ def test_rankme_ratings_of_an_output_keep_the_order_of_the_file(
             found.setdefault((row["item"], row["system"]), []).append(row["value"])
         return found
 
-    assert columns(read(export(study))) == columns(read_file(find("rankme/ratings_long.csv")))
+    assert columns(read(export(study))) == columns(
+        read_file(published_file("rankme/ratings_long.csv"))
+    )
 
 
 def test_marco_judgements_have_the_published_outcomes(make_study: Callable[..., Any]) -> None:

@@ -14,22 +14,20 @@ from evalsite.studies.models import Item, Study
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import MAIN, Watch, answer_all, find_faults, follow, take_a_set
 from tests.support.factories import launch, make_study, make_user
+from tests.support.published import published_file
 from tests.support.queues import run_waiting_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-DATA = Path(__file__).resolve().parents[2] / "../shared/data"
-COMPARISONS = DATA / "marco_pairwise/batch_long.csv"
-NEXT_LINES = DATA / "rl4lms_daily_dialogue/daily_dialogue_example_input.csv"
-UTTERANCES = DATA / "rankme/batch_wide.csv"
+COMPARISONS = published_file("marco_pairwise/batch_long.csv")
+NEXT_LINES = published_file("dialogues_in_html.csv")
+UTTERANCES = published_file("rankme/batch_wide.csv")
 
 
 def upload(page: Page, base: Any, protocol: str, file: Path, rows: str) -> Study:
     """A researcher has chosen the file, looked at it, and imported it as it was read."""
     if protocol not in installed_protocols():
         pytest.skip(f"protocols.{protocol} is not listed in PROTOCOLS.")
-    if not file.exists():
-        pytest.skip(f"no real file at {file}: it was not uploaded")
     user = make_user()
     sign_in(page, base, user)
     study = make_study(protocol=protocol, items=0, by=user, k=1, set_size=6)

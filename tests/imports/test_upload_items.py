@@ -4,7 +4,6 @@ import hashlib
 import io
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,14 +17,10 @@ from evalsite.imports.batches.store import import_batch
 from evalsite.imports.uploads import clean_file_name
 from evalsite.studies.models import Study
 from tests.support.checking import check_file
+from tests.support.published import published_file
 from tests.support.uploads import GOOD, HEADER, Check, check, study, told
 
 __all__ = ["check", "study"]  # fixtures
-
-RANKME = Path(__file__).parents[3] / "shared" / "data" / "rankme"
-needs_rankme = pytest.mark.skipif(
-    not RANKME.exists(), reason="The RankME data stands only beside the project's own checkout."
-)
 
 
 # --- other formats, delimiters, names -----------------------------------------------
@@ -333,10 +328,9 @@ def test_systems_that_share_no_inputs_are_remarked_on_in_one_sentence(single: An
 # --- real files, random files ---------------------------------------------------------
 
 
-@needs_rankme
 @pytest.mark.parametrize("name", ["batch_wide.csv", "batch_long.csv"])
 def test_rankme_is_guessed_right_with_no_hand_work(study: Any, name: str) -> None:
-    with (RANKME / name).open("rb") as source:
+    with published_file(f"rankme/{name}").open("rb") as source:
         checked = check_file(source, study=study)
 
     assert not checked.faults
@@ -344,11 +338,10 @@ def test_rankme_is_guessed_right_with_no_hand_work(study: Any, name: str) -> Non
     assert checked.systems == ["baseline", "sheffield_v2", "slug2slug"]
 
 
-@needs_rankme
 def test_rankme_wide_and_long_give_the_same_items(study: Any) -> None:
     found = []
     for name in ("batch_wide.csv", "batch_long.csv"):
-        with (RANKME / name).open("rb") as source:
+        with published_file(f"rankme/{name}").open("rb") as source:
             checked = check_file(source, study=study)
         found.append([(one.key, one.group, one.inputs, one.outputs) for one in checked.items])
 

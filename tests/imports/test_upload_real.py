@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from pathlib import Path
 
 import pytest
 
@@ -11,20 +10,17 @@ from evalsite.imports.batches.items import CheckedItems as Checked
 from tests.support.batches import told
 from tests.support.checking import check_file
 from tests.support.factories import make_study
+from tests.support.published import published_file
 from tests.support.sheets import write_workbook
 
 pytestmark = pytest.mark.django_db
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
-PAIRS = "rl4lms_daily_dialogue/commongen_pairwise_example_input.csv"
-DIALOGUES = "rl4lms_daily_dialogue/daily_dialogue_example_input.csv"
-needs_data = pytest.mark.skipif(
-    not DATA.exists(), reason="The real data stands only beside the project's own checkout."
-)
+PAIRS = "pairs_by_letter.csv"
+DIALOGUES = "dialogues_in_html.csv"
 
 
 def read(name: str) -> bytes:
-    return (DATA / name).read_bytes()
+    return published_file(name).read_bytes()
 
 
 def check(protocol: str, data: bytes, mapping: dict[str, str] | None = None) -> Checked:
@@ -32,7 +28,6 @@ def check(protocol: str, data: bytes, mapping: dict[str, str] | None = None) -> 
     return check_file(io.BytesIO(data), study=study, mapping=mapping)
 
 
-@needs_data
 @pytest.mark.parametrize(
     ("name", "protocol", "items", "systems"),
     [
@@ -52,7 +47,6 @@ def test_real_batch_goes_in_with_no_hand_work(
     assert (len(checked.items), len(checked.systems)) == (items, systems)
 
 
-@needs_data
 def test_pairs_of_letters_go_in_once_their_input_is_mapped() -> None:
     refused = check("pairwise", read(PAIRS))
     checked = check("pairwise", read(PAIRS), {"concept": "dialogue"})
@@ -66,7 +60,6 @@ def test_pairs_of_letters_go_in_once_their_input_is_mapped() -> None:
     assert (len(firsts), firsts.count("supervised")) == (9, 4)
 
 
-@needs_data
 @pytest.mark.parametrize(
     ("name", "protocol", "words"),
     [
@@ -88,7 +81,6 @@ def test_pairs_of_letters_go_in_once_their_input_is_mapped() -> None:
             "Column “item” is missing. Found: file, info.",
         ),
         ("squality/all-responses.jsonl", "rrgen", "Column “review” is missing. Found: passage-id"),
-        ("rankme/SOURCE.md", "magnitude", "The first line names one column only"),
     ],
 )
 def test_real_file_that_is_no_batch_is_refused_with_a_sentence_that_helps(
@@ -100,7 +92,6 @@ def test_real_file_that_is_no_batch_is_refused_with_a_sentence_that_helps(
     assert not checked.items
 
 
-@needs_data
 def test_real_batch_is_the_same_in_every_format() -> None:
     content = io.StringIO(read("rankme/batch_wide.csv").decode(), newline="")
     rows = list(csv.DictReader(content))

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,13 +9,13 @@ import pytest
 from evalsite.protocol import find_folder, installed_protocols
 from tests.support.batches import SYSTEMS, check_rows
 from tests.support.checking import check_file
+from tests.support.published import published_file
 from tests.support.uploads import Check, check, study
 
 pytestmark = pytest.mark.one_database
 
 __all__ = ["check", "study"]  # fixtures
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 NAMES = ("Aromi", "Cocum", "Clowns", "Giraffe", "Zizzi", "Strada", "Cotto", "Wildwood", "Loch Fyne")
 FOODS = ("Thai", "Italian", "French", "Indian", "English", "Chinese", "Japanese")
 Write = Callable[[int, str, str], str]
@@ -261,12 +260,8 @@ def test_example_batches_raise_no_false_alarm(
 def test_real_batches_raise_few_alarms(
     make_study: Callable[..., Any], protocol: str, name: str, most: int
 ) -> None:
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"{name} is not on this machine.")
-
     checked = check_file(
-        io.BytesIO(path.read_bytes()), study=make_study(items=0, protocol=protocol)
+        io.BytesIO(published_file(name).read_bytes()), study=make_study(items=0, protocol=protocol)
     )
 
     assert not checked.faults

@@ -4,7 +4,6 @@ import csv
 import html
 import json
 import re
-from pathlib import Path
 
 import pytest
 from django.template.loader import render_to_string
@@ -14,9 +13,7 @@ from hypothesis import strategies as st
 from evalsite.annotation.pages.view_models import InputView, view_item
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output, strip_markup
 from evalsite.protocol import InputColumn, get_protocol
-
-REAL = Path(__file__).resolve().parents[2] / "../shared/data"
-DATA = REAL / "rl4lms_daily_dialogue"
+from tests.support.published import published_file
 
 HTML = (
     '<p><b><font color="#d95f02">Person 1: Is it open?</font></b></p> '
@@ -331,9 +328,7 @@ def test_outputs_are_text_unless_a_protocol_says_otherwise():
 
 
 def test_every_cell_of_the_real_example_is_read_whole():
-    file = DATA / "daily_dialogue_example_input.csv"
-    if not file.exists():
-        pytest.skip(f"no real file at {file}: dialogues in HTML were not read")
+    file = published_file("dialogues_in_html.csv")
     with file.open(encoding="utf-8", newline="") as source:
         rows = list(csv.DictReader(source))
 
@@ -352,9 +347,7 @@ def test_every_cell_of_the_real_example_is_read_whole():
 
 
 def test_no_turn_of_the_real_comparisons_is_lost_or_added():
-    file = REAL / "marco_pairwise" / "batch_long.csv"
-    if not file.exists():
-        pytest.skip(f"no real file at {file}: its dialogues were not read")
+    file = published_file("marco_pairwise/batch_long.csv")
     with file.open(encoding="utf-8", newline="") as source:
         dialogues = {row["item"]: row["dialogue"] for row in csv.DictReader(source)}
 
