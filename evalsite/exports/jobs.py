@@ -1,30 +1,25 @@
 """Exports too large for a web request: written by a job, and kept for some days."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date, timedelta
 from hashlib import sha256
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
 from evalsite.exports.services import Choice, count_file, name_file, write_file
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.jobs.models import Job
-from evalsite.jobs.services import JobTakenOver, job_kind, report_progress, start_job
+from evalsite.jobs.services import job_kind, note_progress, start_job
 from evalsite.lib.gc_pause import collect_seldom
 from evalsite.studies.models import Study
 
 KIND = "export"
 KEPT_DAYS = 7
-_BEAT_SECONDS = 2
 # how many rows of a CSV are written in the time that one of a workbook takes
 _WORKBOOK_ROW = 10
 _DAYS = ("since", "until")
@@ -77,14 +72,12 @@ def run_export(job: Job) -> dict[str, Any]:
     _prune(path.parent)
     part = path.with_suffix(".part")
     try:
-        with (
-            _report_progress(job, count_file(study, choice)) as progress,
-            part.open("w+b") as file,
-            consistent_cut(),
-            collect_seldom(),
-        ):
+        total = count_file(study, choice)
+        with part.open("w+b") as file, consistent_cut(), collect_seldom():
             began_at = timezone.now()
-            written = write_file(study, choice, file, progress=progress)
+            written = write_file(
+                study, choice, file, progress=lambda rows: note_progress(job, rows, total)
+            )
         part.rename(path)
     finally:
         part.unlink(missing_ok=True)
@@ -103,32 +96,3 @@ def _prune(folder: Path) -> None:
     for path in folder.iterdir():
         if path.stat().st_mtime < oldest:
             path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _report_progress(job: Job, total: int) -> Iterator[Callable[[int], None]]:
-    """Show on the job's page how many rows are written, and keep the job alive.
-
-    A thread does this through a connection of its own: this one only reads, from a snapshot.
-    """
-    is_over, rows = Event(), [0]
-
-    def beat() -> None:
-        try:
-            while not is_over.wait(_BEAT_SECONDS):
-                report_progress(job, rows[0], total)
-        except JobTakenOver:
-            return  # the file is written under the name of this job, and nobody asks for it
-        finally:
-            connection.close()
-
-    def count(written: int) -> None:
-        rows[0] = written
-
-    thread = Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield count
-    finally:
-        is_over.set()
-        thread.join()

@@ -52,7 +52,7 @@ class _Sheet:
         self._text = book.add_format({"num_format": "@", "quote_prefix": True})
         self._plain = book.add_format()
         self._cells = [
-            (place, column.of == "answer", column.type in (WHOLE, NUMBER), column.get_cell)
+            (place, column.of, column.type in (WHOLE, NUMBER), column.get_cell)
             for place, column in enumerate(columns)
         ]
         header = book.add_format({"num_format": "@", "bold": True})
@@ -64,8 +64,8 @@ class _Sheet:
         self.rows += 1
         if self.rows > MOST_ROWS:
             raise ValidationError(f"A spreadsheet holds {MOST_ROWS:,} rows at most. {_TAKE_CSV}")
-        for place, is_shared, is_number, get_cell in self._cells:
-            text = get_cell(answer if is_shared else row)
+        for place, of, is_number, get_cell in self._cells:
+            text = get_cell(answer if of == "answer" else row.score if of == "score" else row)
             if is_number and text and text not in ("inf", "-inf", "nan"):
                 self._sheet.write_number(self.rows, place, _Exact(text))
             elif text:

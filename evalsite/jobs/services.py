@@ -24,6 +24,9 @@ _KINDS: dict[str, JobFunction] = {}
 # well below what makes a job stale: one sign of life may come late, or not at all
 BEAT_SECONDS = 30
 _BEAT_AGAIN_SECONDS = 5
+# how often progress that was noted is looked for
+_LOOK_SECONDS = 2
+_NOTED: dict[UUID, tuple[int, int]] = {}
 MAX_TAKEOVERS = 3
 _FULL_DISK = (
     "The disk of this site is full or can't be written to, so nothing was stored. Ask your "
@@ -202,7 +205,7 @@ def run_job(job: Job, *, worker: str = "") -> Job:
         job.refresh_from_db()  # run by somebody else, or given up
         return job
     try:
-        _describe_alive(job)
+        _show_alive(job)
         with _keep_alive(job):
             result = _KINDS[job.kind](job)
     except ValidationError as error:
@@ -233,17 +236,22 @@ def _note_failure(job: Job, error: BaseException) -> None:
 
 @contextmanager
 def _keep_alive(job: Job) -> Iterator[None]:
-    """The job counts as alive while it runs, however long one of its steps takes, and so do others.
+    """Show that the job and those that wait for its worker are alive, and the progress noted.
 
-    Told by a thread with a connection of its own, while the job computes or waits for one long
-    statement. It tells nothing of a worker that is gone: the thread goes with it.
+    A thread with a connection of its own does this while the job computes, reads from a snapshot
+    or waits for one long statement. If the worker is gone, so is the thread.
     """
     is_over = Event()
 
     def beat() -> None:
-        pause = BEAT_SECONDS
-        while not is_over.wait(pause):
-            pause = BEAT_SECONDS if _describe_alive(job) else min(BEAT_SECONDS, _BEAT_AGAIN_SECONDS)
+        quiet = 0.0
+        while not is_over.wait(pause := min(_LOOK_SECONDS, BEAT_SECONDS)):
+            quiet += pause
+            progress = _NOTED.pop(job.pk, None)
+            if progress is None and quiet < BEAT_SECONDS:
+                continue
+            is_shown = _show_alive(job, progress)
+            quiet = 0.0 if is_shown else max(0.0, BEAT_SECONDS - _BEAT_AGAIN_SECONDS)
             # a connection that is broken, or kept for long, is not used again
             connection.close()
 
@@ -254,16 +262,19 @@ def _keep_alive(job: Job) -> Iterator[None]:
     finally:
         is_over.set()
         thread.join()
+        _NOTED.pop(job.pk, None)
 
 
-def _describe_alive(job: Job) -> bool:
-    """A worker is at work on this job, and will come to those that wait."""
+def _show_alive(job: Job, progress: tuple[int, int] | None = None) -> bool:
+    """Show that a worker is at work on this job, and will come to those that wait."""
     is_ours = Q(pk=job.pk, state=Job.State.RUNNING)
     try:
         Job.objects.filter(is_ours | Q(state=Job.State.WAITING)).update(heartbeat_at=timezone.now())
+        if progress is not None:
+            Job.objects.filter(is_ours).update(done=progress[0], total=progress[1])
     except (DatabaseError, InterfaceError):
         # SQLite has one writer, which may be the job itself: it is told the next time
-        logger.warning("Job %s could not tell that it is alive.", job.pk)
+        logger.warning("Job %s could not show that it is alive.", job.pk)
         return False
     return True
 
@@ -276,6 +287,14 @@ def report_progress(job: Job, done: int, total: int) -> None:
     running = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING)
     if not running.update(done=done, total=total, heartbeat_at=timezone.now()):
         raise JobTakenOver(str(job.pk))
+
+
+def note_progress(job: Job, done: int, total: int) -> None:
+    """Have the job's page show this progress within seconds, without a query of the caller's.
+
+    For jobs that read from a snapshot, and so can't write.
+    """
+    _NOTED[job.pk] = done, total
 
 
 def _finish(job: Job, state: str, **fields: Any) -> None:

@@ -16,7 +16,7 @@ from django_tasks_db.models import DBTaskResult
 from evalsite.annotation.models import Slot
 from evalsite.annotation.running.launch import launch_study, newest_launch, restart_launch
 from evalsite.jobs.models import Job
-from evalsite.jobs.services import restart_job, revive_job, run_job, start_job
+from evalsite.jobs.services import note_progress, restart_job, revive_job, run_job, start_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 from tests.support.factories import make_study, make_user
@@ -134,6 +134,25 @@ def test_job_that_ran_is_not_run_again(db):
 
     assert states == ["done", "done"]
     assert Job.objects.get().finished_at == job.finished_at
+
+
+@pytest.mark.django_db(transaction=True)
+def test_progress_is_shown_of_a_job_that_only_reads_from_a_snapshot(monkeypatch):
+    monkeypatch.setitem(run_job.__globals__, "BEAT_SECONDS", 0.01)
+    job = start_job("reads", study_id=None, by=None)
+
+    def read(running: Job) -> dict:
+        note_progress(running, 3, 7)
+        for _ in range(10_000):
+            running.refresh_from_db()
+            if running.done:
+                break
+            Event().wait(0.001)
+        return {"shown": [running.done, running.total]}
+
+    monkeypatch.setitem(run_job.__globals__["_KINDS"], "reads", read)
+
+    assert run_job(job).result == {"shown": [3, 7]}
 
 
 @pytest.mark.django_db(transaction=True)
