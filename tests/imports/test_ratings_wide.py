@@ -237,3 +237,15 @@ def test_what_columns_hold_is_remembered_for_the_next_file(
     second.refresh_from_db()
     assert second.mapping == {"who": "participant", "n": "value", "item": "item", "of": "system"}
     assert "Import 2 answers" in show(staff_client, study, second)
+
+
+def test_what_a_column_contains_is_chosen_in_words(staff_client: Client, rankme: Study) -> None:
+    waiting = upload(staff_client, rankme, read_file("stp2_rankME_inf.csv"))
+
+    page = show(staff_client, rankme, waiting)
+
+    chosen = '<option value="value2:informativeness" selected>Informativeness of output 2</option>'
+    assert chosen in page
+    assert '<option value="system3" selected>System of output 3</option>' in page
+    assert ">Informativeness of slug2slug</option>" in page
+    assert ">Participant: who rated</option>" in page

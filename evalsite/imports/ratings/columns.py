@@ -10,7 +10,15 @@ from evalsite.fields import LONGEST_NOTE
 from evalsite.imports.columns import Field, check_cells
 from evalsite.imports.tables.faults import Fault
 from evalsite.imports.tables.table import Row
-from evalsite.lib.rating_columns import FIELDS, MEANINGS, Asked, Part, melt, split_field
+from evalsite.lib.rating_columns import (
+    FIELDS,
+    MEANINGS,
+    Asked,
+    Part,
+    Target,
+    melt,
+    split_field,
+)
 from evalsite.lib.rating_guess import find_unasked
 from evalsite.participants.models import Origin
 from evalsite.protocol import Criterion, Protocol
@@ -65,15 +73,26 @@ def list_fields(asked: Asked, mapping: Mapping[str, str], most_outputs: int) -> 
     there = set(mapping.values())
     fields = [Field("", "Leave out", is_for_many=True)]
     fields += [
-        Field(name, f"{name}: {MEANINGS[name]}")
+        Field(name, f"{name.replace('_', ' ').capitalize()}: {MEANINGS[name]}")
         for name in FIELDS
         if name in there or name not in useless
     ]
     return fields + [
-        Field(name, name, group="Several ratings in a row")
+        Field(name, _name_target(target, asked), group="Several ratings in a row")
         for name in dict.fromkeys([*_list_wide(asked, most_outputs), *sorted(there)])
         if (target := split_field(name)) and (target.is_wide or target.number)
     ]
+
+
+def _name_target(target: Target, asked: Asked) -> str:
+    """Name what a column of a wide row contains: "Informativeness of output 2"."""
+    if target.is_rating:
+        name = asked.labels.get(target.criterion, target.criterion) or "Rating"
+        name += ": which is preferred" if target.name == "preferred" else ""
+    else:
+        name = target.name.capitalize()
+    of = f"output {target.number}" if target.number else target.system
+    return f"{name} of {of}" if of else name
 
 
 def _list_wide(asked: Asked, most_outputs: int) -> Iterator[str]:
