@@ -97,7 +97,7 @@ class EmptyOutputs:
                 f"{count_of(len(self._rows), 'output')} {'has' if len(self._rows) == 1 else 'have'}"
                 " no text",
                 f"{', '.join(systems)}.",
-                choices=[["show", "Show “(no output)” in their place", "Stored as empty texts."]],
+                choices=[["show", "Show “(no output)” instead", "Stored as empty texts."]],
                 rows=_list_rows((line, record, "") for line, record in self._rows),
                 is_made=self.is_chosen,
             )

@@ -33,7 +33,7 @@ class Command(ImportCommand):
         parser.add_argument(
             "--empty-outputs",
             choices=["show"],
-            help="take outputs without a text; participants see “(no output)” in their place",
+            help="take outputs without a text; participants see “(no output)” instead",
         )
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
