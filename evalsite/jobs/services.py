@@ -39,8 +39,8 @@ _INTERRUPTED = (
     "administrator to look at the log for job {job}, then start it again."
 )
 _UNFORESEEN = (
-    "It stopped on something that we did not foresee. Start it again; if it stops again, tell "
-    "whoever runs this site that the log has the details under job {job}."
+    "It stopped on something that we did not foresee. Start it again; if it stops again, tell your "
+    "administrator that the log has the details under job {job}."
 )
 
 

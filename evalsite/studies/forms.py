@@ -175,11 +175,11 @@ class SettingsForm(forms.ModelForm):
                 "launched while one stands."
             ),
             "instructions": (
-                "Markdown. Leave empty for the protocol's own instructions, which stand below: to "
-                "change a part of them, copy them into this box."
+                "Markdown. Leave empty for the protocol's own instructions, which are shown below: "
+                "to change a part of them, copy them into this box."
             ),
             "k": "How many different people answer each item.",
-            "set_size": "How many items a person gets at one go. Checks and repeats come on top.",
+            "set_size": "How many items a person gets at a time. Checks and repeats come on top.",
             "max_sets": "Leave empty for no limit.",
             "max_items": (
                 "Leave empty for no limit. Checks and repeats come on top, and are not counted."

@@ -96,7 +96,7 @@ def top_up_that_nobody_recorded(study: Study) -> Iterable[str]:
     entries = AuditEntry.objects.filter(study_id=study.pk, action=TOP_UP_ACTION)
     recorded = sum(entry.detail.get("slots", 0) for entry in entries)
     if added > recorded:
-        yield f"{added:,} places are top-ups, but the log tells of {recorded:,}"
+        yield f"{added:,} places are top-ups, but the log has {recorded:,}"
 
 
 def place_held_by_somebody_absent(study: Study) -> Iterable[str]:
@@ -116,6 +116,6 @@ CHECKS = checks_in(
     ("Items don't have the places that the study asks for", item_without_its_k_places),
     ("Items have places though their batch is not open", place_before_its_batch_is_open),
     ("Items outside the k answers have places", place_of_a_control),
-    ("Places were added that no entry of the log tells of", top_up_that_nobody_recorded),
+    ("Places were added without an entry in the log", top_up_that_nobody_recorded),
     ("Places are held by people who left or only try the study", place_held_by_somebody_absent),
 )

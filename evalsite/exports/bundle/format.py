@@ -195,7 +195,7 @@ PLAN_COLUMNS = (
         name="order",
         meaning="The outputs in the order in which the place shows them.",
         type=TEXT,
-        allowed="numbers of the item's outputs from 1, in that order, parted by spaces",
+        allowed="numbers of the item's outputs from 1, in that order, separated by spaces",
         derived="from arrangement",
     ),
 )

@@ -76,7 +76,7 @@ def change_plan(
     plan = plan_of(study)
     if mark_plan(plan) != seen:
         raise ValidationError(
-            "Somebody changed this plan while you had it open. Open the page anew, and enter your "
+            "Somebody changed this plan while you had it open. Reload the page, and enter your "
             "changes again."
         )
     # a threshold that is not looked at any more is on no form
