@@ -5,7 +5,7 @@ they are stored. A row has three shapes on its way: a row of the table, a checke
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import file_digest
 from itertools import chain
@@ -23,6 +23,7 @@ from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Study
+from evalsite.studies.summary_lines import count_of
 
 FAULTS_SHOWN = 100
 _SAMPLE = 200  # characters of a cell, to recognise its column by
@@ -74,6 +75,36 @@ class Checked:
     @property
     def is_importable(self) -> bool:
         return not self.faults
+
+
+LEAVE_OUT_FAULTY = "leave_out_faulty"
+_MOST_LEFT_OUT = 10_000
+_LISTED = 100
+
+
+def decide_faulty_rows(
+    checked: Checked, faults: Iterable[Fault], consequence: str, *, is_made: bool
+) -> None:
+    """Offer to leave out the rows with these faults, or note that they were left out."""
+    faults = sorted(faults, key=lambda fault: fault.record or 0)
+    rows = len({fault.record for fault in faults})
+    if not faults or (rows > _MOST_LEFT_OUT and not is_made):
+        return
+    more = len(faults) - _LISTED
+    checked.decisions.append(
+        Decision(
+            LEAVE_OUT_FAULTY,
+            f"{count_of(rows, 'row')} {'has' if rows == 1 else 'have'} faults",
+            consequence,
+            choices=[[True, f"Leave out {count_of(rows, 'row')}", ""]],
+            rows=[*map(str, faults[:_LISTED]), *([f"and {more:,} more"] if more > 0 else [])],
+            is_made=is_made,
+        )
+    )
+    if is_made:
+        text = f"{count_of(rows, 'faulty row')} {'was' if rows == 1 else 'were'} left out."
+        left_out = [[fault.line, fault.record, fault.code] for fault in faults]
+        checked.import_notes.append({"code": "rows_left_out", "text": text, "rows": left_out})
 
 
 class Reader(Protocol):

@@ -71,6 +71,8 @@ class MetricFile(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="metric_files")
     file_name = models.CharField(max_length=200)
     sha256 = models.CharField(max_length=64)
+    # what the researcher confirmed at import, such as rows left out: plain data, one dict a step
+    import_notes = models.JSONField(default=list, blank=True)
     uploaded_at = models.DateTimeField(default=now)
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
 

@@ -166,13 +166,13 @@ class SettingsForm(forms.ModelForm):
             "closes_at": "Closing date and time (UTC)",
         }
         help_texts = {
-            "organisation": "Who runs the study. It stands on every page.",
+            "organisation": "Who runs the study. It is shown on every page.",
             "contact_email": "Whom participants write to.",
             "headline": "One line above the summary on the first page. May be empty.",
             "summary": "What people will do, in two sentences.",
             "consent": (
                 "Markdown. Replace every [REPLACE: …] by your own words: a study can't be "
-                "launched while one stands."
+                "launched while one is left."
             ),
             "instructions": (
                 "Markdown. Leave empty for the protocol's own instructions, which are shown below: "

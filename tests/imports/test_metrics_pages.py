@@ -307,3 +307,58 @@ def test_the_command_tells_every_fault(study: Study, tmp_path: Path) -> None:
 
     with pytest.raises(CommandError, match=r"line 4(?s:.*)line 5"):
         call_command("import_metrics", str(study.pk), str(path))
+
+
+# --- rows with faults ---------------------------------------------------------------------
+
+FAULTY = (
+    "item,system,BLEU,chrF\n"
+    "item-001,neural,0.5,50\n"
+    "item-001,template,0.25,half\n"
+    "item-009,neural,0.75,60\n"
+)
+
+
+def leave_out(client: Client, study: Study, waiting: Upload) -> None:
+    decision = {"key": "leave_out_faulty", "value": "True"}
+    client.post(address("metrics-decide", study, waiting.pk), decision)
+
+
+def test_rows_with_faults_are_left_out_once_somebody_has_decided_so(
+    staff_client: Client, study: Study
+) -> None:
+    waiting = upload(staff_client, study, FAULTY)
+    page = show(staff_client, study, waiting)
+    leave_out(staff_client, study, waiting)
+    press_import(staff_client, study, waiting)
+
+    assert "2 rows have faults" in page
+    assert "Leave out 2 rows" in page
+    # of a row with one fault nothing is stored, good scores neither
+    stored = MetricScore.objects.order_by("metric").values_list("metric", "value")
+    assert [*stored] == [("BLEU", 0.5), ("chrF", 50.0)]
+    (note,) = MetricFile.objects.get().import_notes
+    assert note["text"] == "2 faulty rows were left out."
+    assert [code for *_, code in note["rows"]] == ["score_invalid", "item_unknown"]
+
+
+def test_rows_are_left_out_by_the_command_too(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(FAULTY, encoding="utf-8")
+
+    with pytest.raises(CommandError):
+        call_command("import_metrics", str(study.pk), str(path))
+    call_command("import_metrics", str(study.pk), str(path), "--leave-out-faulty")
+
+    assert MetricScore.objects.count() == 2
+
+
+def test_a_file_of_nothing_but_faulty_rows_is_still_refused(
+    staff_client: Client, study: Study
+) -> None:
+    waiting = upload(staff_client, study, "item,system,BLEU\nitem-009,neural,0.5\n")
+    leave_out(staff_client, study, waiting)
+
+    assert 'data-code="nothing_left"' in show(staff_client, study, waiting)
+    press_import(staff_client, study, waiting)
+    assert not MetricFile.objects.exists()

@@ -182,8 +182,9 @@ class Comparison:
             yield from compare_values(STUDY, "instrument", said["instrument"], found["instrument"])
         for name in sorted((said.keys() & found.keys()) - _OF_SOFTWARE - {"study"}):
             yield from compare_values(STUDY, name, said[name], found[name])
-        for batch in (*found["study"]["batches"], *found["study"]["ratings_files"]):
-            batch.setdefault("import_notes", [])
+        for kind in ("batches", "ratings_files", "metric_files"):
+            for file in found["study"][kind]:
+                file.setdefault("import_notes", [])
         for name in sorted(said["study"].keys() & found["study"].keys()):
             yield from compare_values(STUDY, name, said["study"][name], found["study"][name])
 

@@ -108,7 +108,7 @@ BATCH_FIELDS = ("id", "file_name", "sha256", "rows", "uploaded_at", "opened_at",
 RATINGS_FILE_FIELDS = (
     "id", "file_name", "sha256", "rows", "has_persons", "uploaded_at", IMPORT_NOTES,
 )  # fmt: skip
-METRIC_FILE_FIELDS = ("id", "file_name", "sha256", "uploaded_at")
+METRIC_FILE_FIELDS = ("id", "file_name", "sha256", "uploaded_at", IMPORT_NOTES)
 METRIC_FIELDS = ("metric", "value")
 ITEM_FIELDS = (
     "key", "group", "cluster", "kind", "inputs", "extra", "gold", "held_at", "released_at",

@@ -161,7 +161,7 @@ def _list_import_notes(study: Mapping[str, Any]) -> Iterator[str]:
     """List what researchers confirmed when they imported files."""
     notes = [
         f"- `{file['file_name']}`: {note['text']}"
-        for file in (*study["batches"], *study["ratings_files"])
+        for file in (*study["batches"], *study["ratings_files"], *study["metric_files"])
         for note in file.get(IMPORT_NOTES, ())
         if isinstance(note, Mapping) and isinstance(note.get("text"), str)
     ]

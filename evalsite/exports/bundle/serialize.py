@@ -82,7 +82,7 @@ class Serializer:
             )
             if data
             else [],
-            "metric_files": _pick_all(
+            "metric_files": _pick_files(
                 study.metric_files.order_by("uploaded_at", "id"), METRIC_FILE_FIELDS
             )
             if data

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalsite.imports.batches.items import DraftItem
 from evalsite.imports.columns import join_names
-from evalsite.imports.core import Decision
+from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
 from evalsite.imports.tables.faults import Fault, name_place
 from evalsite.studies.summary_lines import count_of
 
@@ -17,7 +17,7 @@ from evalsite.studies.summary_lines import count_of
 _MOST_LEFT_OUT = 1_000
 _LISTED = 100
 
-TAKE_ONCE, EMPTY_OUTPUTS, LEAVE_OUT_FAULTY = "take_once", "empty_outputs", "leave_out_faulty"
+TAKE_ONCE, EMPTY_OUTPUTS = "take_once", "empty_outputs"
 
 
 class Repeats:

@@ -19,10 +19,12 @@ from evalsite.imports.columns import Field, check_cells
 from evalsite.imports.core import (
     HAS_CHANGED,
     HAS_FAULTS,
+    LEAVE_OUT_FAULTY,
     Checked,
     Importer,
     Source,
     Tell,
+    decide_faulty_rows,
 )
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.ratings.columns import shorten
@@ -140,7 +142,12 @@ class MetricImporter(Importer):
     def make_reader(
         self, checked: CheckedScores, study: Study, options: Mapping[str, Any]
     ) -> "ScoreReader":
-        return ScoreReader(checked, study, is_limited=not options.get("no_limit"))
+        return ScoreReader(
+            checked,
+            study,
+            is_limited=not options.get("no_limit"),
+            leaves_out=bool(options.get(LEAVE_OUT_FAULTY)),
+        )
 
     def summarise(self, checked: CheckedScores, study: Study) -> dict[str, Any]:
         counts = Counter(score.metric for score in checked.scores)
@@ -179,8 +186,12 @@ class _Cells:
 class ScoreReader:
     """Finds the output of each score, and says what doesn't fit."""
 
-    def __init__(self, checked: CheckedScores, study: Study, *, is_limited: bool) -> None:
+    def __init__(
+        self, checked: CheckedScores, study: Study, *, is_limited: bool, leaves_out: bool
+    ) -> None:
         self._checked = checked
+        self._leaves_out = leaves_out
+        self._row_faults: list[Fault] = []
         self._study = study
         self._limit = settings.UPLOAD_MAX_ROWS if is_limited else None
         header, mapping = checked.header, checked.mapping
@@ -197,7 +208,7 @@ class ScoreReader:
 
     def add(self, row: Row) -> None:
         if faults := check_cells(row, self._checked.header):
-            self._checked.faults += faults
+            self._row_faults += faults
             return
         name = row.cells[self._at["item"]].strip()
         if not name:
@@ -222,9 +233,13 @@ class ScoreReader:
 
     def close(self) -> None:
         self._flush()
+        if not self._leaves_out:
+            self._checked.faults += self._row_faults
 
     def finish(self) -> None:
         checked = self._checked
+        if self._leaves_out:
+            self._drop_faulty_rows()
         checked.faults += self._find_known()
         if not checked.scores and not checked.faults:
             message = "No score is left to import: every cell is empty, or of other items."
@@ -232,6 +247,17 @@ class ScoreReader:
         if checked.faults:
             checked.scores = []
         checked.remarks = list(self._list_remarks())
+        consequence = "All scores of these rows are left out."
+        decide_faulty_rows(checked, self._row_faults, consequence, is_made=self._leaves_out)
+
+    def _drop_faulty_rows(self) -> None:
+        faulty = {fault.record for fault in self._row_faults}
+        self._places = {key: place for key, place in self._places.items() if place[1] not in faulty}
+        self._checked.scores = [
+            score
+            for score in self._checked.scores
+            if (score.output_id, score.metric) in self._places
+        ]
 
     def _read_scores(self, row: Row) -> Iterator[tuple[str, float, str]]:
         header = self._checked.header
@@ -323,7 +349,10 @@ class ScoreReader:
 
     def _blame(self, code: str, place: Row | _Cells, message: str, at: str) -> None:
         column = self._checked.header[self._at[at]] if at in self._at else at
-        self._checked.faults.append(Fault(code, message, column, place.line, place.record))
+        fault = Fault(code, message, column, place.line, place.record)
+        # a row with scores of several metrics has its item once
+        if self._row_faults[-1:] != [fault]:
+            self._row_faults.append(fault)
 
 
 def read_score(text: str) -> float | None:
@@ -407,6 +436,7 @@ def _store(checked: CheckedScores, source: Source, *, by: Any) -> MetricFile:
         study=source.study,
         file_name=clean_file_name(source.file_name),
         sha256=source.sha256,
+        import_notes=checked.import_notes,
         uploaded_by=by if getattr(by, "is_authenticated", False) else None,
     )
     _insert(file, checked.scores)

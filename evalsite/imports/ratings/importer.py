@@ -5,9 +5,15 @@ from typing import Any
 
 from evalsite.annotation.allocation.imported_slots import count_free
 from evalsite.annotation.models import RatingsFile
-from evalsite.imports.batches.choices import LEAVE_OUT_FAULTY
 from evalsite.imports.columns import LEAVE_OUT, Field
-from evalsite.imports.core import Decision, Importer, Report, Source, Tell
+from evalsite.imports.core import (
+    LEAVE_OUT_FAULTY,
+    Importer,
+    Report,
+    Source,
+    Tell,
+    decide_faulty_rows,
+)
 from evalsite.imports.models import Upload
 from evalsite.imports.ratings.answers import AnswerBuilder, CheckedRatings
 from evalsite.imports.ratings.columns import RowReader, ask, describe_unasked, list_fields
@@ -19,9 +25,6 @@ from evalsite.lib.rating_columns import Problem, check_mapping
 from evalsite.lib.rating_guess import guess_mapping
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
-
-_LISTED = 100
-_MOST_LEFT_OUT = 10_000
 
 
 class RatingImporter(Importer):
@@ -136,29 +139,13 @@ class RatingReader:
             )
 
     def _decide(self) -> None:
-        """Offer to leave out faulty rows, or say which ones are."""
-        faults = sorted(self._builder.row_faults, key=lambda fault: fault.record or 0)
-        rows = len({fault.record for fault in faults})
-        is_made = self._builder.leaves_out
-        if not faults or (rows > _MOST_LEFT_OUT and not is_made):
-            return
-        more = len(faults) - _LISTED
-        self._checked.decisions.append(
-            Decision(
-                LEAVE_OUT_FAULTY,
-                f"{count_of(rows, 'row')} {'has' if rows == 1 else 'have'} faults",
-                "An answer that then lacks a rating is a fault of its own, unless incomplete "
-                "answers are fine.",
-                choices=[[True, f"Leave out {count_of(rows, 'row')}", ""]],
-                rows=[*map(str, faults[:_LISTED]), *([f"and {more:,} more"] if more > 0 else [])],
-                is_made=is_made,
-            )
+        decide_faulty_rows(
+            self._checked,
+            self._builder.row_faults,
+            "An answer that then lacks a rating is a fault of its own, unless incomplete answers "
+            "are fine.",
+            is_made=self._builder.leaves_out,
         )
-        if is_made:
-            text = f"{count_of(rows, 'faulty row')} {'was' if rows == 1 else 'were'} left out."
-            left_out = [[fault.line, fault.record, fault.code] for fault in faults]
-            note = {"code": "rows_left_out", "text": text, "rows": left_out}
-            self._checked.import_notes.append(note)
 
     def _list_remarks(self) -> list[Remark]:
         rows, remarks = self._rows, []

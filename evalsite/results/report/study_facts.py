@@ -10,6 +10,7 @@ from django.utils.formats import date_format
 
 import evalsite
 from evalsite.annotation.models import RatingsFile
+from evalsite.imports.models import MetricFile
 from evalsite.protocol import Criterion
 from evalsite.quality.exclusions import count_reasons
 from evalsite.results.models import Report
@@ -139,8 +140,9 @@ def _list_reasons(study: Study, report: Report) -> tuple[tuple[str, int], ...]:
 
 def _list_import_notes(study: Study, report: Report) -> tuple[str, ...]:
     """List what researchers confirmed at the imports that the report has data of."""
-    files: list[Batch | RatingsFile] = [*study.batches.order_by("uploaded_at")]
+    files: list[Batch | RatingsFile | MetricFile] = [*study.batches.order_by("uploaded_at")]
     files += study.ratings_files.order_by("uploaded_at")
+    files += study.metric_files.order_by("uploaded_at")
     return tuple(
         f"{file.file_name}: {note['text']}"
         for file in files

@@ -4,10 +4,11 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
-from evalsite.imports.batches.choices import EMPTY_OUTPUTS, LEAVE_OUT_FAULTY, TAKE_ONCE
+from evalsite.imports.batches.choices import EMPTY_OUTPUTS, TAKE_ONCE
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.command import ImportCommand
+from evalsite.imports.core import LEAVE_OUT_FAULTY
 from evalsite.studies.models import Batch
 
 

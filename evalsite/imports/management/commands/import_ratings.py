@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalsite.annotation.models import RatingsFile
-from evalsite.imports.batches.choices import LEAVE_OUT_FAULTY
 from evalsite.imports.command import ImportCommand
+from evalsite.imports.core import LEAVE_OUT_FAULTY
 from evalsite.imports.ratings.answers import CheckedRatings
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.ratings.store import count_answers
