@@ -83,7 +83,7 @@ def list_waiting(study: Study, purpose: str, uploads: list[Upload]) -> list[Wait
     return found
 
 
-def part_spent(waiting: list[Waiting]) -> dict[str, list[Waiting]]:
+def split_spent(waiting: list[Waiting]) -> dict[str, list[Waiting]]:
     """What a page lists above its form, for it wants a decision, and what below."""
     return {
         "waiting": [one for one in waiting if not one.is_spent],

@@ -14,7 +14,6 @@ from evalsite.analysis.design import describe_design
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
-from evalsite.analysis.report.facts import describe_data, list_design_figures
 from evalsite.analysis.report.ignored import (
     drop_ignored,
     keep_compared,
@@ -23,6 +22,7 @@ from evalsite.analysis.report.ignored import (
 )
 from evalsite.analysis.report.metrics import read_metrics, report_metrics, write_metric_notes
 from evalsite.analysis.report.notes import write_notes
+from evalsite.analysis.report.rated_data import describe_data, list_design_figures
 from evalsite.analysis.report.raters import report_raters, report_repeats
 from evalsite.analysis.report.single_rater import describe_of_one_rater
 from evalsite.analysis.report.warnings import warn_about, warn_of_criterion, warn_of_few

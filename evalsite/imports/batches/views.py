@@ -30,7 +30,7 @@ from evalsite.imports.waiting import (
     is_under_way,
     list_undoings,
     list_waiting,
-    part_spent,
+    split_spent,
 )
 from evalsite.lib.seeds import arrange, derive_number
 from evalsite.protocol import Protocol
@@ -124,7 +124,7 @@ def _show_items(
         # after a refused upload the address in the bar takes nothing but files
         "again": reverse("admin:batch-list", args=[study.pk]),
         "undoings": list_undoings(study, ITEMS),
-        **part_spent(list_waiting(study, Upload.Purpose.ITEMS, uploads)),
+        **split_spent(list_waiting(study, Upload.Purpose.ITEMS, uploads)),
         "ratings_under_way": may_edit and is_under_way(study, Upload.Purpose.RATINGS, uploads),
         "rows": rows,
         "listed": [(item, list_inputs(item, study.config)) for item in rows],

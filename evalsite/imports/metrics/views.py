@@ -17,7 +17,7 @@ from evalsite.imports.forms import UploadForm
 from evalsite.imports.metrics.importer import METRICS
 from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.views import ImportPages
-from evalsite.imports.waiting import find_uploads, list_waiting, part_spent
+from evalsite.imports.waiting import find_uploads, list_waiting, split_spent
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of, name_start
@@ -86,7 +86,7 @@ def _show_files(
     context = {
         # after a refused upload the address in the bar takes nothing but files
         "again": reverse("admin:metrics-list", args=[study.pk]),
-        **part_spent(list_waiting(study, Upload.Purpose.METRICS, uploads)),
+        **split_spent(list_waiting(study, Upload.Purpose.METRICS, uploads)),
         "files": [
             (file, of_file.get(file.pk, []))
             for file in MetricFile.objects.filter(study=study).select_related("uploaded_by")

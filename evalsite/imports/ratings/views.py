@@ -18,7 +18,7 @@ from evalsite.imports.ratings.columns import ask
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.ratings.store import count_answers
 from evalsite.imports.views import ImportPages
-from evalsite.imports.waiting import find_uploads, list_undoings, list_waiting, part_spent
+from evalsite.imports.waiting import find_uploads, list_undoings, list_waiting, split_spent
 from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
@@ -116,7 +116,7 @@ def _show_files(
     context = {
         # after a refused upload the address in the bar takes nothing but files
         "again": reverse("admin:ratings-list", args=[study.pk]),
-        **part_spent(list_waiting(study, Upload.Purpose.RATINGS, uploads)),
+        **split_spent(list_waiting(study, Upload.Purpose.RATINGS, uploads)),
         "files": [(file, counts.get(file.pk, {}), jobs.get(file.pk)) for file in files],
         "form": form,
         "can_upload": may_edit,
