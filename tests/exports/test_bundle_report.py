@@ -44,6 +44,7 @@ def test_every_figure_comes_out_as_before(bundle: bytes) -> None:
     report = check(bundle)
 
     assert report.faults == []
+    assert report.remarks == []
     assert "Every figure of its report, computed again." in report.checks
 
 
@@ -62,6 +63,17 @@ def test_figures_of_other_methods_are_left_alone_and_that_is_said(bundle: bytes)
 
     assert report.faults == []
     assert any("version 0 of the methods" in remark for remark in report.remarks)
+
+
+def test_figures_of_other_columns_are_left_alone_and_that_is_said(bundle: bytes) -> None:
+    def name_other_columns(about: dict[str, Any]) -> dict[str, Any]:
+        return about | {"columns": "0"}
+
+    report = check(change(change(bundle, REPORT, count_one_more), STUDY, name_other_columns))
+
+    assert report.faults == []
+    assert [remark for remark in report.remarks if "other columns" in remark]
+    assert not [remark for remark in report.remarks if "of the methods" in remark]
 
 
 def test_a_bundle_without_a_report_of_its_ratings_has_no_figures(study: Study) -> None:

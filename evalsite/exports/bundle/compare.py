@@ -153,6 +153,9 @@ class Comparison:
             has_entry_answers=self.about.get("has_entry_answers", True),
         )
         folder = Folder(path)
+        if REPORT in self.bundle.names:
+            # reports aren't loaded, but the texts written below mention this file
+            folder.write_json(REPORT, self.bundle.read_json(REPORT))
         write_files(self.study.pk, contents, folder)
         again = json.loads((path / STUDY).read_bytes())
         faults = self.findings.faults
@@ -237,11 +240,17 @@ class Comparison:
 
     def _compare_report(self) -> Iterator[Fault]:
         """Compute the report of the loaded study, and name each figure that comes out otherwise."""
-        methods = self.about.get("methods")
-        if not self.is_same_schema or methods != SOFTWARE_FIELDS.get("methods"):
+        methods, methods_here = self.about.get("methods"), SOFTWARE_FIELDS.get("methods")
+        if methods != methods_here:
             self.findings.remarks.append(
                 f"The figures of {REPORT} weren't computed again: they were made with version "
-                f"{methods} of the methods, and this Evalsite has {SOFTWARE_FIELDS.get('methods')}."
+                f"{methods} of the methods, and this Evalsite has {methods_here}."
+            )
+            return
+        if not self.is_same_schema:
+            self.findings.remarks.append(
+                f"The figures of {REPORT} weren't computed again: the bundle has other columns "
+                "than it would have now."
             )
             return
         said = self.bundle.read_json(REPORT)
