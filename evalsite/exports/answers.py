@@ -19,7 +19,7 @@ from django.db.models.functions import Cast
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
 from evalsite.exports.columns import TIE
 from evalsite.exports.gold import Gold
-from evalsite.exports.rows import PAGE, Group, as_text, choose, find_exclusions, hyphenate
+from evalsite.exports.rows import PAGE, Group, find_exclusions
 from evalsite.exports.selection import Selection
 from evalsite.participants.models import Origin
 from evalsite.protocol import Scale
@@ -38,25 +38,25 @@ class Answer:
     item_id: int
     version_id: int | None
     is_wanted: str
-    version: str
-    batch: str
+    version: int | None
+    batch_id: str | None
     item: str
     group: str
     cluster: str
     kind: str
-    repeat_of: str
+    repeat_of: str | None
     annotation: str
     participant: str
-    person: str
-    set: str
-    place_in_set: str
+    is_person: str
+    set_number: int | None
+    place: int
     order_shown: str
     status: str
     origin: str
     outcome: str
     reason: str
     note: str
-    aids: str
+    is_aided: str
     device: str
     language: str
     started_at: str
@@ -64,7 +64,6 @@ class Answer:
     active_ms: int | None
     time_given: str
     # added afterwards
-    is_imported: bool = False
     study: str = ""
     trial: str = ""
     place_in_group: str = ""
@@ -79,19 +78,27 @@ class Answer:
     agrees_with_gold: bool | None = None
 
     @property
+    def is_imported(self) -> bool:
+        return self.origin == _IMPORTED
+
+    @property
     def is_reported(self) -> bool:
         return self.outcome == _REPORTED
 
 
+def _say(condition: Q) -> Case:
+    """Return an expression for "yes" or "", which Django takes as it is."""
+    return Case(When(condition, then=Value("yes")), default=Value(""))
+
+
 # Texts and numbers as the database has them: Django would take its time to make objects of them.
 _FIELDS = (
-    "id", "participant_id", "item_id", "version_id", "is_wanted", as_text("version__number"),
-    as_text("item__batch_id"), "item__key", "item__group", "item__cluster", "item__kind",
-    as_text("item__repeat_of__key"), Cast("key", TextField()), "participant__pseudonym",
-    choose(Q(participant__is_person=True), "yes", "no"), as_text("item_set__number"),
-    Case(When(item_set=None, then=Value("")), default=as_text("place"), output_field=TextField()),
+    "id", "participant_id", "item_id", "version_id", "is_wanted", "version__number",
+    Cast("item__batch_id", TextField()), "item__key", "item__group", "item__cluster", "item__kind",
+    "item__repeat_of__key", Cast("key", TextField()), "participant__pseudonym",
+    _say(Q(participant__is_person=True)), "item_set__number", "place",
     Cast("order_shown", TextField()), "status", "origin", "outcome", "reason", "note",
-    choose(Q(is_aided=True), "yes", "no"), "device", "language", Cast("started_at", TextField()),
+    _say(Q(is_aided=True)), "device", "language", Cast("started_at", TextField()),
     Cast("submitted_at", TextField()), "active_ms", "time_given",
 )  # fmt: skip
 
@@ -193,7 +200,7 @@ class AnswerReader:
 
     def read_pages(self, *, with_outputs: bool = False) -> Iterator[list[Answer]]:
         """Read the wanted annotations in the order in which they were first saved."""
-        wanted = choose(self.selection.make_condition(self.study), "yes")
+        wanted = _say(self.selection.make_condition(self.study))
         annotations = Annotation.objects.agreed().filter(study=self.study).order_by("id")
         rows = annotations.annotate(is_wanted=wanted).values_list(*_FIELDS)
         for page in _paginate(rows.iterator(chunk_size=PAGE), PAGE):
@@ -211,15 +218,15 @@ class AnswerReader:
         answer = Answer(*row)
         who = answer.participant_id
         self._trials[who] += 1
-        answer.is_imported = answer.origin == _IMPORTED
         answer.study = self._study_id
         answer.trial = str(self._trials[who])
         answer.place_in_group = "1"
         if answer.group in self._groups:
             self._places[who, answer.group] += 1
             answer.place_in_group = str(self._places[who, answer.group])
-        answer.annotation = hyphenate(answer.annotation)
-        answer.batch = hyphenate(answer.batch)
+        if len(answer.annotation) == 32:
+            answer.annotation = _hyphenate(answer.annotation)
+            answer.batch_id = answer.batch_id and _hyphenate(answer.batch_id)
         if self._exclusions:
             answer.reasons = (
                 *self._exclusions.get(("participant", who), ()),
@@ -230,7 +237,8 @@ class AnswerReader:
         return answer
 
     def _count_revisions(self, answers: Sequence[Answer]) -> None:
-        counts = self._count_by_answer(Revision, answers)
+        revisions = self._find_related(Revision, answers).order_by()
+        counts = dict(revisions.values_list("annotation").annotate(n=Count("id")))
         for answer in answers:
             answer.revisions = str(counts.get(answer.id, 0))
 
@@ -243,10 +251,6 @@ class AnswerReader:
             outputs[item][position + 1] = (pk, self._systems[system] or None)
         for answer in answers:
             answer.outputs = outputs[answer.item_id]
-
-    def _count_by_answer(self, model: Any, answers: Sequence[Answer]) -> dict[int, int]:
-        rows = self._find_related(model, answers).order_by()
-        return dict(rows.values_list("annotation").annotate(n=Count("id")))
 
     def _find_related(self, model: Any, answers: Sequence[Answer]) -> QuerySet[Any]:
         # the range of a page: by the study the database would look through all of it each time
@@ -266,31 +270,26 @@ class AnswerReader:
 
     def _read_ratings(self, answers: Sequence[Answer]) -> Iterator[list[RatingRow]]:
         """The ratings of each of these annotations."""
-        if not answers:
-            return
         found: dict[int, tuple[Answer, list[tuple[Any, ...]]]] = {
             answer.id: (answer, []) for answer in answers
         }
         ratings = self._find_related(Rating, answers).order_by().values_list(
-            "annotation_id", "id", "file_row", "criterion", "output__position", "output_id",
+            "annotation_id", "file_row", "criterion", "output__position", "output_id",
             "output__system_id", "value", "value_typed",
         )  # fmt: skip
-        ranks, last = self._ranks, len(self._ranks)
-        systems, find_score = self._systems, self._find_score
-        for row in ratings.iterator(chunk_size=PAGE):
-            annotation, pk, file_row, criterion, position, output, system, value, typed = row
-            if annotation not in found:
+        ranks, last, systems = self._ranks, len(self._ranks), self._systems
+        for pk, file_row, criterion, position, output, system, *given in ratings.iterator(PAGE):
+            if pk not in found:
                 continue
-            answer, rows = found[annotation]
+            answer, rows = found[pk]
             number = 0 if position is None else position + 1
             if criterion in self._compared:
-                rating = self._make_preference(
-                    answer, number, output, file_row, criterion, value, typed
-                )
+                row = self._make_preference(answer, number, output, file_row, criterion, *given)
             else:
-                score = find_score(criterion, value, typed, answer.standard)
-                rating = RatingRow(answer, output, number, systems[system], file_row, score)
-            rows.append((file_row or 0, ranks.get(criterion, last), criterion, number, pk, rating))
+                score = self._find_score(criterion, *given, answer.standard)
+                row = RatingRow(answer, output, number, systems[system], file_row, score)
+            # no two agree in the first four, so these decide the order
+            rows.append((file_row or 0, ranks.get(criterion, last), criterion, number, row))
         for _, rows in found.values():
             rows.sort()
             yield [row[-1] for row in rows]
@@ -348,15 +347,13 @@ class AnswerReader:
     def read_annotations(self) -> Iterator[Group]:
         """Rows of annotations.csv, in the order in which annotations were first saved."""
         for answers in self.read_pages(with_outputs=True):
-            counts = self._count_by_answer(Rating, answers)
-            checked = [answer for answer in answers if self._gold.has(answer.item_id)]
-            for answer, ratings in zip(checked, self._read_ratings(checked), strict=True):
+            for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
+                answer.ratings = str(len(ratings))
                 given = {(row.score.criterion, row.output_pk): row.score.value for row in ratings}
+                outputs = [*answer.outputs.values()]
                 answer.agrees_with_gold = self._gold.compare(
-                    answer.item_id, given, [*answer.outputs.values()], answer.standard
+                    answer.item_id, given, outputs, answer.standard
                 )
-            for answer in answers:
-                answer.ratings = str(counts.get(answer.id, 0))
                 yield answer, (answer,)
 
     def read_highlights(self) -> Iterator[Group]:
@@ -411,6 +408,11 @@ def _find_places(order_shown: str) -> dict[int, str]:
     return {
         position + 1: str(place) for place, position in enumerate(json.loads(order_shown), start=1)
     }
+
+
+def _hyphenate(key: str) -> str:
+    """Write a UUID as usual: SQLite keeps it as 32 digits."""
+    return f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}"
 
 
 def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:

@@ -3,9 +3,8 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import groupby, islice
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -24,9 +23,6 @@ _SPECIAL = re.compile('[,"\r\n]').search
 _UNQUOTED = frozenset({WHOLE, NUMBER, YES_NO, TIME})
 _BLOCK = 256 * 1024
 _MOST_KEPT = 4_096  # of what is put together again and again
-_GROUPS = 100  # whose lines are put together at a time
-
-PageWriter = Callable[[Sequence[Group]], list[str]]
 
 
 def guard_cell(text: str) -> str:
@@ -52,90 +48,64 @@ def write_blocks(
     columns: Sequence[Column], groups: Iterable[Group], *, is_guarded: bool
 ) -> Iterator[tuple[bytes, int]]:
     """Write a file; yield its blocks, each with the number of rows up to its end."""
-    block = BYTE_ORDER_MARK if is_guarded else ""
-    block += write_rows([[column.name for column in columns]])
-    count = 0
-    for lines, rows in write_lines(columns, groups, is_guarded=is_guarded):
+    block = [BYTE_ORDER_MARK] if is_guarded else []
+    block.append(write_rows([[column.name for column in columns]]))
+    size = count = 0
+    for lines in write_lines(columns, groups, is_guarded=is_guarded):
         block += lines
-        count += rows
-        if len(block) >= _BLOCK:
-            yield block.encode(), count
-            block = ""
-    yield block.encode(), count
+        size += len(lines) * len(lines[0])
+        count += len(lines)
+        if size >= _BLOCK:
+            yield "".join(block).encode(), count
+            block, size = [], 0
+    yield "".join(block).encode(), count
 
 
 def write_lines(
     columns: Sequence[Column], groups: Iterable[Group], *, is_guarded: bool = False
-) -> Iterator[tuple[str, int]]:
-    """Write the lines of some groups at a time; yield them with their number.
+) -> Iterator[list[str]]:
+    """Write the lines of each group of a file.
 
     A million rows must be written in seconds, so neighbouring cells are put together as one part:
     once for an annotation if they depend on it alone, and once for each score if on that alone.
     """
-    parts = [
-        (kind, _make_part([*neighbours], is_guarded=is_guarded))
-        for kind, neighbours in groupby(columns, key=attrgetter("of"))
-    ]
-    writers = [_WRITERS[kind](part) for kind, part in parts]
-    groups = (group for group in groups if group[1])
-    while page := [*islice(groups, _GROUPS)]:
-        texts = [write(page) for write in writers]
-        lines = [*map(",".join, zip(*texts, strict=True)), ""]
-        yield LINE_END.join(lines), len(lines) - 1
+    kinds: list[str] = []
+    parts: list[Callable[[Any], str]] = []
+    for kind, some in groupby(columns, key=attrgetter("of")):
+        part = _make_part([*some], is_guarded=is_guarded)
+        kinds.append(kind)
+        parts.append(_remember(part) if kind == "score" else part)
+    shared = [(place, part) for place, part in enumerate(parts) if kinds[place] == "answer"]
+    own = [(place, part) for place, part in enumerate(parts) if kinds[place] != "answer"]
+    texts = [""] * len(parts)
+    join = ",".join
+    for answer, rows in groups:
+        if not rows:
+            continue
+        for place, part in shared:
+            texts[place] = part(answer)
+        lines = []
+        for row in rows:
+            for place, part in own:
+                texts[place] = part(row)
+            lines.append(join(texts) + LINE_END)
+        yield lines
 
 
-def _write_shared(part: Cell) -> PageWriter:
-    return lambda page: [text for answer, rows in page for text in [part(answer)] * len(rows)]
-
-
-def _write_own(part: Cell) -> PageWriter:
-    return lambda page: [part(row) for _, rows in page for row in rows]
-
-
-def _write_scores(part: Cell) -> PageWriter:
-    part = lru_cache(_MOST_KEPT)(part)
-    return lambda page: [part(row.score) for _, rows in page for row in rows]
-
-
-_WRITERS = {"answer": _write_shared, "row": _write_own, "score": _write_scores}
-
-
-def _make_part(columns: Sequence[Column], *, is_guarded: bool) -> Cell:
+def _make_part(columns: Sequence[Column], *, is_guarded: bool) -> Callable[[Any], str]:
     """Return a function that writes these cells of a row, separated by commas."""
-    cells: list[Cell] = []
-    joined: list[Cell] = []
-    for is_attribute, neighbours in groupby(columns, key=lambda column: column.cell is None):
-        run = [*neighbours]
-        own = [_get_cell(column, is_guarded=is_guarded) for column in run]
-        cells += own
-        if is_attribute and len(run) > 1 and not (is_guarded and any(c.type == TEXT for c in run)):
-            joined.append(_join_attributes([column.name for column in run]))
-        else:
-            joined += own
-    if len(joined) == 1:
-        (write,) = joined
-    else:
-
-        def write(row: Any) -> str:
-            return ",".join([cell(row) for cell in joined])
-
-    if _UNQUOTED.issuperset(column.type for column in columns):
-        return write
+    cells = [_get_cell(column, is_guarded=is_guarded) for column in columns]
     commas = len(cells) - 1
+    if _UNQUOTED.issuperset(column.type for column in columns):
+        return cells[0] if not commas else lambda row: ",".join([cell(row) for cell in cells])
 
-    def write_quoted(row: Any) -> str:
-        text = write(row)
+    def write(row: Any) -> str:
+        text = ",".join([cell(row) for cell in cells])
         if text.count(",") == commas and '"' not in text and "\n" not in text and "\r" not in text:
             return text
         return ",".join([_quote(cell(row)) for cell in cells])
 
-    return write_quoted
-
-
-def _join_attributes(names: Sequence[str]) -> Cell:
-    """Return a function that reads several attributes at once, which is faster than each alone."""
-    get = attrgetter(*names)
-    return lambda row: ",".join(get(row))
+    return write
 
 
 def _get_cell(column: Column, *, is_guarded: bool) -> Cell:
@@ -150,3 +120,19 @@ def _quote(text: str) -> str:
         return text
     doubled = text.replace('"', '""')
     return f'"{doubled}"'
+
+
+def _remember(part: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return a function of a row that writes these cells of its score, once for each score."""
+    known: dict[Hashable, str] = {}
+
+    def find(row: Any) -> str:
+        score = row.score
+        text = known.get(score)
+        if text is None:
+            if len(known) >= _MOST_KEPT:
+                known.clear()
+            text = known[score] = part(score)
+        return text
+
+    return find

@@ -19,10 +19,6 @@ class Gold:
         self.study = study
         self.config = study.config
 
-    def has(self, item_id: int) -> bool:
-        """Whether answers to the item are compared with a gold."""
-        return item_id in self._gold
-
     def compare(
         self,
         item_id: int,

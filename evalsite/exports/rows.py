@@ -10,8 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from django.db.models import Case, Count, Q, QuerySet, TextField, Value, When
-from django.db.models.functions import Cast, Coalesce
+from django.db.models import Count, QuerySet, Value
 
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
@@ -25,23 +24,6 @@ Group = tuple[Any, Sequence[Any]]
 
 # rows read at a time; annotations may have many ratings each
 PAGE = 2_000
-# the same of rows that may hold long texts
-_LONG_ROWS = 500
-
-
-def as_text(field: str) -> Coalesce:
-    """Return the field as a text of the database, which Django takes as it is; "" if empty."""
-    return Coalesce(Cast(field, TextField()), Value(""), output_field=TextField())
-
-
-def choose(condition: Q, text: str, other: str = "") -> Case:
-    """Return an expression for one of two texts."""
-    return Case(When(condition, then=Value(text)), default=Value(other))
-
-
-def hyphenate(key: str) -> str:
-    """Write a UUID as usual: SQLite keeps it as 32 digits."""
-    return f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}" if len(key) == 32 else key
 
 
 def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
@@ -59,13 +41,13 @@ def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
 class OutputRow(NamedTuple):
     """A row of items.csv: an output with its item."""
 
-    study: str
-    batch: str
+    study: Any
+    batch_id: Any
     item: str
     group: str
     cluster: str
     kind: str
-    repeat_of: str
+    repeat_of: str | None
     held_at: datetime | None
     position: int
     system: str | None
@@ -78,12 +60,12 @@ class OutputRow(NamedTuple):
 def read_items(study: Study) -> Iterator[Group]:
     """Rows of items.csv: the outputs of the study, as items were uploaded."""
     rows = Output.objects.filter(item__study=study).order_by("item_id", "position").values_list(
-        Value(str(study.pk)), as_text("item__batch_id"), "item__key", "item__group",
-        "item__cluster", "item__kind", as_text("item__repeat_of__key"), "item__held_at", "position",
+        Value(str(study.pk)), "item__batch_id", "item__key", "item__group",
+        "item__cluster", "item__kind", "item__repeat_of__key", "item__held_at", "position",
         "system__name", "text", "item__inputs", "item__gold", "item__extra",
     )  # fmt: skip
-    for study_id, batch, *row in rows.iterator(chunk_size=_LONG_ROWS):
-        output = OutputRow(study_id, hyphenate(batch), *row)
+    for row in rows.iterator(chunk_size=PAGE):
+        output = OutputRow(*row)
         yield output, (output,)
 
 
@@ -104,7 +86,7 @@ class PersonRow(NamedTuple):
     tries: int
     is_qualified: bool | None
     withdrawn_at: datetime | None
-    person: str
+    is_person: bool
 
     @property
     def is_imported(self) -> bool:
@@ -120,7 +102,7 @@ def read_participants(study: Study, selection: Selection) -> Iterator[Group]:
     )
     people = selection.find_participants(study).order_by("id").values_list(
         "id", "pseudonym", "origin", "is_pilot", "created_at", "consented_to", "is_eligible",
-        "tries", "is_qualified", "withdrawn_at", choose(Q(is_person=True), "yes", "no"),
+        "tries", "is_qualified", "withdrawn_at", "is_person",
     )  # fmt: skip
     row: list[Any]
     for pk, *row in people.iterator(chunk_size=PAGE):

@@ -7,8 +7,6 @@ from django.db import connection, transaction
 
 from evalsite.lib.transactions import deferred_transaction
 
-_CACHE_KIB = 8 * 1024
-
 
 @contextmanager
 def consistent_cut() -> Iterator[None]:
@@ -22,7 +20,7 @@ def consistent_cut() -> Iterator[None]:
         # how much the caller's transaction may see was decided when it began
         yield
     elif connection.vendor == "sqlite":
-        with _read_only(), deferred_transaction():
+        with _refuse_writes(), deferred_transaction():
             yield
     else:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -33,18 +31,12 @@ def consistent_cut() -> Iterator[None]:
 
 
 @contextmanager
-def _read_only() -> Iterator[None]:
-    """Let SQLite refuse writes, as PostgreSQL does in a transaction that is READ ONLY.
-
-    Rows that are joined to many others are read once: it may keep more pages than usual.
-    """
+def _refuse_writes() -> Iterator[None]:
+    """Let SQLite refuse writes, as PostgreSQL does in a transaction that is READ ONLY."""
     with connection.cursor() as cursor:
-        (usual,) = cursor.execute("PRAGMA cache_size").fetchone()
-        cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         cursor.execute("PRAGMA query_only = ON")
     try:
         yield
     finally:
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA query_only = OFF")
-            cursor.execute(f"PRAGMA cache_size = {usual}")

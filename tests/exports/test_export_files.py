@@ -71,7 +71,7 @@ def test_rows_are_quoted_as_python_quotes_them(text: str) -> None:
         Column("own", "text", "", of="row", cell=lambda row: text),
     ]
 
-    found, _ = next(write_lines(columns, [(None, [None, None])]))
+    found = "".join(next(write_lines(columns, [(None, [None, None])])))
 
     assert found == write_rows([[text, "1", text]] * 2)
 
