@@ -237,8 +237,7 @@ class AnswerReader:
         return answer
 
     def _count_revisions(self, answers: Sequence[Answer]) -> None:
-        revisions = self._find_related(Revision, answers).order_by()
-        counts = dict(revisions.values_list("annotation").annotate(n=Count("id")))
+        counts = self._count_by_answer(Revision, answers)
         for answer in answers:
             answer.revisions = str(counts.get(answer.id, 0))
 
@@ -251,6 +250,10 @@ class AnswerReader:
             outputs[item][position + 1] = (pk, self._systems[system] or None)
         for answer in answers:
             answer.outputs = outputs[answer.item_id]
+
+    def _count_by_answer(self, model: Any, answers: Sequence[Answer]) -> dict[int, int]:
+        rows = self._find_related(model, answers).order_by()
+        return dict(rows.values_list("annotation").annotate(n=Count("id")))
 
     def _find_related(self, model: Any, answers: Sequence[Answer]) -> QuerySet[Any]:
         # the range of a page: by the study the database would look through all of it each time
@@ -270,26 +273,29 @@ class AnswerReader:
 
     def _read_ratings(self, answers: Sequence[Answer]) -> Iterator[list[RatingRow]]:
         """The ratings of each of these annotations."""
+        if not answers:
+            return
         found: dict[int, tuple[Answer, list[tuple[Any, ...]]]] = {
             answer.id: (answer, []) for answer in answers
         }
         ratings = self._find_related(Rating, answers).order_by().values_list(
             "annotation_id", "file_row", "criterion", "output__position", "output_id",
-            "output__system_id", "value", "value_typed",
+            "output__system_id", "id", "value", "value_typed",
         )  # fmt: skip
         ranks, last, systems = self._ranks, len(self._ranks), self._systems
-        for pk, file_row, criterion, position, output, system, *given in ratings.iterator(PAGE):
-            if pk not in found:
+        for row in ratings.iterator(chunk_size=PAGE):
+            annotation, file_row, criterion, position, output, system, pk, *given = row
+            if annotation not in found:
                 continue
-            answer, rows = found[pk]
+            answer, rows = found[annotation]
             number = 0 if position is None else position + 1
             if criterion in self._compared:
-                row = self._make_preference(answer, number, output, file_row, criterion, *given)
+                rating = self._make_preference(answer, number, output, file_row, criterion, *given)
             else:
                 score = self._find_score(criterion, *given, answer.standard)
-                row = RatingRow(answer, output, number, systems[system], file_row, score)
-            # no two agree in the first four, so these decide the order
-            rows.append((file_row or 0, ranks.get(criterion, last), criterion, number, row))
+                rating = RatingRow(answer, output, number, systems[system], file_row, score)
+            # the id decides where an output has several ratings of a criterion
+            rows.append((file_row or 0, ranks.get(criterion, last), criterion, number, pk, rating))
         for _, rows in found.values():
             rows.sort()
             yield [row[-1] for row in rows]
@@ -347,13 +353,15 @@ class AnswerReader:
     def read_annotations(self) -> Iterator[Group]:
         """Rows of annotations.csv, in the order in which annotations were first saved."""
         for answers in self.read_pages(with_outputs=True):
-            for answer, ratings in zip(answers, self._read_ratings(answers), strict=True):
-                answer.ratings = str(len(ratings))
+            counts = self._count_by_answer(Rating, answers)
+            checked = [answer for answer in answers if self._gold.has(answer.item_id)]
+            for answer, ratings in zip(checked, self._read_ratings(checked), strict=True):
                 given = {(row.score.criterion, row.output_pk): row.score.value for row in ratings}
-                outputs = [*answer.outputs.values()]
                 answer.agrees_with_gold = self._gold.compare(
-                    answer.item_id, given, outputs, answer.standard
+                    answer.item_id, given, [*answer.outputs.values()], answer.standard
                 )
+            for answer in answers:
+                answer.ratings = str(counts.get(answer.id, 0))
                 yield answer, (answer,)
 
     def read_highlights(self) -> Iterator[Group]:

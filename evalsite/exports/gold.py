@@ -19,6 +19,10 @@ class Gold:
         self.study = study
         self.config = study.config
 
+    def has(self, item_id: int) -> bool:
+        """Return whether answers to the item are compared with a gold."""
+        return item_id in self._gold
+
     def compare(
         self,
         item_id: int,

@@ -24,6 +24,8 @@ Group = tuple[Any, Sequence[Any]]
 
 # rows read at a time; annotations may have many ratings each
 PAGE = 2_000
+# the same of rows that may hold long texts
+_LONG_ROWS = 500
 
 
 def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
@@ -64,7 +66,7 @@ def read_items(study: Study) -> Iterator[Group]:
         "item__cluster", "item__kind", "item__repeat_of__key", "item__held_at", "position",
         "system__name", "text", "item__inputs", "item__gold", "item__extra",
     )  # fmt: skip
-    for row in rows.iterator(chunk_size=PAGE):
+    for row in rows.iterator(chunk_size=_LONG_ROWS):
         output = OutputRow(*row)
         yield output, (output,)
 
