@@ -247,7 +247,7 @@ class ScoreReader:
         if checked.faults:
             checked.scores = []
         checked.remarks = list(self._list_remarks())
-        consequence = "All scores of these rows are left out."
+        consequence = "A row is left out with all of its scores."
         decide_faulty_rows(checked, self._row_faults, consequence, is_made=self._leaves_out)
 
     def _drop_faulty_rows(self) -> None:
