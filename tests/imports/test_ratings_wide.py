@@ -249,3 +249,13 @@ def test_what_a_column_contains_is_chosen_in_words(staff_client: Client, rankme:
     assert '<option value="system3" selected>System of output 3</option>' in page
     assert ">Informativeness of slug2slug</option>" in page
     assert ">Participant: who rated</option>" in page
+
+
+def test_an_unknown_item_is_reported_once_for_all_ratings_of_its_row(rankme: Study) -> None:
+    header, first, *_ = read_file("stp2_rankME_inf.csv").splitlines()
+    line = first.replace(']",1,', ']",999,')
+    assert line != first
+
+    checked = check(rankme, f"{header}\n{line}\n")
+
+    assert codes(checked) == ["item_unknown"]

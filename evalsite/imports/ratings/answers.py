@@ -210,7 +210,8 @@ class AnswerBuilder:
         self._finder.load(rating.item for ratings in waiting for rating in ratings)
         for ratings in waiting:
             kept = self._copy_answers(ratings) if self.leaves_out else {}
-            faults = [fault for rating in ratings for fault in self._add(rating)]
+            # the ratings of a wide row share its item
+            faults = list(dict.fromkeys(fault for rating in ratings for fault in self._add(rating)))
             if not faults:
                 continue
             self._refuse(faults)
