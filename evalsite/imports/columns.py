@@ -73,7 +73,7 @@ def _find_name_problems(number: int, column: str) -> Iterator[tuple[str, str]]:
             "taken. Shorten it.",
         )
     elif control := find_control(column):
-        message = f"The name of column {number} holds {control}. Remove it from the first line."
+        message = f"The name of column {number} holds {control}. Remove it from the name."
         yield "control_character", message
 
 

@@ -6,7 +6,7 @@ they are stored. A row has three shapes on its way: a row of the table, a checke
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import file_digest
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,7 @@ from django.db import models
 from evalsite.exports.csv_writer import guard_cell, write_rows
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
-from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile
+from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile, name_sheet_row
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Study
@@ -270,7 +270,17 @@ def check_source(
     if table is not None:
         checked.remarks = [*table.remarks.listed(), *checked.remarks]
     checked.faults.sort(key=lambda fault: (fault.line or 0, fault.record or 0))
+    if table is not None and table.sheet:
+        _name_sheet_rows(checked)
     return checked
+
+
+def _name_sheet_rows(checked: Checked) -> None:
+    checked.faults = [replace(fault, unit="row") for fault in checked.faults]
+    for remark in checked.remarks:
+        remark.places = [*map(name_sheet_row, remark.places)]
+    for decision in checked.decisions:
+        decision.rows = [*map(name_sheet_row, decision.rows)]
 
 
 def _map_columns(

@@ -114,7 +114,7 @@ def test_bad_15_text_beside_the_table_is_refused_with_its_cell(check: Check) -> 
     rows[2] += ["", "a note"]
 
     assert told(check(write_workbook(rows))) == [
-        "line 3 (record 2): The cell F3 holds a text, but row 1 gives its column no name. "
+        "row 3: The cell F3 holds a text, but row 1 gives its column no name. "
         "Name the column, or clear the cell."
     ]
 
@@ -169,7 +169,7 @@ def test_cells_that_are_numbers_are_remarked_on(check: Check) -> None:
     (remark,) = checked.remarks
     assert checked.items[0].key == "7"
     assert "hold numbers: if an id such as 007 was typed, its zeros were lost" in str(remark)
-    assert (remark.count, remark.places[0]) == (3, "line 2 (record 1), item")
+    assert (remark.count, remark.places[0]) == (3, "row 2, item")
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_bad_08_nul_that_excel_escaped_is_refused(check: Check) -> None:
     checked = check(write_table(GOOD.replace("Two.", "T\0o.")))
 
     (fault,) = checked.faults
-    assert (fault.code, fault.place) == ("control_character", "line 3 (record 2), output")
+    assert (fault.code, fault.place) == ("control_character", "row 3, output")
 
 
 # --- sheets -------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ def test_merged_cells_and_hidden_rows_are_told(check: Check) -> None:
     rows = [*rows[:2], *(["", *row[1:]] for row in rows[2:])]
     checked = check(write_workbook(rows, change=change))
 
-    assert "line 3 (record 2), item: The id is empty. Give one in every row." in told(checked)
+    assert "row 3, item: The id is empty. Give one in every row." in told(checked)
     assert [str(remark) for remark in checked.remarks] == [
         "Rows that are hidden in the sheet are read like the others: 1, the first is row 3.",
         "Merged cells: 1, the first A2:A4. Only the upper left cell of each holds a text, the "
@@ -374,7 +374,7 @@ def test_macros_are_told_and_never_looked_at(check: Check) -> None:
 def test_bad_28_too_many_rows_are_refused_with_advice(check: Check, settings: Any) -> None:
     settings.UPLOAD_MAX_ROWS = 2
 
-    assert told(check(write_table(GOOD)))[0].startswith("line 4 (record 3): The file has more than")
+    assert told(check(write_table(GOOD)))[0].startswith("row 4: The file has more than")
 
 
 def test_too_many_columns_are_refused(check: Check, settings: Any) -> None:

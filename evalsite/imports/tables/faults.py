@@ -23,6 +23,7 @@ _LEFTOVER = re.compile(
     re.I,
 )
 _SHORT = 12
+_LINE = re.compile(r"^line (\d+)(?: \(record \d+\))?")
 _NOTHING = {"nan", "none", "null", "n/a", "undefined", "#n/a", "#value!", "#ref!"}
 
 
@@ -50,7 +51,7 @@ class Fault:
     """One thing that keeps a file out: its code, what it is, where it is, and what to do.
 
     `line` is the physical line of the file, `record` the row of data, both counted from 1. They
-    differ once a cell holds a line break.
+    differ once a cell holds a line break. The line of a sheet is its row, as `unit` says.
     """
 
     code: str
@@ -59,10 +60,12 @@ class Fault:
     line: int | None = None
     record: int | None = None
     preview: EncodingPreview | None = field(default=None, compare=False, repr=False)
+    unit: str = field(default="line", compare=False, repr=False)
 
     @property
     def place(self) -> str:
-        return name_place(self.line, self.record, self.column)
+        place = name_place(self.line, self.record, self.column)
+        return name_sheet_row(place) if self.unit == "row" else place
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}" if self.place else self.message
@@ -92,6 +95,11 @@ def name_place(line: int | None, record: int | None, column: str = "") -> str:
     if column:
         parts.append(column)
     return ", ".join(parts)
+
+
+def name_sheet_row(place: str) -> str:
+    """Name the same place in a sheet, whose rows have numbers: "row 19, output"."""
+    return _LINE.sub(r"row \1", place)
 
 
 @dataclass
