@@ -1,4 +1,4 @@
-# Everything a newcomer or CI needs. Python 3.11 or later must be there; uv is used if present.
+# All commands for newcomers and CI. Needs Python 3.11 or later; uses uv if it is installed.
 
 PORT ?= 8000
 PYTHON ?= python3
@@ -6,22 +6,22 @@ BIN := .venv/bin
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help run password test torture lint types contracts check bench lock clean system-tools
+.PHONY: help run password test test-fast torture lint types contracts check bench lock clean system-tools
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- the product -----------------------------------------------------------------
 
-# A site of one's own on the loopback interface: plain HTTP, a secret made once in var/.
+# A local site on the loopback interface: plain HTTP, with a secret that is created once in var/.
 run password: export EVALSITE_SECRET_KEY_FILE ?= var/secret
 run password: export EVALSITE_HOSTS ?= 127.0.0.1,localhost
 run password: export EVALSITE_HTTPS ?= off
 
-run: .venv/.installed var/secret ## the site with demo studies on 127.0.0.1:8000 (PORT=... for another); Ctrl-C stops it
+run: .venv/.installed var/secret ## run the site with demo studies on 127.0.0.1:8000 (PORT=... for another port); Ctrl-C stops it
 	@$(BIN)/python manage.py serve --port $(PORT) --demo
 
-password: .venv/.installed var/secret ## a new password for the researcher, printed once
+password: .venv/.installed var/secret ## set a new password for the researcher and print it once
 	@$(BIN)/python manage.py password
 
 var/secret:
@@ -30,20 +30,26 @@ var/secret:
 
 # --- tests and checks ------------------------------------------------------------
 
-test: .venv/.installed-dev system-tools ## the test suite, on SQLite and on PostgreSQL
+# Tests start many processes. Without .pyc files each one would compile all of the code again.
+test test-fast torture: export PYTHONDONTWRITEBYTECODE =
+
+test-fast: .venv/.installed-dev ## run the tests on SQLite, without browsers, other processes and long tests (6 minutes)
+	$(BIN)/pytest -n 3 --dist worksteal -q -m "not slow and not torture"
+
+test: .venv/.installed-dev system-tools ## run the test suite on SQLite and on PostgreSQL
 	@sqlite=passed; postgresql=passed; \
 	$(BIN)/pytest -n 3 --dist worksteal -rs || sqlite=FAILED; \
 	$(BIN)/pytest -n 3 --dist worksteal -rs --database postgresql || postgresql=FAILED; \
 	echo "SQLite: $$sqlite. PostgreSQL: $$postgresql."; \
 	[ "$$sqlite$$postgresql" = passedpassed ]
 
-torture: .venv/.installed-dev system-tools ## what is too long for the suite: large crowds, random steps, kill -9
+torture: .venv/.installed-dev system-tools ## run tests too long for the suite: large crowds, random steps, kill -9
 	$(BIN)/pytest -m torture -q -rs
 	$(BIN)/pytest -m torture -q -rs --database postgresql
 	$(BIN)/python -m tests.torture --runs 10
 	$(BIN)/python -m tests.torture.power --cuts 25
 
-check: lint types contracts ## all that CI runs: lint, types, contracts, migrations, deploy check, tests
+check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	export EVALSITE_DATA_DIR=$$folder EVALSITE_HOSTS=evalsite.example && \
 	export EVALSITE_SECRET_KEY=$$($(PYTHON) -c "import secrets; print(secrets.token_urlsafe(50))") && \
@@ -51,38 +57,41 @@ check: lint types contracts ## all that CI runs: lint, types, contracts, migrati
 	$(BIN)/python manage.py check --deploy --fail-level WARNING --database default
 	@$(MAKE) --no-print-directory test
 
-lint: .venv/.installed-dev ## style of code and templates
+lint: .venv/.installed-dev ## check the style of code and templates
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	git ls-files -z '*.html' | xargs -0 -r $(BIN)/djlint --lint --quiet
-	@# Django reads most variables and attributes of classes by name: those are left out
+	git ls-files -z '*.html' ':!fixtures' | xargs -0 -r $(BIN)/djlint --lint --quiet
+	@# Django reads most class variables and attributes by name, so these are left out
 	! $(BIN)/vulture | grep -vE 'unused (variable|attribute)'
 
-types: .venv/.installed-dev ## types of the code
+types: .venv/.installed-dev ## check types
 	$(BIN)/mypy
 
-contracts: .venv/.installed-dev ## which part may import which
+contracts: .venv/.installed-dev ## check which part imports which
 	$(BIN)/lint-imports --no-logo
 
-bench: .venv/.installed-dev ## measure the budgets of the design (ARGS="--only saving" for some)
+bench: .venv/.installed-dev ## measure speed and memory against the budgets (ARGS="--only saving" for one of them)
 	$(BIN)/python -m tests.bench $(ARGS)
 
-# Browser tests need Chromium, the suite's second half a PostgreSQL server. Where they are missing
-# and Debian's packages may be installed, they are; else the tests say that they were skipped.
-# R, which the tests of analysis.R need, is large: it is installed under CI only.
+# Browser tests need Chromium, and the second half of the suite needs a PostgreSQL server. If they are
+# missing, they are installed from Debian's packages if possible; otherwise those tests are skipped.
+# Page heights are measured in a font with the widths of Arial.
+# R, which the tests of analysis.R need, is large, so it is installed in CI only.
 R_PACKAGES := r-base-core r-cran-lme4 r-cran-lmertest r-cran-ordinal r-cran-emmeans
 
 system-tools:
 	@missing=; found=; \
 	for name in "$$EVALSITE_CHROMIUM" chromium chromium-browser google-chrome; do \
 	  command -v "$$name" >/dev/null 2>&1 && found=yes; \
-	done; [ -n "$$found" ] || missing="chromium fonts-dejavu-core"; \
+	done; [ -n "$$found" ] || missing="chromium"; \
+	{ ls /usr/share/fonts/truetype/liberation*/LiberationSans-Regular.ttf >/dev/null 2>&1 \
+	  || [ "$$(uname)" != Linux ]; } || missing="$$missing fonts-liberation"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
 	  || [ -n "$$EVALSITE_TEST_POSTGRES" ] || missing="$$missing postgresql"; \
 	[ "$$CI" != true ] || command -v Rscript >/dev/null || missing="$$missing $(R_PACKAGES)"; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ]; then sudo=; elif sudo -n true 2>/dev/null; then sudo="sudo -n"; \
-	else echo "Missing and not ours to install: $$missing"; exit 0; fi; \
+	else echo "Missing, and installing needs root: $$missing"; exit 0; fi; \
 	command -v apt-get >/dev/null || { echo "Missing, and there is no apt-get: $$missing"; exit 0; }; \
 	echo "Installing $$missing"; \
 	{ $$sudo apt-get update -qq && \
@@ -101,8 +110,8 @@ system-tools:
 
 define install
 $(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" \
-  || { echo "Evalsite needs Python 3.11 or later; name one with make PYTHON=python3.12"; exit 1; }; \
-echo "Installing $(1) into .venv (once; a minute or so)"; \
+  || { echo "Evalsite needs Python 3.11 or later; choose one with make PYTHON=python3.12"; exit 1; }; \
+echo "Installing $(1) into .venv (once, about a minute)"; \
 if [ -n "$(UV)" ]; then \
   { [ -x $(BIN)/python ] || $(UV) venv --quiet --python $(PYTHON) .venv; } && \
   $(UV) pip install --quiet --python $(BIN)/python --require-hashes -r $(1); \
@@ -112,7 +121,7 @@ else \
 fi
 endef
 
-lock: ## choose newest allowed versions again and write the lock files
+lock: ## update the lock files to the newest allowed versions
 	@[ -x var/lock-tools/bin/uv ] || { $(PYTHON) -m venv var/lock-tools && \
 	  var/lock-tools/bin/pip install --quiet --disable-pip-version-check uv; }
 	@compile="var/lock-tools/bin/uv pip compile pyproject.toml --quiet --upgrade --universal \
@@ -120,6 +129,6 @@ lock: ## choose newest allowed versions again and write the lock files
 	$$compile --custom-compile-command "make lock" -o requirements.lock && \
 	$$compile --custom-compile-command "make lock" --extra dev -o requirements-dev.lock
 
-clean: ## remove the environment and caches; the data in var/ stays
+clean: ## remove the environment and caches, but keep the data in var/
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './var/*' -prune -exec rm -rf {} +

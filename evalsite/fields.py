@@ -5,11 +5,12 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 
 # ASCII only: int() and str.isdigit() also take full-width and Arabic-Indic digits.
 WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 LONGEST_NOTE = 5000
-_UNSTORABLE_TEXT = "This text holds a sign that can’t be stored: type it again"
+_UNSTORABLE_TEXT = _("This text has a character that can’t be stored. Type it again")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -26,7 +27,10 @@ class PointField(forms.Field):
         if value in (None, ""):
             raise ValidationError(self.missing, code="required")
         if value not in self.values:
-            raise ValidationError(f"{self.missing}: that was none of the answers", code="invalid")
+            raise ValidationError(
+                _("%(missing)s: that was not one of the answers") % {"missing": self.missing},
+                code="invalid",
+            )
         return self.values[value]
 
 
@@ -42,15 +46,16 @@ def drop_unstorable(text: str) -> str:
 
 
 class NoteField(forms.CharField):
-    """A text in somebody's own words, its line breaks as they were typed: LF.
+    """Free text with the line breaks that were typed: LF.
 
     Browsers count a line break as one letter, and send two.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         messages = {
-            "max_length": "Shorten this text to at most %(limit_value)d letters; "
-            "it has %(show_value)d",
+            "max_length": _(
+                "Shorten this text to at most %(limit_value)d characters. It has %(show_value)d now"
+            ),
             "null_characters_not_allowed": _UNSTORABLE_TEXT,
         }
         super().__init__(

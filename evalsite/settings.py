@@ -11,7 +11,7 @@ from evalsite.lib import env
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(env.read_text("EVALSITE_DATA_DIR", str(BASE_DIR / "var")))
 
-# One line for each protocol; everything else about it stands in its folder.
+# One line for each protocol; everything else about it is in its folder.
 PROTOCOLS = [
     "protocols.magnitude",
     "protocols.rrgen",
@@ -266,6 +266,8 @@ DRAFTS_A_MINUTE = env.read_whole("EVALSITE_DRAFTS_A_MINUTE", 300)
 # --- language and time ------------------------------------------------------------
 
 LANGUAGE_CODE = "en-gb"
+# what participants' pages are written in; a study in another language has them in English
+LANGUAGES = [("en-gb", "English")]
 USE_I18N = True
 FORMAT_MODULE_PATH = "evalsite.formats"
 TIME_ZONE = "UTC"

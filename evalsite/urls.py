@@ -5,14 +5,17 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from evalsite.annotation.pages import (
+    entry_views,
+    example_views,
     ignore_views,
+    join_views,
     practice_views,
     qualification_views,
     rating_views,
     report_views,
     views,
 )
-from evalsite.participants import views as entry_views
+from evalsite.participants import views as stop_views
 from evalsite.studies import invitation_views
 
 handler404 = "evalsite.participants.access.page_not_found"
@@ -22,13 +25,14 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("invitation/<token>/", invitation_views.show_invitation, name="invitation"),
-    path("join/<uuid:study_id>/", entry_views.join, name="study-join"),
+    path("join/<uuid:study_id>/", join_views.join, name="study-join"),
     path("p/<token>/", views.home, name="participant-home"),
-    path("p/<token>/consent/", views.consent, name="participant-consent"),
-    path("p/<token>/declined/", views.declined, name="participant-declined"),
+    path("p/<token>/consent/", entry_views.consent, name="participant-consent"),
+    path("p/<token>/declined/", entry_views.declined, name="participant-declined"),
     path("p/<token>/questions/", entry_views.entry, name="participant-entry"),
-    path("p/<token>/not-eligible/", views.refused, name="participant-refused"),
+    path("p/<token>/not-eligible/", entry_views.refused, name="participant-refused"),
     path("p/<token>/instructions/", views.instructions, name="participant-instructions"),
+    path("p/<token>/examples/", example_views.worked_examples, name="worked-examples"),
     path("p/<token>/practice/<int:number>/", practice_views.practice, name="participant-practice"),
     path(
         "p/<token>/qualification/",
@@ -53,7 +57,7 @@ urlpatterns = [
     path(
         "p/<token>/not-qualified/", qualification_views.unqualified, name="participant-unqualified"
     ),
-    path("p/<token>/start/", views.start, name="participant-start"),
+    path("p/<token>/start/", entry_views.start, name="participant-start"),
     path(
         "p/<token>/sets/<int:number>/items/<int:place>/",
         rating_views.rating_page,
@@ -78,8 +82,8 @@ urlpatterns = [
     path("p/<token>/sets/<int:number>/review/", views.review, name="set-review"),
     path("p/<token>/draft/", rating_views.draft, name="rating-draft"),
     path("p/<token>/finish/", views.finish, name="participant-finish"),
-    path("p/<token>/no-work/", views.no_work, name="participant-no-work"),
-    path("p/<token>/stop/", entry_views.stop, name="participant-stop"),
+    path("p/<token>/no-work/", entry_views.no_work, name="participant-no-work"),
+    path("p/<token>/stop/", stop_views.stop, name="participant-stop"),
     path("p/<token>/closed/", views.shut, name="participant-shut"),
     path("p/<token>/withdraw/", views.leave, name="participant-withdraw"),
     path("p/<token>/withdrawn/", views.withdrawn, name="participant-withdrawn"),

@@ -1,9 +1,9 @@
-"""The report of a bare file, without site or database: `python -m evalsite.analysis FILE`."""
+"""Report and compare bare files, without site or database: `python -m evalsite.analysis --help`."""
 
-import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,93 @@ from evalsite.analysis.report.replication import Side, make_repetition
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.table import Table, read_bare_table
 
+
+# --- arguments ------------------------------------------------------------------------
+def make_parser() -> ArgumentParser:
+    """Return the parser; both subcommands read ratings and write results in the same way."""
+    shared = ArgumentParser(add_help=False)
+    _add_reading(shared)
+    _add_output(shared)
+    parser = ArgumentParser(
+        prog="python -m evalsite.analysis",
+        description="Analyse ratings in CSV files, without a site or a database.",
+        epilog="To analyse a study of your site, use manage.py analyse STUDY.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    report = commands.add_parser(
+        "report", parents=[shared], help="the results of a file of ratings",
+        description="Print the results of a file of ratings.",
+    )  # fmt: skip
+    add = report.add_argument
+    add("ratings", type=Path, metavar="RATINGS", help="CSV with the columns participant, item, and "
+        "value or preferred; optionally criterion, system, group, cluster and others. Common "
+        "other names are recognised, and so are rows with several ratings (inf1, team1, inf2, "
+        "team2)")  # fmt: skip
+    add("--metrics", type=Path, metavar="FILE", help="CSV of automatic metrics to compare with "
+        "the ratings: item, system, metric, value; or item, system and a column per "
+        "metric")  # fmt: skip
+    add("--file-order", action="store_true", help="also show the intraclass correlations of "
+        "columns in file order, as some papers report them")  # fmt: skip
+
+    compare = commands.add_parser(
+        "compare", parents=[shared], help="a study and its replication",
+        description="Compare the ratings of a study with those of its replication.",
+    )  # fmt: skip
+    compare.add_argument(
+        "ratings", type=Path, metavar="FIRST", help="CSV of the first study, as for report"
+    )
+    compare.add_argument("repeat", type=Path, metavar="REPEAT", help="CSV of the replication")
+    return parser
+
+
+def _add_reading(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--map", action="append", default=[], type=_parse_pair, metavar="COLUMN=FIELD",
+        help="what a column holds, if its name doesn't show it: worker=participant, "
+        "clear=value:clarity, s1=value1, s2=value2; COLUMN= ignores it")  # fmt: skip
+    add("--protocol", choices=sorted(NAMES), help="what the values are; default: guessed from the "
+        "columns")  # fmt: skip
+    add("--items", type=Path, metavar="FILE", help="CSV of the items with item and system, for "
+        "preferences whose ratings don't name the systems")  # fmt: skip
+    add("--scale", type=_parse_scale, metavar="LOW-HIGH", help="the points of a Likert scale, such "
+        "as 1-7; default: from the lowest to the highest value in the file")  # fmt: skip
+    add("--standard", type=float, metavar="SCORE", help="the score of the standard for "
+        "magnitudes, such as 100")  # fmt: skip
+    add("--baseline", default="", metavar="SYSTEM", help="compare all other systems with this one "
+        "only; p values are corrected over fewer comparisons")  # fmt: skip
+    add("--raters-unknown", action="store_true", help="participants are positions in a list, not "
+        "persons")  # fmt: skip
+    add("--with-excluded", action="store_true", help="keep excluded rows")
+    add("--seed", type=int, default=SEED, metavar="NUMBER", help="seed of everything drawn at "
+        "random; default: %(default)s")  # fmt: skip
+
+
+def _add_output(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="all figures, with every digit")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="PATH",
+        help="write to this file instead of the screen",
+    )  # fmt: skip
+
+
+def _parse_pair(text: str) -> tuple[str, str]:
+    column, sign, field = text.rpartition("=")
+    if not sign:
+        raise ArgumentTypeError("Write COLUMN=FIELD.")
+    return column.strip(), field.strip()
+
+
+def _parse_scale(text: str) -> list[float]:
+    low, _, high = text.partition("-")
+    if not (low.isdigit() and high.isdigit() and int(low) < int(high)):
+        raise ArgumentTypeError("Write a scale as 1-7.")
+    return [float(point) for point in range(int(low), int(high) + 1)]
+
+
+# --- plain text -----------------------------------------------------------------------
+
+
 # what counts are of, where that is not the word of the file
 _COUNTED = {"items": "inputs", "groups": "inputs"}
 _LEFT_OUT = {
@@ -39,170 +126,6 @@ _LEFT_OUT = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The report stands on the standard output; 2 and a sentence where the file can't be read."""
-    options = _make_parser().parse_args(arguments)
-    try:
-        tables = [_read(path, options) for path in (options.ratings, options.repeat) if path]
-        together = Table(rows=pd.concat([table.rows for table in tables]))
-        _refuse_moved_items(together)
-        instrument = [
-            _describe(together.of(key), key, options.protocol, options.scale)
-            for key in together.criteria
-        ]
-        _find_baseline(together, options.baseline)
-        others = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
-        sides = [_report(table, others, instrument, options) for table in tables]
-    except (ValueError, OSError) as fault:
-        sys.stderr.write(f"{fault}\n")
-        return 2
-    if options.repeat:
-        found = make_repetition(*sides, instrument=instrument, seed=options.seed)
-    else:
-        found = dict(sides[0].report)
-    if options.json:
-        text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    else:
-        text = write_repetition(found) if options.repeat else write_text(found)
-    sys.stdout.write(text)
-    return 0
-
-
-def _refuse_moved_items(together: Table) -> None:
-    """ValueError where an item is in two clusters or groups, within a file or between the two."""
-    places = together.rows[["item", "block"]].drop_duplicates()
-    moved = places[places.duplicated("item")]
-    if len(moved):
-        item = moved["item"].iloc[0]
-        first, other, *_ = places[places["item"] == item].block
-        raise ValueError(
-            f"The item {item} is in two groups, {first} and {other}. An item is in one cluster and "
-            "one group, the same in both files; correct it there."
-        )
-
-
-def _read(path: Path, options: argparse.Namespace) -> Table:
-    table = read_bare_table(
-        path, mapping=dict(options.map), outputs=options.items,
-        raters_known=not options.raters_unknown,
-    )  # fmt: skip
-    if options.standard:
-        table = replace(table, rows=table.rows.assign(standard=options.standard))
-    return table
-
-
-def _find_baseline(table: Table, name: str) -> None:
-    """ValueError, with the names to choose from, where no system is called so."""
-    known = list_systems(table)
-    if name and name not in known:
-        raise ValueError(f"No system is called {name}. There are: {', '.join(known) or 'none'}.")
-
-
-def _report(
-    table: Table,
-    others: dict[str, pd.DataFrame],
-    instrument: list[dict[str, Any]],
-    options: argparse.Namespace,
-) -> Side:
-    kept = table.results(with_excluded=options.with_excluded)
-    guessed = [] if options.protocol else _warn_of_guesses(instrument)
-    mine = [one for one in instrument if one["key"] in table.criteria]
-    report = make_report(
-        kept, table, others, instrument=mine, seed=options.seed, baseline=options.baseline
-    )
-    report["warnings"] = guessed + report["warnings"]
-    if options.file_order:
-        for criterion in report["criteria"]:
-            criterion["agreement"] += _correlate_in_file_order(kept.of(criterion["key"]))
-    return Side(table=kept, report=report)
-
-
-def _make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m evalsite.analysis", description=__doc__)
-    add = parser.add_argument
-    add("ratings", type=Path, help="CSV with participant, item, and value or preferred; "
-        "criterion, system, group, cluster and more where there are some. Common other names are "
-        "known, and rows that hold several ratings, such as inf1, team1, inf2, team2")  # fmt: skip
-    add("--map", action="append", default=[], type=_read_pair, metavar="COLUMN=FIELD", help="what "
-        "a column holds, if its name doesn't say so: worker=participant, clear=value:clarity, "
-        "s1=value1, s2=value2; COLUMN= leaves it out")  # fmt: skip
-    add("--protocol", choices=sorted(NAMES), help="what the values are; default: as the file "
-        "tells")  # fmt: skip
-    add("--items", type=Path, help="CSV of the items with item and system, for preferences whose "
-        "systems the ratings do not name")  # fmt: skip
-    add("--metrics", type=Path, help="CSV of automatic metrics to set beside the ratings: item, "
-        "system, metric, value; or item, system and a column for each metric")  # fmt: skip
-    add("--scale", type=_read_scale, metavar="LOW-HIGH", help="the points of a Likert scale, such "
-        "as 1-7; default: from the lowest to the highest value seen")  # fmt: skip
-    add("--standard", type=float, help="the score of the standard of magnitudes, such as 100")
-    add("--repeat", type=Path, metavar="FILE", help="CSV of the ratings of a repetition of the "
-        "study: instead of a report, the two are compared")  # fmt: skip
-    add("--baseline", default="", metavar="SYSTEM", help="compare all other systems with this one "
-        "only; p values are corrected over fewer comparisons")  # fmt: skip
-    add("--raters-unknown", action="store_true", help="participants are positions, not persons")
-    add("--file-order", action="store_true", help="show the intraclass correlations of columns in "
-        "file order as well, as some papers give them")  # fmt: skip
-    add("--with-excluded", action="store_true", help="keep the rows that are excluded")
-    add("--seed", type=int, default=SEED, help="of all that is drawn at random")
-    add("--json", action="store_true", help="all figures as JSON")
-    return parser
-
-
-def _read_pair(text: str) -> tuple[str, str]:
-    column, sign, field = text.rpartition("=")
-    if not sign:
-        raise argparse.ArgumentTypeError("Write COLUMN=FIELD.")
-    return column.strip(), field.strip()
-
-
-def _read_scale(text: str) -> list[float]:
-    low, _, high = text.partition("-")
-    if not (low.isdigit() and high.isdigit() and int(low) < int(high)):
-        raise argparse.ArgumentTypeError("Write a scale as 1-7.")
-    return [float(point) for point in range(int(low), int(high) + 1)]
-
-
-def _describe(
-    table: Table, key: str, protocol: str | None, scale: list[float] | None
-) -> dict[str, Any]:
-    """What is known of a criterion: as the file says, then as the options say."""
-    rows = table.rows
-    kind = str(rows["scale"].iloc[0])
-    family = KNOWN_KINDS.get(kind) or NAMES.get(protocol or "")
-    if family is None:
-        is_log = bool(kind) and bool(rows.standard.notna().all() and (rows.value > 0).all())
-        family = guess_family(is_compared=bool((rows.preferred != "").any()), has_standard=is_log)
-    known = {"key": key, "label": key, "kind": kind or name_kind(family), "family": family.name}
-    if kind and kind not in KNOWN_KINDS:
-        # without labels, any number between the ends of the scale will do
-        found: dict[str, Any] = {"answers": []}
-        if ends := find_scale(table):
-            found |= {"minimum": ends[0], "maximum": ends[1]}
-    else:
-        found = {"answers": get_numbers(family).list_answers(table, key, scale)}
-    return known | found | {"reserved": []}
-
-
-def _warn_of_guesses(instrument: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A warning for each kind of question that only the site knows, by what it was analysed."""
-    unknown = {one["kind"]: one for one in instrument if one["kind"] not in KNOWN_KINDS}
-    return [
-        {
-            "code": "unknown_kind",
-            "text": f"Questions of the kind {kind} are analysed as {name_kind(find_family(one))}, "
-            "going by their columns. Say --protocol if they are something else.",
-            "criterion": None,
-        }
-        for kind, one in unknown.items()
-    ]
-
-
-def _correlate_in_file_order(table: Table) -> list[dict[str, Any]]:
-    rows = table.rows[table.rows.value.notna()]
-    found = icc_in_file_order(unit=rows.output, value=rows.value)
-    return [figure.to_dict() for figure in found.values()]
-
-
 def _list_model_means(criterion: Mapping[str, Any], system: Mapping[str, Any]) -> list[Any]:
     """The system's mean by the mixed model, where comparisons are by it."""
     if criterion.get("estimator") != "model":
@@ -210,7 +133,7 @@ def _list_model_means(criterion: Mapping[str, Any], system: Mapping[str, Any]) -
     return [one for one in system["averages"] if one["name"] in MODEL_MEANS]
 
 
-def write_text(report: Mapping[str, Any]) -> str:
+def write_report(report: Mapping[str, Any]) -> str:
     """The main figures of a report as plain text."""
     data = report["data"]
     lines = [
@@ -260,7 +183,7 @@ def _describe_items(data: Mapping[str, Any]) -> str:
     return f"{data['items']} items{of}"
 
 
-def write_repetition(found: Mapping[str, Any]) -> str:
+def write_comparison(found: Mapping[str, Any]) -> str:
     """The main figures of a comparison of a study with its repetition as plain text."""
     lines = [
         f"{name}: {found[side]['ratings']} ratings, {found[side]['participants']} participants, "
@@ -378,6 +301,150 @@ def _write_interval(details: Mapping[str, Any]) -> str:
         return ""
     why = how.removeprefix("none: ")
     return f"; interval: {how}" if why == how else f"; no interval: {why.replace('_', ' ')}"
+
+
+# --- the command ----------------------------------------------------------------------
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write what was asked for and return 0; return 2, with a message, if a file is faulty."""
+    options = make_parser().parse_args(arguments)
+    try:
+        text = _compare(options) if options.command == "compare" else _analyse(options)
+        if options.output is None:
+            sys.stdout.write(text)
+        else:
+            options.output.write_text(text, encoding="utf-8")
+    except OSError as fault:
+        sys.stderr.write(f"{fault.filename}: {fault.strerror}. Check the path.\n")
+        return 2
+    except ValueError as fault:
+        sys.stderr.write(f"{fault}\n")
+        return 2
+    return 0
+
+
+def _analyse(options: Namespace) -> str:
+    """Return the results of a file of ratings as text or JSON."""
+    table = _read(options.ratings, options)
+    instrument = _describe_criteria(table, options)
+    others = {"metrics": read_metrics(options.metrics)} if options.metrics else {}
+    side = _report(table, others, instrument, options)
+    if options.file_order:
+        for criterion in side.report["criteria"]:
+            criterion["agreement"] += _correlate_in_file_order(side.table.of(criterion["key"]))
+    return _write(side.report, options, write_report)
+
+
+def _compare(options: Namespace) -> str:
+    """Return the comparison of two files of ratings as text or JSON."""
+    tables = [_read(path, options) for path in (options.ratings, options.repeat)]
+    instrument = _describe_criteria(Table(rows=pd.concat([one.rows for one in tables])), options)
+    sides = [_report(table, {}, instrument, options) for table in tables]
+    comparison = make_repetition(*sides, instrument=instrument, seed=options.seed)
+    return _write(comparison, options, write_comparison)
+
+
+def _write(
+    result: Mapping[str, Any], options: Namespace, write: Callable[[Mapping[str, Any]], str]
+) -> str:
+    if options.json:
+        return json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return write(result)
+
+
+def _describe_criteria(table: Table, options: Namespace) -> list[dict[str, Any]]:
+    """Describe every criterion of the files; ValueError if items or the baseline don't fit."""
+    _refuse_moved_items(table)
+    _find_baseline(table, options.baseline)
+    return [
+        _describe(table.of(key), key, options.protocol, options.scale) for key in table.criteria
+    ]
+
+
+def _refuse_moved_items(together: Table) -> None:
+    """ValueError where an item is in two clusters or groups, within a file or between the two."""
+    places = together.rows[["item", "block"]].drop_duplicates()
+    moved = places[places.duplicated("item")]
+    if len(moved):
+        item = moved["item"].iloc[0]
+        first, other, *_ = places[places["item"] == item].block
+        raise ValueError(
+            f"The item {item} is in two groups, {first} and {other}. An item is in one cluster and "
+            "one group, the same in both files; correct it there."
+        )
+
+
+def _read(path: Path, options: Namespace) -> Table:
+    table = read_bare_table(
+        path, mapping=dict(options.map), outputs=options.items,
+        raters_known=not options.raters_unknown,
+    )  # fmt: skip
+    if options.standard:
+        table = replace(table, rows=table.rows.assign(standard=options.standard))
+    return table
+
+
+def _find_baseline(table: Table, name: str) -> None:
+    """ValueError, with the names to choose from, where no system is called so."""
+    known = list_systems(table)
+    if name and name not in known:
+        raise ValueError(f"No system is called {name}. There are: {', '.join(known) or 'none'}.")
+
+
+def _report(
+    table: Table,
+    others: dict[str, pd.DataFrame],
+    instrument: list[dict[str, Any]],
+    options: Namespace,
+) -> Side:
+    kept = table.results(with_excluded=options.with_excluded)
+    guessed = [] if options.protocol else _warn_of_guesses(instrument)
+    mine = [one for one in instrument if one["key"] in table.criteria]
+    report = make_report(
+        kept, table, others, instrument=mine, seed=options.seed, baseline=options.baseline
+    )
+    report["warnings"] = guessed + report["warnings"]
+    return Side(table=kept, report=report)
+
+
+def _describe(
+    table: Table, key: str, protocol: str | None, scale: list[float] | None
+) -> dict[str, Any]:
+    """What is known of a criterion: as the file says, then as the options say."""
+    rows = table.rows
+    kind = str(rows["scale"].iloc[0])
+    family = KNOWN_KINDS.get(kind) or NAMES.get(protocol or "")
+    if family is None:
+        is_log = bool(kind) and bool(rows.standard.notna().all() and (rows.value > 0).all())
+        family = guess_family(is_compared=bool((rows.preferred != "").any()), has_standard=is_log)
+    known = {"key": key, "label": key, "kind": kind or name_kind(family), "family": family.name}
+    if kind and kind not in KNOWN_KINDS:
+        # without labels, any number between the ends of the scale will do
+        found: dict[str, Any] = {"answers": []}
+        if ends := find_scale(table):
+            found |= {"minimum": ends[0], "maximum": ends[1]}
+    else:
+        found = {"answers": get_numbers(family).list_answers(table, key, scale)}
+    return known | found | {"reserved": []}
+
+
+def _warn_of_guesses(instrument: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A warning for each kind of question that only the site knows, by what it was analysed."""
+    unknown = {one["kind"]: one for one in instrument if one["kind"] not in KNOWN_KINDS}
+    return [
+        {
+            "code": "unknown_kind",
+            "text": f"Questions of the kind {kind} are analysed as {name_kind(find_family(one))}, "
+            "going by their columns. Say --protocol if they are something else.",
+            "criterion": None,
+        }
+        for kind, one in unknown.items()
+    ]
+
+
+def _correlate_in_file_order(table: Table) -> list[dict[str, Any]]:
+    rows = table.rows[table.rows.value.notna()]
+    found = icc_in_file_order(unit=rows.output, value=rows.value)
+    return [figure.to_dict() for figure in found.values()]
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def _take_logarithms(data: Coded) -> Coded:
 
 @dataclass(frozen=True, kw_only=True)
 class Coincidences:
-    """How often values stand, and meet, in each block: all that alpha needs."""
+    """Counts and coincidences of values in each block: all that alpha needs."""
 
     level: Level
     values: Floats  # the distinct values, ascending
@@ -148,7 +148,7 @@ class Coincidences:
         return 2 * (total * (marginal * scores**2).sum(axis=1) - sums**2)
 
     def _unit(self, scores: Floats) -> Floats | float:
-        """The size of a distance, against which none at all is told from rounding."""
+        """Return the size of a distance, below which differences are rounding errors."""
         return np.ptp(scores, axis=1) ** 2 if self.level in ("ordinal", "interval") else 1.0
 
 

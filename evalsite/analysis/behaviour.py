@@ -1,7 +1,7 @@
 """What each rater did, in figures: runs, spread, use of the scale, pace, drift.
 
-Sources: Meade & Craig (2012) for runs and pace; the figures describe, they judge nobody. What is
-unlikely is told beside them, and the thresholds stand in flags.py.
+Sources: Meade & Craig (2012) for runs and pace; the figures describe, and don't judge. What is
+unlikely is shown beside them; the thresholds are in flags.py.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The two-way bootstrap: raters and items drawn anew, each by itself ("pigeonhole", Owen 2007).
+"""The two-way bootstrap: raters and items resampled separately ("pigeonhole", Owen 2007).
 
 A rating's weight in a draw is how often its rater was drawn times how often its item was. Named
 in the interface "bootstrap over items and raters". Right where both are samples; conservative with
@@ -23,7 +23,7 @@ MANY_RATINGS = 100_000
 FEW_DRAWS = 500
 _CELLS = 4_000_000  # weights held at once
 _ROWS = 500_000  # weights of rows held at once
-# what a figure is, whether or not it could be drawn anew
+# what a figure is, whether or not it could be resampled
 _HOW = {
     "mean": "mean of ratings",
     "geometric_mean": "geometric mean of ratings",
@@ -189,7 +189,7 @@ def drawn_figure(
 
 
 def _find_missing(n: dict[str, int], *, over_raters: bool) -> str:
-    """What there is only one of, so that nothing can be drawn anew; "" where there are several."""
+    """Name the factor with a single level, which can't be resampled; "" if there is none."""
     if over_raters and n.get("raters", 2) < 2:
         return "raters"
     unit = "clusters" if "clusters" in n else "items"

@@ -45,7 +45,7 @@ class Coded:
         return np.bincount(self.unit)
 
     def counts(self) -> dict[str, int]:
-        """What went in, as a figure's `n` tells it."""
+        """Return the numbers of what went in, for a figure's `n`."""
         units = len(np.unique(self.unit))
         found = {"units": units, "ratings": len(self.value)}
         if self.rater is not None:
@@ -58,7 +58,7 @@ class Coded:
         return found | {"units_left_out": self.counts()["units"] - found["units"]}
 
     def overlapping(self) -> "Coded":
-        """Only the units with two ratings or more, numbered anew."""
+        """Return only the units with two ratings or more, renumbered."""
         keep = (self.sizes >= 2)[self.unit] if self.unit.size else np.zeros(0, dtype=bool)
         return Coded(
             unit=_renumber(self.unit[keep]),
@@ -77,7 +77,7 @@ def code(
 
     `unit`, `rater` and `block` hold ids of any kind, `value` numbers, all of length n; a missing
     value (NaN) is left out. ValueError: lengths differ, a rater has two values for one unit, or
-    a unit lies in two blocks.
+    a unit is in two blocks.
     """
     values = np.asarray(value, dtype=np.float64)
     if values.ndim != 1:
@@ -159,7 +159,7 @@ def _refuse_doubles(unit: Ints, rater: Ints | None, block: Ints) -> None:
             raise ValueError("A rater has two values for one unit; keep the first of them.")
     both = unit * (int(block.max()) + 1) + block
     if len(np.unique(both)) > len(np.unique(unit)):
-        raise ValueError("A unit lies in two blocks.")
+        raise ValueError("A unit is in two blocks.")
 
 
 def _renumber(codes: Ints) -> Ints:

@@ -116,7 +116,7 @@ def compare_systems(
     """Every pair of systems, or every system against `baseline`, by the method that fits.
 
     Draws: 2000, or 500 above 1e5 ratings; of effect sizes 300. `mixed`: the model of these scores,
-    where it has been fitted. ValueError: a baseline that nobody rated. No ratings or one system:
+    where it has been fitted. ValueError: a baseline without ratings. No ratings or one system:
     no pairs.
     """
     if baseline is not None and baseline not in data.systems:
@@ -252,7 +252,7 @@ def _over_items(data: Scores, first: int, second: int) -> Figure:
 def _reach(means: Floats, drawn: Floats, differences: list[Figure]) -> list[float | None]:
     """How far each difference may be off, in all pairs at once; None where that is unknown.
 
-    One that is always the same is not off at all, if its p stands among so many pairs.
+    One that never varies isn't off, if its p stays significant among so many pairs.
     """
     critical = max_t(means, drawn) if len(means) > 1 else None
     found: list[float | None] = []
@@ -331,11 +331,11 @@ def _find_ranges(
 ) -> dict[str, tuple[int, int]]:
     """Rank ranges, from simultaneous intervals of the differences of all pairs, as far as the
     corrected p values of all pairs uphold them: so no rank says more than a sentence does. Thin
-    systems have none, and count in none: what holds on one input only ranks nobody."""
+    systems have none, and count in none: one input alone doesn't rank systems."""
     compared = [
         (pair, one.value, far, holds)
         for pair, one, far, holds in zip(pairs, differences, reach, upheld, strict=True)
-        # what is undefined holds nobody above anybody
+        # an undefined comparison ranks neither above the other
         if one.value is not None and not {*pair} & {*thin}
     ]
     if not compared or any(far is None for _, _, far, _ in compared):

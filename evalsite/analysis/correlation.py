@@ -120,7 +120,7 @@ def _align(x: ArrayLike, y: ArrayLike, block: ArrayLike | None) -> tuple[Floats,
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """The distinct rows of two columns, and how often each stands in each block."""
+    """The distinct rows of two columns, and their counts in each block."""
 
     x: Floats  # the distinct values of the first column, ascending
     y: Floats

@@ -145,7 +145,7 @@ def fit_draws(fit: DavidsonFit, counts: Floats, tables: Floats) -> Floats:
 
     `counts`: the table that `fit` was made of, and the tables are draws of; a fit without ties
     takes no ties from them either. A strength without end comes out beyond FAR; what makes ties or
-    a position of a draw without any stands at the bound too, and moves no strength.
+    a position effect without data stays at the bound too, and moves no strength.
     """
     prior = add_prior(counts) - counts if fit.is_penalised else np.zeros_like(counts)
     cells = _list_cells(counts + prior)
@@ -170,7 +170,7 @@ def expect(fit: DavidsonFit, counts: Floats) -> Floats:
 
 
 def fold(counts: Floats) -> Floats:
-    """Wins, ties and losses (..., pairs, 3) of the pairs in order, whoever stood left."""
+    """Wins, ties and losses (..., pairs, 3) of the pairs in order, whichever was on the left."""
     i, j = np.triu_indices(counts.shape[-2], 1)
     return np.asarray(counts[..., i, j, :] + counts[..., j, i, ::-1])
 

@@ -1,6 +1,6 @@
 """Newton steps for Davidson's model, of many tables of counts at once.
 
-A cell is an ordered pair of systems, left and right; cells that nobody answered are not kept. An
+A cell is an ordered pair of systems, left and right; cells without answers are not kept. An
 outcome moves only the strengths of the two systems of its cell, so the Hessian is summed from
 sparse tables: the work of a step grows with draws x cells, not with the square of the systems.
 """

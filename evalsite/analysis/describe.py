@@ -206,7 +206,7 @@ def standardise(*, rater: ArrayLike, value: ArrayLike) -> pd.DataFrame:
 
 
 def find_imbalance(*, rater: ArrayLike, system: ArrayLike) -> float:
-    """How far the mix of systems of a rater lies from that of all, at most: the largest difference
+    """How far a rater's mix of systems is from that of all, at most: the largest difference
     of two shares, 0 to 1. At 0 all raters saw systems equally often, as standardising supposes."""
     table = pd.crosstab(np.asarray(rater), np.asarray(system)).to_numpy(dtype=float)
     if not table.size:

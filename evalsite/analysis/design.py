@@ -17,7 +17,7 @@ _MOST_RATERS = 5  # fewer than this and no method rescues a claim about raters
 
 
 def describe_design(table: Table) -> dict[str, Any]:
-    """The facts that stand at the top of a report, of the ratings in `table`.
+    """Return the facts at the top of a report, of the ratings in `table`.
 
     Counts; ratings per output and outputs per rater as min, median and max; components of the
     graph of raters and outputs; whether raters and outputs are crossed; how often each system

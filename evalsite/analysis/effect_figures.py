@@ -136,7 +136,7 @@ def _figure(
 
 
 CELLS = 500_000  # held at once
-_LEAST = 3  # items drawn, below which a draw tells no size
+_LEAST = 3  # items drawn, below which a draw gives no size
 
 
 def effects_of_draws(

@@ -29,7 +29,7 @@ def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
     of_outputs, of_raters, of_rest = (float(known[key].details["variance"]) for key in SHARES)
     start = f"α is {first.value:.2f}, below {CUSTOMARY}."
     if of_raters >= of_rest:
-        yield f"{start} More variance lies between raters than in the rest{_describe_iccs(known)}."
+        yield f"{start} Raters vary more than the residual{_describe_iccs(known)}."
         return
     points = [float(one["value"]) for one in criterion.get("answers", [])]
     spread = (
@@ -37,7 +37,7 @@ def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
         f"{sqrt(of_raters):.2f}, that of the rest {sqrt(of_rest):.2f}"
     )
     if not points:
-        yield f"{start} More variance lies in the rest than between raters: {spread}."
+        yield f"{start} The residual varies more than raters do: {spread}."
         return
     even = (len(points) ** 2 - 1) / 12
     scale = f"all points used alike would have {sqrt(even):.2f}"
@@ -45,7 +45,7 @@ def explain_disagreement(criterion: Mapping[str, Any]) -> Iterator[str]:
     why = (
         "Outputs lie within a narrow range, and raters near one another"
         if is_narrow
-        else "More variance lies in the rest than between raters (noise)"
+        else "The residual varies more than raters do"
     )
     yield f"{start} {why}: {spread}; {scale}."
 
@@ -66,9 +66,9 @@ def explain_weighing(
     estimator: str = "means",
 ) -> str:
     """A sentence where comparisons are not the ratio, or difference, of the means shown, or not the
-    balance of the counts; "" where they are. It names the pair that lies furthest apart.
+    balance of the counts; "" where they are. It names the pair that is furthest apart.
 
-    `estimator`: "model" where comparisons by the mixed model stand beside the means of the model.
+    `estimator`: "model" where the mixed model's comparisons are shown beside its means.
     """
     means = {one["system"]: one["headline"].value for one in systems}
     by_model = list_model_means(systems) if estimator == "model" else {}

@@ -9,7 +9,7 @@ from evalsite.analysis.intervals import ALWAYS_EQUAL, has_no_spread
 from evalsite.analysis.reml import METHOD as REML
 
 ALPHA = 0.05
-MOST_TOLD = 0.9994  # a p value that rounds to 1 is told as near to it
+MOST_TOLD = 0.9994  # a p value that rounds to 1 is reported as near it
 _WORDS = {
     "difference": ("is rated {size} points higher than {second}", "the difference is {value}"),
     "ratio": ("is rated {size} times {second}", "the ratio is {value}"),
@@ -46,7 +46,7 @@ _UNITS = {
 def order_pairs(
     pairs: Sequence[dict[str, Any]], systems: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The pairs by rank, the best system against the next first; `systems` stand by rank."""
+    """The pairs by rank, the best system against the next first; `systems` are sorted by rank."""
     rank = {one["system"]: place for place, one in enumerate(systems)}
 
     def places(pair: dict[str, Any]) -> list[int]:
@@ -61,7 +61,7 @@ def describe_finding(
     """Code and sentence of a comparison; `effect` is of `first` over or minus `second`.
 
     "higher" or "lower" only where the corrected p is below .05. A test that found nothing is never
-    told as equality: the sentence says what the design could have found.
+    reported as equality: the sentence says what the design could have found.
     """
     found = _describe(first, second, effect, detectable)
     if effect.value is not None and effect.details.get("only") == "one_input":
@@ -92,7 +92,7 @@ def _describe(first: str, second: str, effect: Figure, detectable: Figure | None
 
 
 def _describe_always(first: str, second: str, effect: Figure, p: float | None) -> dict[str, str]:
-    """What is said where all differences are equal, so that no spread tells what chance does."""
+    """Return the sentence for differences that are all equal, so that chance can't be estimated."""
     if effect.details["note"] != ALWAYS_EQUAL:
         return {
             "code": "not_enough",
@@ -166,7 +166,7 @@ def _describe_estimator(effect: Figure) -> str:
 
 
 def _describe_correction(effect: Figure, p: float | None) -> str:
-    """Why a pair is not told apart though its own interval leaves out equality."""
+    """Say why a pair has no clear difference though its own interval leaves out equality."""
     alone, family = effect.details.get("p"), effect.details.get("family") or 0
     if p is None or alone is None or alone >= ALPHA or family < 2:
         return ""

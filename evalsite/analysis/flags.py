@@ -222,7 +222,7 @@ def _see_offset(figures: Figures, pool: _Pool, limits: Thresholds, is_log: bool)
     if not abs(offset - pool.offset) > line or _holds(figure, pool.offset):
         return None
     way, sign = ("higher", 1) if offset > pool.offset else ("lower", -1)
-    # the line itself, so that the figure lies beyond it
+    # the threshold itself, so that the figure is beyond it
     return Flag(code="offset", figure=figure, threshold=pool.offset + sign * line,
                 limits=("offset_sds",) if drawn >= least else (),
                 text=f"Rates {way} than the other raters.")  # fmt: skip
@@ -313,7 +313,7 @@ def flag_changes(
     limits: Thresholds | None = None,
 ) -> dict[str, Flag]:  # fmt: skip
     """Raters whose repeats differ more than those of 95% of raters, from `compare_passes`; by
-    name. With fewer than 5 raters none is told from the others."""
+    name. With fewer than 5 raters, no one is compared with the others."""
     limits = limits or Thresholds()
     own = {rater: some[name] for rater, some in passes.items()
            if rater != POOLED and some[name].value is not None}  # fmt: skip

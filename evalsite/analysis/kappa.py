@@ -58,7 +58,7 @@ def _place(values: Floats, scale: Sequence[float]) -> Ints:
 
 @dataclass(frozen=True, kw_only=True)
 class KappaMatrix:
-    """Quadratic kappas of pairs of raters: for a heat map. NaN stands for no figure, within."""
+    """Quadratic kappas of pairs of raters: for a heat map. NaN means no figure."""
 
     raters: list[str]
     first: Ints  # of each pair, its place in `raters`
@@ -74,7 +74,7 @@ def kappa_matrix(
     """The quadratic kappa of every pair of raters with `shared` units in common or more.
 
     Quadratic kappa is 1 - mean squared difference / that expected by chance, so it needs no
-    table and no scale: sums over the shared units do. The pairs stand in a canonical order.
+    table and no scale: sums over the shared units do. The pairs are in a canonical order.
     Undefined mean: no_data, raters_unknown, no_overlap, no_variation.
     """
     data = code(unit=unit, value=value, rater=rater)

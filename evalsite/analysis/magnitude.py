@@ -1,7 +1,7 @@
 """Magnitudes are ratios: logarithms of value over standard, geometric means, ranks beside them.
 
 Sources: Bard, Robertson & Sorace (1996); Novikova, Dusek & Rieser (2018). That ratios of such
-ratings mean ratios of quality is taken for granted, not shown; so ranks always stand beside.
+ratings mean ratios of quality is assumed, not shown; so ranks are always shown too.
 """
 
 from typing import Any

@@ -157,7 +157,9 @@ def _pearson(one: Floats, two: Floats) -> Floats:
     one = one - one.mean(axis=1, keepdims=True)
     two = two - two.mean(axis=1, keepdims=True)
     spread = np.sqrt((one**2).sum(axis=1) * (two**2).sum(axis=1))
-    return np.where(spread > 1e-12, (one * two).sum(axis=1) / spread, np.nan)
+    # without variation on a side there is no correlation
+    found = np.full(len(spread), np.nan)
+    return np.divide((one * two).sum(axis=1), spread, out=found, where=spread > 1e-12)
 
 
 def williams(*, human: ArrayLike, first: ArrayLike, second: ArrayLike) -> Figure:

@@ -165,7 +165,7 @@ _OF_OUTPUTS = ("group", "cluster", "group:system")
 
 @dataclass(frozen=True, kw_only=True)
 class Mixed:
-    """The fitted model, or why there is none; `facts` are what a page tells of it.
+    """The fitted model, or why there is none; `facts` are what a page says about it.
 
     `codes`: of each term the level of every rating, in the order of the scores.
     """

@@ -51,7 +51,7 @@ def mean_test(
     or an outcome of +1, 0, -1. Every rater with every item: the crossed test. Gaps: a mixed model
     (REML) with raters and items; too large for it or not converged: the two-way bootstrap. No or
     one rater: a t test over items, which says nothing about other raters; one item: over raters.
-    `units`: what the items are, told where the test finds no spread.
+    `units`: what the items are, for the message if there is no spread.
     """
     values = np.asarray(value, dtype=np.float64)
     if not len(values):

@@ -40,7 +40,7 @@ class Preferences:
     systems: list[str]
     raters: list[str]
     rater: Codes | None
-    item: Codes  # the group, or its cluster: what is drawn anew
+    item: Codes  # the group, or its cluster: what is resampled
     unit: Codes  # the group itself
     left: Codes
     right: Codes
@@ -205,7 +205,7 @@ def _correct(pairs: list[PairResult], correction: Correction) -> list[PairResult
 
 def _find_upheld(systems: list[str], pairs: list[PairResult]) -> NDArray[np.bool_]:
     """Which system is above which (systems, systems) by the corrected test of the pair; what holds
-    on one input only ranks nobody."""
+    on one input only ranks no systems."""
     found = np.zeros((len(systems),) * 2, dtype=bool)
     for one in (pair for pair in pairs if "only" not in pair.test.details):
         if one.p_corrected is not None and one.p_corrected < 1 - LEVEL:

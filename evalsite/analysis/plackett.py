@@ -28,11 +28,11 @@ from evalsite.analysis.resample import ALL_THE_SAME, SEED, describe_draws
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
-# The systems of one screen from best to worst; systems tied with one another stand together.
+# The systems of one screen from best to worst; tied systems are grouped.
 Order = tuple[tuple[int, ...], ...]
 
 METHOD = "Plackett-Luce on the order within a page, a tie as the average over its orders"
-MOST_ORDERS = 720  # that the ties of one screen may stand for: six tied, or three and five
+MOST_ORDERS = 720  # to which the ties of one screen may expand: six tied, or three and five
 FAR = 15.0
 MOST_SEPARATED = 0.05  # of the draws; with more of them without strengths there is no interval
 
@@ -195,7 +195,7 @@ def _fit(counts: Floats, paths: _Paths, start: Floats) -> tuple[Floats, float]:
 
 
 def find_fault(orders: Sequence[Order], systems: int) -> Reason | None:
-    """Why no finite strengths exist: whether every system stands above and below some others."""
+    """Say why no finite strengths exist: some system is never above, or never below, others."""
     if not orders:
         return Reason.NO_DATA
     if all(len(order) == 1 for order in orders):
@@ -217,13 +217,13 @@ def find_levels(orders: Sequence[Order], systems: int) -> Codes:
 
 
 def _find_above(level: Codes) -> NDArray[np.bool_]:
-    """Whether a system stands above another, or is tied with it, in each order."""
+    """Return whether a system is above another, or tied with it, in each order."""
     one, other = level[:, :, None], level[:, None, :]
     return np.asarray((one >= 0) & (other >= 0) & (one <= other))
 
 
 def _is_separated(above: NDArray[np.bool_]) -> bool:
-    """Whether some systems always stand above some others (orders, systems, systems), so that
+    """Return whether some systems are always above some others (orders, systems, systems), so that
     strengths have no end."""
     links = sparse.csr_matrix(above.any(axis=0))
     parts = csgraph.connected_components(links, connection="strong")[0]
@@ -247,7 +247,7 @@ def rank_within_screens(
 ) -> PlackettResult:
     """Strengths of all systems from the orders, with two-way bootstrap intervals.
 
-    Draws in which some systems always stand above others have no finite strengths: they are left
+    Draws in which some systems are always above others have no finite strengths: they are left
     out and counted. Where they are more than 5% of all, there are no intervals and no ranks.
     """
     s = len(data.systems)

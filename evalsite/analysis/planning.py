@@ -1,7 +1,7 @@
 """Planning: how often a design finds a true difference, by simulated studies.
 
 A study of two systems is drawn from variance parts (a pilot's, or typical ones), shown on the scale
-of the protocol, and tested as results are. Closed forms for complete designs and the paired t stand
+of the protocol, and tested as results are. Closed forms for complete designs and the paired t are
 beside as a check (Westfall, Judd & Kenny 2014); below five raters they are off: simulate. Power has
 a ceiling set by the smaller of items and raters.
 """

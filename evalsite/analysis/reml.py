@@ -157,7 +157,7 @@ def _step(model: _Model, state: _State, gradient: Floats, average: Floats) -> _S
     free[-1] = True
     move = np.zeros_like(s)
     within = np.ix_(free, free)
-    # A ridge of the information's own size: two terms may hardly be told apart.
+    # A ridge of the information's own size: two terms may be almost collinear.
     ridge = np.diag(1e-10 * np.diag(average)[free] + 1e-300)
     move[free] = -np.linalg.lstsq(average[within] + ridge, gradient[free], rcond=None)[0]
     for halving in range(30):

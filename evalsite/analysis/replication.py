@@ -139,7 +139,7 @@ def _join(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
 
 def _count_given(parts: Sequence[pd.DataFrame]) -> dict[str, int]:
-    """How many ratings there are; of preferences the answers, each of which stands in two rows."""
+    """Count the ratings; for preferences the answers, each of which has two rows."""
     if all("answer" in one for one in parts):
         return {"answers": sum(one.answer.nunique() for one in parts)}
     return {"ratings": sum(map(len, parts))}
@@ -161,7 +161,7 @@ def _count(rows: pd.DataFrame) -> dict[str, dict[str, int]]:
 
 
 def find_scores(twice: Twice, study: Literal[0, 1]) -> dict[str, Figure]:
-    """The score of each system in one study, as its own report has it; intervals stand there."""
+    """Return the score of each system in one study, as in its own report with the intervals."""
     means = (twice.first, twice.second)[study]
     return {
         system: Figure(

@@ -1,4 +1,4 @@
-"""Intervals by drawing blocks anew: the bootstrap and the jackknife over one factor.
+"""Intervals by resampling blocks: the bootstrap and the jackknife over one factor.
 
 A statistic is given as a function of weights: an array (draws, blocks) of how often each block
 counts gives an array (draws,) or (draws, figures), NaN where a draw leaves it undefined.
@@ -112,7 +112,7 @@ def spread(
     """The bootstrap interval of a figure, and beside it the jackknife's.
 
     Hughes (2022) finds the bootstrap of alpha short at small samples and the jackknife's variance
-    near its nominal coverage; so both are told. No draws: no interval.
+    near its nominal coverage; so both are given. No draws: no interval.
     """
     if n_blocks < 2 or not draws:
         why = "only one block to draw" if draws else "not asked for"

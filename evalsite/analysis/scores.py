@@ -20,7 +20,7 @@ FEW_RATERS = 5
 class Scores:
     """Ratings as codes from 0, rows in an order that names and files do not decide.
 
-    `group` is the input (the item factor), `block` what is drawn anew: the group, or its cluster.
+    `group` is the input (the item factor), `block` what is resampled: the group, or its cluster.
     `rater` is None where the participants of an import are no persons. `row`: which of the given
     rows each rating was.
     """
@@ -37,7 +37,7 @@ class Scores:
     has_clusters: bool
 
     def counts(self) -> dict[str, int]:
-        """What went in, as a figure's `n` tells it."""
+        """Return the numbers of what went in, for a figure's `n`."""
         found = {"items": int(self.group.max()) + 1, "ratings": len(self.value)}
         if self.has_clusters:
             found["clusters"] = len(np.unique(self.block))
@@ -46,7 +46,7 @@ class Scores:
         return found
 
     def take(self, rows: NDArray[np.bool_]) -> "Scores":
-        """Some of the rows, the codes of raters and groups numbered anew; systems stay."""
+        """Return some of the rows, with raters and groups renumbered; systems stay."""
         rater = None if self.rater is None else renumber(self.rater[rows])
         return Scores(
             systems=self.systems,
@@ -160,7 +160,7 @@ def item_means(data: Scores, system: int) -> Floats:
 
 def find_thin(data: Scores) -> list[int]:
     """The systems with ratings of fewer than two groups, or by fewer than two raters: of these
-    nobody can say what is the system's own, and what that group's or rater's."""
+    the system's own effect can't be separated from that group's or rater's."""
     fewest: NDArray[np.int64] = np.full(len(data.systems), 2)
     for codes in (data.group, data.rater):
         if codes is not None:

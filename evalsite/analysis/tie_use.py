@@ -8,7 +8,7 @@ from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.flags import Flag
 
-# below this chance, by the ties of all others, nobody gets only ties, or none, by luck
+# below this chance, by the ties of all others, getting only ties, or none, isn't luck
 UNLIKELY = 0.001
 
 

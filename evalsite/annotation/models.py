@@ -147,7 +147,7 @@ class AnnotationQuerySet(models.QuerySet["Annotation"]):
         return self.filter(awaits_consent=False)
 
     def reports(self) -> "AnnotationQuerySet":
-        """Problem reports that stand, of whatever kind of item; those of pilots never do."""
+        """Return open problem reports on items of any kind; without those of pilots."""
         standing = (Annotation.Status.SURPLUS, Annotation.Status.CONTROL)
         return self.agreed().filter(outcome=Annotation.Outcome.REPORTED, status__in=standing)
 

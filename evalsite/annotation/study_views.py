@@ -15,13 +15,13 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.annotation.running.checklist import check_launch
-from evalsite.annotation.running.held_items import (
+from evalsite.annotation.pages.held_items import (
     held_items,
     reason_in_words,
     release_item,
     reports_by_item,
 )
+from evalsite.annotation.running.checklist import check_launch
 from evalsite.annotation.running.launch import (
     archive_study,
     close_study,
@@ -69,7 +69,7 @@ def show_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 @require_POST
 def take_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Go to the participants' pages as somebody whose answers never count."""
+    """Go to the participants' pages as a person whose answers never count."""
     try:
         token = start_pilot(study=study, by=request.user)
     except ValidationError as error:
@@ -159,7 +159,7 @@ def confirm_close(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 @require_safe
 def show_held(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """What was reported and why, so that somebody can decide."""
+    """Show what was reported and why, for a decision."""
     rows = Paginator(held_items(study), PAGE).get_page(request.GET.get("page"))
     columns, reports = study.config.inputs, reports_by_item(rows)
     held = [

@@ -11,7 +11,7 @@ class AuditEntryManager(models.Manager["AuditEntry"]):
     def record(
         self, action: str, *, by: Any, study_id: UUID | None = None, **detail: Any
     ) -> "AuditEntry":
-        """One more entry stands in the log. `detail` holds ids, names and counts, never ratings."""
+        """Add an entry to the log. `detail` holds ids, names and counts, never ratings."""
         actor = by if getattr(by, "is_authenticated", False) else None
         return self.create(
             action=action,
@@ -23,9 +23,9 @@ class AuditEntryManager(models.Manager["AuditEntry"]):
 
 
 class AuditEntry(models.Model):
-    """One thing that somebody did to a study."""
+    """One thing that a person did to a study."""
 
-    # A number, not a foreign key: the log outlives what it tells about.
+    # A number, not a foreign key: the log outlives what it describes.
     study_id = models.UUIDField(null=True, db_index=True)
     action = models.CharField(max_length=60)
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)

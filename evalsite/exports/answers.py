@@ -9,21 +9,21 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import groupby, islice
+from itertools import groupby, islice, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from django.db.models import Case, Count, Q, QuerySet, TextField, Value, When
-from django.db.models.functions import Cast
+from django.db.models import Count, F, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
 from evalsite.exports.columns import TIE
 from evalsite.exports.gold import Gold
-from evalsite.exports.rows import PAGE, Group, find_exclusions
+from evalsite.exports.rows import PAGE, Group, as_text, choose, find_exclusions, hyphenate
 from evalsite.exports.selection import Selection
 from evalsite.participants.models import Origin
 from evalsite.protocol import Scale
-from evalsite.studies.models import Item, Output, Study, System
+from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 _IMPORTED, _REPORTED = Origin.IMPORTED.value, Annotation.Outcome.REPORTED.value
 
@@ -38,25 +38,24 @@ class Answer:
     item_id: int
     version_id: int | None
     is_wanted: str
-    version: int | None
-    batch_id: str | None
+    batch: str
     item: str
     group: str
     cluster: str
     kind: str
-    repeat_of: str | None
+    repeat_of: str
     annotation: str
     participant: str
-    is_person: str
-    set_number: int | None
-    place: int
+    person: str
+    set: str
+    place: str
     order_shown: str
     status: str
     origin: str
     outcome: str
     reason: str
     note: str
-    is_aided: str
+    aids: str
     device: str
     language: str
     started_at: str
@@ -65,8 +64,10 @@ class Answer:
     time_given: str
     # added afterwards
     study: str = ""
+    version: str = ""
     trial: str = ""
     place_in_group: str = ""
+    place_in_set: str = ""
     revisions: str = "0"
     reasons: Sequence[str] = ()
     standard: int | None = None
@@ -86,20 +87,15 @@ class Answer:
         return self.outcome == _REPORTED
 
 
-def _say(condition: Q) -> Case:
-    """Return an expression for "yes" or "", which Django takes as it is."""
-    return Case(When(condition, then=Value("yes")), default=Value(""))
-
-
 # Texts and numbers as the database has them: Django would take its time to make objects of them.
 _FIELDS = (
-    "id", "participant_id", "item_id", "version_id", "is_wanted", "version__number",
-    Cast("item__batch_id", TextField()), "item__key", "item__group", "item__cluster", "item__kind",
-    "item__repeat_of__key", Cast("key", TextField()), "participant__pseudonym",
-    _say(Q(participant__is_person=True)), "item_set__number", "place",
-    Cast("order_shown", TextField()), "status", "origin", "outcome", "reason", "note",
-    _say(Q(is_aided=True)), "device", "language", Cast("started_at", TextField()),
-    Cast("submitted_at", TextField()), "active_ms", "time_given",
+    "id", "participant_id", "item_id", "version_id", "is_wanted",
+    as_text("item__batch_id"), "item__key", "item__group", "item__cluster", "item__kind",
+    as_text("item__repeat_of__key"), as_text("key"), "participant__pseudonym",
+    choose(Q(participant__is_person=True), "yes", "no"), as_text("item_set__number"),
+    as_text("place"), as_text("order_shown"), "status", "origin", "outcome", "reason", "note",
+    choose(Q(is_aided=True), "yes", "no"), "device", "language", as_text("started_at"),
+    as_text("submitted_at"), "active_ms", "time_given",
 )  # fmt: skip
 
 
@@ -132,13 +128,20 @@ class Score:
 
 
 class RatingRow(NamedTuple):
-    """A row of ratings.csv. `number`: of the output in its item, from 1; 0: of no output."""
+    """A row of ratings.csv. The rows of an annotation sort as in the file, by what is before pk.
 
+    `number`: of the output in its item, from 1; 0: of no output. `file_row`: 0 if given here.
+    """
+
+    file_row: int
+    rank: int
+    criterion: str
+    chosen: int  # the number, also of an output that is preferred
+    pk: int
     answer: Answer
     output_pk: int | None
     number: int
     system: str
-    file_row: int | None
     score: Score
 
 
@@ -186,25 +189,29 @@ class AnswerReader:
         self._with_standard = {key for key, scale in self._scales.items() if scale.has_standard}
         systems = System.objects.filter(study=study).values_list("id", "name")
         self._systems: dict[int | None, str] = {None: "", **dict(systems)}
+        versions = StudyVersion.objects.filter(study=study).values_list("id", "number")
+        self._versions: dict[int | None, str] = {None: ""}
+        self._versions.update((pk, str(number)) for pk, number in versions)
         self._gold = Gold(study)
         self._exclusions = find_exclusions(study)
         self._has_revisions = Revision.objects.filter(study=study).exists()
         groups = Item.objects.filter(study=study).order_by().values("group").annotate(n=Count("id"))
-        # an item alone in its group always has the first place: only others are counted
-        self._groups = set(groups.filter(n__gt=1).values_list("group", flat=True))
+        self._has_groups = groups.filter(n__gt=1).exists()
         self._trials: defaultdict[int, int] = defaultdict(int)
-        self._places: defaultdict[tuple[int, str], int] = defaultdict(int)
+        self._hyphenate = lru_cache(64)(hyphenate)
         self._find_places = lru_cache(4_096)(_find_places)
         self._compare = lru_cache(4_096)(_compare)
         self._find_score = lru_cache(4_096)(self._make_score)
 
     def read_pages(self, *, with_outputs: bool = False) -> Iterator[list[Answer]]:
         """Read the wanted annotations in the order in which they were first saved."""
-        wanted = _say(self.selection.make_condition(self.study))
+        wanted = choose(self.selection.make_condition(self.study), "yes", "")
         annotations = Annotation.objects.agreed().filter(study=self.study).order_by("id")
         rows = annotations.annotate(is_wanted=wanted).values_list(*_FIELDS)
-        for page in _paginate(rows.iterator(chunk_size=PAGE), PAGE):
-            answers = [answer for row in page if (answer := self._make_answer(row)).is_wanted]
+        places = self._number_in_groups(annotations)
+        numbered = zip(rows.iterator(chunk_size=PAGE), places, strict=self._has_groups)
+        for page in _paginate(numbered, PAGE):
+            answers = [answer for row in page if (answer := self._make_answer(*row)).is_wanted]
             if not answers:
                 continue
             if self._has_revisions:
@@ -213,20 +220,30 @@ class AnswerReader:
                 self._add_outputs(answers)
             yield answers
 
-    def _make_answer(self, row: Sequence[Any]) -> Answer:
+    def _number_in_groups(self, annotations: QuerySet[Annotation]) -> Iterator[int]:
+        """Give each annotation its place among those of the same person and group.
+
+        The database counts: a table of people and groups would grow with the annotations.
+        """
+        if not self._has_groups:
+            return repeat(1)
+        number = Window(RowNumber(), ["participant_id", "item__group"], F("id").asc())
+        return annotations.values_list(number, flat=True).iterator(chunk_size=PAGE)
+
+    def _make_answer(self, row: Sequence[Any], place_in_group: int) -> Answer:
         """Return the annotation with its numbers, which count those that aren't wanted too."""
         answer = Answer(*row)
         who = answer.participant_id
         self._trials[who] += 1
         answer.study = self._study_id
+        answer.version = self._versions[answer.version_id]
         answer.trial = str(self._trials[who])
-        answer.place_in_group = "1"
-        if answer.group in self._groups:
-            self._places[who, answer.group] += 1
-            answer.place_in_group = str(self._places[who, answer.group])
+        answer.place_in_group = str(place_in_group)
+        if answer.set:
+            answer.place_in_set = answer.place
         if len(answer.annotation) == 32:
-            answer.annotation = _hyphenate(answer.annotation)
-            answer.batch_id = answer.batch_id and _hyphenate(answer.batch_id)
+            answer.annotation = hyphenate(answer.annotation)
+            answer.batch = answer.batch and self._hyphenate(answer.batch)
         if self._exclusions:
             answer.reasons = (
                 *self._exclusions.get(("participant", who), ()),
@@ -275,7 +292,7 @@ class AnswerReader:
         """The ratings of each of these annotations."""
         if not answers:
             return
-        found: dict[int, tuple[Answer, list[tuple[Any, ...]]]] = {
+        found: dict[int, tuple[Answer, list[RatingRow]]] = {
             answer.id: (answer, []) for answer in answers
         }
         ratings = self._find_related(Rating, answers).order_by().values_list(
@@ -284,30 +301,32 @@ class AnswerReader:
         )  # fmt: skip
         ranks, last, systems = self._ranks, len(self._ranks), self._systems
         for row in ratings.iterator(chunk_size=PAGE):
-            annotation, file_row, criterion, position, output, system, pk, *given = row
+            annotation, file_row, criterion, position, output, system, pk, value, typed = row
             if annotation not in found:
                 continue
             answer, rows = found[annotation]
-            number = 0 if position is None else position + 1
+            number = chosen = 0 if position is None else position + 1
+            name = systems[system]
             if criterion in self._compared:
-                rating = self._make_preference(answer, number, output, file_row, criterion, *given)
+                # which of two is preferred is said of neither output
+                number, name = 0, ""
+                comparison = self._compare_systems(answer, chosen)
+                score = self._find_score(criterion, value, typed, None, comparison)
             else:
-                score = self._find_score(criterion, *given, answer.standard)
-                rating = RatingRow(answer, output, number, systems[system], file_row, score)
-            # the id decides where an output has several ratings of a criterion
-            rows.append((file_row or 0, ranks.get(criterion, last), criterion, number, pk, rating))
+                score = self._find_score(criterion, value, typed, answer.standard)
+            rank = ranks.get(criterion, last)
+            rows.append(
+                RatingRow(
+                    file_row or 0, rank, criterion, chosen, pk, answer, output, number, name, score
+                )
+            )
         for _, rows in found.values():
             rows.sort()
-            yield [row[-1] for row in rows]
+            yield rows
 
-    def _make_preference(
-        self, answer: Answer, number: int, output: int | None, file_row: int | None,
-        criterion: str, value: int, typed: str,
-    ) -> RatingRow:  # fmt: skip
-        """Which of two is preferred is said of neither output."""
-        comparison = self._compare(tuple(self._systems_of(answer)), answer.order_shown, number)
-        score = self._find_score(criterion, value, typed, None, comparison)
-        return RatingRow(answer, output, 0, "", file_row, score)
+    def _compare_systems(self, answer: Answer, preferred: int) -> Comparison:
+        systems = tuple((number, name or "") for number, (_, name) in answer.outputs.items())
+        return self._compare(systems, answer.order_shown, preferred)
 
     def _make_score(
         self, criterion: str, value: int, typed: str, standard: int | None,
@@ -316,10 +335,6 @@ class AnswerReader:
         standard = standard if criterion in self._with_standard else None
         scale = self._scales.get(criterion)
         return Score(scale, criterion, value, typed, standard, comparison)
-
-    def _systems_of(self, answer: Answer) -> Iterator[tuple[int, str]]:
-        for number, (_, system) in answer.outputs.items():
-            yield number, system or ""
 
     def read_wide(self) -> Iterator[Group]:
         """Rows of ratings_wide.csv: by annotation, then output as uploaded."""
@@ -418,11 +433,6 @@ def _find_places(order_shown: str) -> dict[int, str]:
     }
 
 
-def _hyphenate(key: str) -> str:
-    """Write a UUID as usual: SQLite keeps it as 32 digits."""
-    return f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}"
-
-
 def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:
     while page := list(islice(rows, size)):
         yield page
@@ -431,7 +441,7 @@ def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:
 # --- ids for a quick look -------------------------------------------------------------------
 
 # Starts with a letter, and nothing takes it for a missing value, a truth value, infinity, or a
-# month with a number; "tie" is a cell of its own.
+# month with a number; "tie" is a separate value.
 _SAFE_ID = re.compile(
     r"(?!(na|n/a|nan|null|none|nil|true|t|false|f|inf|infinity|tie)$)"
     r"(?!(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?"

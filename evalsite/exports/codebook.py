@@ -24,7 +24,7 @@ class Chapter:
 def list_chapters(
     config: Protocol, files: Mapping[str, Sequence[Column]] | None = None
 ) -> list[Chapter]:
-    """List the files with their columns; unless told otherwise, those that bundles hold."""
+    """List the files with their columns; by default, those that bundles hold."""
     return [
         Chapter(f"{name}.csv", tuple(_fit(column, config, name) for column in columns))
         for name, columns in (files or list_files(config)).items()

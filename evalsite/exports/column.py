@@ -77,7 +77,7 @@ def write_score(value: float) -> str:
 
 
 def write_json(cell: object) -> str:
-    # a database keeps the keys in an order of its own
+    # a database keeps the keys in its own order
     return json.dumps(cell, ensure_ascii=False, sort_keys=True)
 
 
@@ -100,7 +100,6 @@ PERSON = Column(
     "person", YES_NO, "Whether the participant is a single person.",
     allowed=FLAG,
     derived="no only if the ratings were imported and declared not to be by single persons",
-    cell=lambda row: yes_no(row.is_person),
 )  # fmt: skip
 EXCLUDED = (
     Column(
@@ -116,14 +115,13 @@ EXCLUDED = (
 VERSION = Column(
     "version", WHOLE, "Number of the study's version that the participant was shown.",
     allowed="1 and more", missing="answered before the first launch, or imported",
-    cell=lambda answer: write_text(answer.version),
 )  # fmt: skip
 ITEM = (
     Column(
         "batch", ID, "The uploaded file that the item came in.",
         allowed="a UUID",
         missing="the item came with the protocol, as practice items do, or is a repeat",
-        cell=lambda row: write_text(row.batch_id),
+        cell=lambda row: write_text(row.batch),
     ),
     Column(
         "item", ID, "The item, by its id in the uploaded file.",
@@ -154,11 +152,10 @@ ANNOTATION = Column(
 SET = Column(
     "set", WHOLE, "Which of the participant's sets the item was in.",
     allowed="1 and more", missing="answered outside a set, as practice is",
-    cell=lambda answer: write_text(answer.set_number),
 )  # fmt: skip
 REPEAT_OF = Column(
     "repeat_of", ID, "The item that this one shows again.",
-    allowed="as item", missing="not a repeat", cell=lambda row: row.repeat_of or "",
+    allowed="as item", missing="not a repeat",
 )  # fmt: skip
 PLACES = (
     Column(
@@ -169,7 +166,6 @@ PLACES = (
     Column(
         "place_in_set", WHOLE, "Position of the item in the set.",
         allowed="1 and more", missing="answered outside a set",
-        cell=lambda answer: "" if answer.set_number is None else str(answer.place),
     ),
     Column(
         "trial", WHOLE, "Position of this annotation among all of the participant's annotations.",
@@ -191,7 +187,7 @@ STATUS = (
 CIRCUMSTANCES = (
     Column(
         "aids", YES_NO, "Whether the page had aids beyond the exact instrument.",
-        allowed=FLAG, cell=lambda answer: yes_no(answer.is_aided),
+        allowed=FLAG,
     ),
     Column(
         "device", TEXT, "Width class and orientation of the window, as reported by the browser.",

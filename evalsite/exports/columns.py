@@ -144,7 +144,7 @@ RATINGS = (
     Column(
         "file_row", WHOLE, "The record of the imported file that held the rating.",
         allowed="1 and more", missing="the rating was given here", of="row",
-        cell=lambda rating: write_text(rating.file_row),
+        cell=lambda rating: str(rating.file_row or ""),
     ),
 )  # fmt: skip
 

@@ -95,17 +95,38 @@ def write_lines(
 def _make_part(columns: Sequence[Column], *, is_guarded: bool) -> Callable[[Any], str]:
     """Return a function that writes these cells of a row, separated by commas."""
     cells = [_get_cell(column, is_guarded=is_guarded) for column in columns]
-    commas = len(cells) - 1
+    join = _join_cells(columns, cells, is_guarded=is_guarded)
     if _UNQUOTED.issuperset(column.type for column in columns):
-        return cells[0] if not commas else lambda row: ",".join([cell(row) for cell in cells])
+        return join
+    commas = len(cells) - 1
 
     def write(row: Any) -> str:
-        text = ",".join([cell(row) for cell in cells])
+        text = join(row)
         if text.count(",") == commas and '"' not in text and "\n" not in text and "\r" not in text:
             return text
         return ",".join([_quote(cell(row)) for cell in cells])
 
     return write
+
+
+def _join_cells(columns: Sequence[Column], cells: Sequence[Cell], *, is_guarded: bool) -> Cell:
+    """Return a function that joins these cells; neighbouring attributes are read at once."""
+    runs: list[Cell] = []
+    for is_plain, pairs in groupby(
+        zip(columns, cells, strict=True),
+        key=lambda pair: pair[0].cell is None and not (is_guarded and pair[0].type == TEXT),
+    ):
+        run = [*pairs]
+        if is_plain and len(run) > 1:
+            runs.append(_join_attributes([column.name for column, _ in run]))
+        else:
+            runs += [cell for _, cell in run]
+    return runs[0] if len(runs) == 1 else lambda row: ",".join([cell(row) for cell in runs])
+
+
+def _join_attributes(names: Sequence[str]) -> Cell:
+    find = attrgetter(*names)
+    return lambda row: ",".join(find(row))
 
 
 def _get_cell(column: Column, *, is_guarded: bool) -> Cell:

@@ -1,7 +1,7 @@
 """Rows of the exported files, in a fixed order and with flat memory.
 
 They come in groups: what some rows share, and these rows. A group of ratings is an annotation with
-its ratings (see `answers.py`); items, participants and metrics are groups of their own.
+its ratings (see `answers.py`); items, participants and metrics are separate groups.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from django.db.models import Count, QuerySet, Value
+from django.db.models import Case, Count, Q, QuerySet, TextField, Value, When
+from django.db.models.functions import Cast, Coalesce
 
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
@@ -26,6 +27,21 @@ Group = tuple[Any, Sequence[Any]]
 PAGE = 2_000
 # the same of rows that may hold long texts
 _LONG_ROWS = 500
+
+
+def as_text(field: str) -> Coalesce:
+    """Return the field as a text of the database, which Django takes as it is; "" if empty."""
+    return Coalesce(Cast(field, TextField()), Value(""), output_field=TextField())
+
+
+def choose(condition: Q, text: str, other: str) -> Case:
+    """Return an expression for one of two texts."""
+    return Case(When(condition, then=Value(text)), default=Value(other))
+
+
+def hyphenate(key: str) -> str:
+    """Write a UUID as usual: SQLite keeps it as 32 digits."""
+    return f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}"
 
 
 def find_exclusions(study: Study) -> dict[tuple[str, int], list[str]]:
@@ -44,12 +60,12 @@ class OutputRow(NamedTuple):
     """A row of items.csv: an output with its item."""
 
     study: Any
-    batch_id: Any
+    batch: Any
     item: str
     group: str
     cluster: str
     kind: str
-    repeat_of: str | None
+    repeat_of: str
     held_at: datetime | None
     position: int
     system: str | None
@@ -63,7 +79,8 @@ def read_items(study: Study) -> Iterator[Group]:
     """Rows of items.csv: the outputs of the study, as items were uploaded."""
     rows = Output.objects.filter(item__study=study).order_by("item_id", "position").values_list(
         Value(str(study.pk)), "item__batch_id", "item__key", "item__group",
-        "item__cluster", "item__kind", "item__repeat_of__key", "item__held_at", "position",
+        "item__cluster", "item__kind", as_text("item__repeat_of__key"), "item__held_at",
+        "position",
         "system__name", "text", "item__inputs", "item__gold", "item__extra",
     )  # fmt: skip
     for row in rows.iterator(chunk_size=_LONG_ROWS):
@@ -88,7 +105,7 @@ class PersonRow(NamedTuple):
     tries: int
     is_qualified: bool | None
     withdrawn_at: datetime | None
-    is_person: bool
+    person: str
 
     @property
     def is_imported(self) -> bool:
@@ -104,7 +121,7 @@ def read_participants(study: Study, selection: Selection) -> Iterator[Group]:
     )
     people = selection.find_participants(study).order_by("id").values_list(
         "id", "pseudonym", "origin", "is_pilot", "created_at", "consented_to", "is_eligible",
-        "tries", "is_qualified", "withdrawn_at", "is_person",
+        "tries", "is_qualified", "withdrawn_at", choose(Q(is_person=True), "yes", "no"),
     )  # fmt: skip
     row: list[Any]
     for pk, *row in people.iterator(chunk_size=PAGE):

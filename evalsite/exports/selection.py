@@ -1,4 +1,4 @@
-"""Which rows a researcher wants in a file, and the form in which they say so."""
+"""The rows that a researcher wants in a file, and the form to choose them."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta

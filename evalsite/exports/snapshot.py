@@ -12,7 +12,7 @@ from evalsite.lib.transactions import deferred_transaction
 def consistent_cut() -> Iterator[None]:
     """Read everything in the block as it was at its first query; refuse to write.
 
-    Nobody waits for the block, and it waits for nobody. It is a transaction of Django's, so
+    It neither blocks others nor waits for them. It is a transaction of Django's, so
     `atomic()` inside it is a savepoint, on either database. Keep it short: while it is open,
     PostgreSQL can't clean up behind those who rate.
     """

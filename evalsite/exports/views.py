@@ -61,9 +61,9 @@ _PURPOSES = {
     "counted answers to main items that aren't excluded. If an id could be read as a number, a "
     "date or a missing value, all ids of that column begin with a word, as in “item 007”.",
     "ratings": "One row for each rating, with everything that an analysis needs.",
-    "ratings_wide": "One row for each output that somebody rated (for preferences, each "
+    "ratings_wide": "One row for each output that was rated (for preferences, each "
     "comparison), and one column for each criterion.",
-    "annotations": "One row for each item that somebody answered, ignored or reported, with notes.",
+    "annotations": "One row for each item that was answered, ignored or reported, with notes.",
     "items": "One row for each output with its text, inputs and gold. Can be imported again.",
     "highlights": "One row for each passage that was marked.",
     "participants": "One row for each participant, with the sets they finished.",
@@ -194,7 +194,7 @@ def download_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 @dataclass(frozen=True)
 class Download:
-    """A file that somebody downloaded."""
+    """Record a download."""
 
     entry: AuditEntry
     title: str

@@ -8,9 +8,9 @@ from typing import Any
 from django.db import connection
 from django.db.models import Model
 
-# in COPY's text format a line is a row, and these signs stand for themselves; the first goes first
+# in COPY's text format a line is a row, and these characters are escaped; the backslash first
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
-_READ = 64 * 1024  # letters
+_READ = 64 * 1024  # characters
 _CELL, _ROW, _END = "\x1f", "\x1e", "\n"  # between cells and rows
 _AT_ONCE = 50  # rows; each may be long
 
@@ -39,7 +39,7 @@ def insert_rows(table: str, width: int, rows: Iterable[tuple[object, ...]]) -> N
 
 
 class _RowReader(io.TextIOBase):
-    """Rows as the text that COPY reads, made as it is asked for."""
+    """A file-like object of rows in COPY's text format, made on demand."""
 
     def __init__(self, rows: Iterable[tuple[object, ...]]) -> None:
         self._rows = iter(rows)
@@ -61,10 +61,10 @@ class _RowReader(io.TextIOBase):
 
 
 def _write_rows(rows: list[tuple[object, ...]]) -> str:
-    """The rows as COPY wants them: at one go, which takes a quarter of the time of each cell."""
+    """Return the rows in COPY's format. All at once takes a quarter of the time of cell by cell."""
     text = _ROW.join([_CELL.join(map(str, row)) for row in rows])
     if text.count(_CELL) != sum(map(len, rows)) - len(rows) or text.count(_ROW) != len(rows) - 1:
-        # no file may bring in these signs, but a text that was typed might hold one
+        # no file may contain these characters, but a typed text might
         return "".join(f"{_CELL.join(map(_escape, row))}\n" for row in rows)
     for sign, escape in _ESCAPES.items():
         if sign in text:

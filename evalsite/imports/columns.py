@@ -12,7 +12,7 @@ from evalsite.imports.tables.table import Row
 
 LEAVE_OUT = "-"  # what a column is mapped to that is read past and never stored
 _MAX_NAME = 200
-# one of these words is enough, wherever it stands in the name
+# one of these words anywhere in the name is enough
 _WORDS = {
     "worker", "workers", "workerid", "annotator", "annotators", "annotatorid", "rater", "raterid",
     "judge", "turker", "crowdworker", "participant", "participantid", "respondent", "email", "mail",
@@ -41,7 +41,7 @@ class Field:
 
 
 def fold(name: str) -> str:
-    """Equal for names of columns that differ only in case and in what stands between words."""
+    """Normalise a column name: equal for names that differ only in case and separators."""
     return re.sub(r"[\s_.-]+", "_", name.strip().casefold())
 
 
@@ -160,6 +160,6 @@ def describe_personal(kept: Iterable[str]) -> str:
     verb = "looks" if len(names) == 1 else "look"
     return (
         f"{what} {', '.join(names)} {verb} personal and would be kept as metadata, which is in "
-        "items.csv and in bundles. If nobody needs it, choose “Leave out” for it (on the "
+        "items.csv and in bundles. If you don't need it, choose “Leave out” for it (on the "
         f'command line --map "COLUMN={LEAVE_OUT}")'
     )

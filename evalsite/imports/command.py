@@ -18,6 +18,7 @@ from evalsite.imports.core import (
     list_faults,
     read_header,
 )
+from evalsite.imports.tables.faults import group_faults
 from evalsite.imports.tables.table import Limits
 from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study
 
@@ -36,7 +37,7 @@ class ImportCommand(BaseCommand):
             action="append",
             default=[],
             metavar="COLUMN=FIELD",
-            help="what a column contains, if its name doesn't say so, such as --map "
+            help="what a column contains, if its name doesn't show it, such as --map "
             '"reply=output"; COLUMN= keeps it without showing it, COLUMN=- leaves it out. Give '
             "it once for each column. A field that doesn't exist lists all fields",
         )
@@ -127,7 +128,10 @@ class ImportCommand(BaseCommand):
         for note in checked.import_notes:
             self.stdout.write(str(note["text"]))
         if checked.faults:
-            raise CommandError(describe_faults([str(fault) for fault in checked.faults]))
+            groups = group_faults(checked.faults)
+            raise CommandError(
+                describe_faults([str(group) for group in groups], [group.count for group in groups])
+            )
 
     def _count(self, rows: int) -> None:
         self.stderr.write(f"\r{rows:,} rows read", ending="")

@@ -19,7 +19,13 @@ from django.db import models
 from evalsite.exports.csv_writer import guard_cell, write_rows
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
-from evalsite.imports.tables.faults import Fault, Remark, UnreadableFile, name_sheet_row
+from evalsite.imports.tables.faults import (
+    Fault,
+    Remark,
+    UnreadableFile,
+    group_faults,
+    name_sheet_row,
+)
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Study
@@ -115,7 +121,7 @@ class Reader(Protocol):
         """All rows are read; what was found is in the `Checked` that the reader was made with."""
 
     def close(self) -> None:
-        """The file was read to its end, or broke off: faults found so far are told."""
+        """Finish reading: the file ended or broke off. Report the faults found so far."""
 
 
 @dataclass
@@ -131,18 +137,16 @@ class Report:
     samples: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     fault_count: int = 0
-    # the first of them: place, message and code
+    # the first of them, equal ones together: places, message and code
     faults: list[list[str]] = field(default_factory=list)
+    # those that aren't among them
+    faults_left: int = 0
     remarks: list[str] = field(default_factory=list)
     decisions: list[dict[str, Any]] = field(default_factory=list)
     import_notes: list[dict[str, Any]] = field(default_factory=list)
     is_importable: bool = False
     # whatever else the importer's part of the page shows
     summary: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def faults_left(self) -> int:
-        return self.fault_count - len(self.faults)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +185,7 @@ class Importer(ABC):
 
     @abstractmethod
     def guess(self, header: Sequence[str], study: Study) -> dict[str, str]:
-        """A field for each column, "" for none, as its name tells."""
+        """Return the field that each column's name suggests; "" for none."""
 
     def guess_from_rows(
         self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
@@ -367,7 +371,7 @@ def _read_rows(
             if reader is not None:
                 reader.add(row)
     finally:
-        # also of a file that breaks off: the faults up to there are told with the break
+        # also of a file that breaks off: the faults before it are reported too
         if reader is not None:
             reader.close()
     if reader is None:
@@ -389,6 +393,7 @@ def _count(checked: Checked, row: Row, tell: Callable[[int], None] | None) -> No
 
 
 def describe(importer: Importer, checked: Checked, study: Study) -> Report:
+    groups = group_faults(checked.faults)
     return Report(
         encoding=checked.encoding,
         delimiter=checked.delimiter,
@@ -398,9 +403,8 @@ def describe(importer: Importer, checked: Checked, study: Study) -> Report:
         samples={name: text[:_SAMPLE] for name, text in checked.samples.items()},
         notes=checked.notes,
         fault_count=len(checked.faults),
-        faults=[
-            [fault.place, fault.message, fault.code] for fault in checked.faults[:FAULTS_SHOWN]
-        ],
+        faults=[[group.place, group.message, group.code] for group in groups[:FAULTS_SHOWN]],
+        faults_left=sum(group.count for group in groups[FAULTS_SHOWN:]),
         remarks=[str(remark) for remark in checked.remarks],
         decisions=[asdict(decision) for decision in checked.decisions],
         import_notes=checked.import_notes,
@@ -427,7 +431,7 @@ def list_faults(faults: Sequence[Fault]) -> str:
     return write_rows([("line", "record", "column", "fault"), *rows])
 
 
-# --- files that nobody uploaded -----------------------------------------------------------
+# --- files on the server's disk -----------------------------------------------------------
 
 
 def import_path(
@@ -439,7 +443,7 @@ def import_path(
     mapping: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The file at this path is part of the study; ValidationError tells its faults."""
+    """Import the file at this path into the study. Raise ValidationError with its faults."""
     sha256 = hash_file(path)
     if same := importer.find_same(study, sha256):
         return same

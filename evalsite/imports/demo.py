@@ -1,11 +1,13 @@
 """Demo studies: one for each protocol, made from its example batch and filled by a crowd."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
 from django.template import TemplateDoesNotExist, TemplateSyntaxError
@@ -20,8 +22,8 @@ from evalsite.protocol import Protocol, find_folder, installed_folders
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.services import create_study
 
-SEED = "demo"
-_SHARE_DONE = 0.65
+# what all demo studies share; the rest is in the folder of each protocol
+DEMO_FILE = settings.BASE_DIR / "fixtures" / "demo.json"
 _MOST_TOLD = 3  # faults of a batch
 # what mistakes in the folder of a protocol raise: in its code, its files or its templates
 _MISTAKES = (
@@ -40,20 +42,6 @@ _MISTAKES = (
     ValueError,
 )
 
-_CONSENT = """\
-**What this is for.** This is a demonstration of Evalsite. It compares computer programs that \
-write short texts.
-
-**What we keep.** Your answers, when you gave them, and how long you took, on this computer only. \
-Nothing that names you is kept.
-
-**Your rights.** You may stop at any time without giving a reason, and you may have your answers \
-deleted: choose “Withdraw” on any page.
-
-**Pay.** Nothing is paid: this is a demonstration.
-
-**Questions.** Write to the person who runs this copy of Evalsite."""
-
 
 @dataclass(frozen=True)
 class FailedDemo:
@@ -61,6 +49,12 @@ class FailedDemo:
 
     protocol: str
     reason: str
+
+
+def read_demo() -> dict[str, Any]:
+    """Return the texts and the simulated crowd of all demo studies, from `fixtures/demo.json`."""
+    content: dict[str, Any] = json.loads(DEMO_FILE.read_text(encoding="utf-8"))
+    return content
 
 
 def make_demo_studies(*, by: Any) -> tuple[list[Study], list[FailedDemo]]:
@@ -99,10 +93,7 @@ def make_demo_study(config: Protocol, *, by: Any) -> Study:
             "title": str(config.title),
             "summary": str(config.summary),
             **find_folder(config.key).demo_texts,
-            "organisation": "Evalsite demo",
-            "contact_name": "whoever runs this copy of Evalsite",
-            "contact_email": "demo@example.org",
-            "consent": _CONSENT,
+            **read_demo()["texts"],
         },
     )
     import_example(study, by=by)
@@ -129,8 +120,9 @@ def add_demo_crowds() -> tuple[list[tuple[Study, int]], list[FailedDemo]]:
 
 
 def add_demo_crowd(study: Study) -> int:
-    """About two thirds of the answers are there, simulated; returns how many people came now."""
+    """Simulate the people who are still missing from a demo; return how many came now."""
     came = Participant.objects.filter(study=study, origin=Origin.SIMULATED).count()
     sets = study.items.main().count() * study.k / study.set_size
-    people = max(study.k, ceil(_SHARE_DONE * sets / SETS_A_PERSON))
-    return sum(1 for _ in simulate_crowd(study, participants=people, seed=SEED, skip=came))
+    crowd = read_demo()["crowd"]
+    people = max(study.k, ceil(crowd["share_of_answers"] * sets / SETS_A_PERSON))
+    return sum(1 for _ in simulate_crowd(study, participants=people, seed=crowd["seed"], skip=came))

@@ -78,7 +78,7 @@ class MappingForm(forms.Form):
 
 
 def _group_choices(fields: Sequence[Field]) -> list[tuple[str, Any]]:
-    """Choices of a select; fields of one group that follow one another stand under its name."""
+    """Choices of a select; adjacent fields of one group are listed under its name."""
     choices: list[tuple[str, Any]] = []
     for group, some in groupby(fields, key=lambda field: field.group):
         listed = [(field.name, field.label) for field in some]

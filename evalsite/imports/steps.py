@@ -90,7 +90,7 @@ def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
 
 
 def _remember_mapping(upload: Upload) -> None:
-    """What somebody said of the columns of an earlier file is said of the same ones of this."""
+    """Reuse the mapping of an earlier file for columns with the same names."""
     others = Upload.objects.filter(study=upload.study_id, purpose=upload.purpose)
     earlier = list(others.exclude(pk=upload.pk).exclude(mapping={}).order_by("-created_at"))
     if not earlier:

@@ -41,7 +41,7 @@ def why_kept(study: Study) -> str:
         study_id=study.pk, state__in=[Job.State.WAITING, Job.State.RUNNING]
     )
     if open_jobs.exists():
-        return "A job is at work on this study. Wait until it is done, then delete the study."
+        return "A job is running for this study. Wait until it is done, then delete the study."
     return ""
 
 

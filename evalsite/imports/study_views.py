@@ -20,7 +20,7 @@ from evalsite.jobs.services import restart_job
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView
 
-# others, such as a launch, have conditions and a button of their own
+# others, such as a launch, have their own conditions and button
 _KINDS = {
     "check upload",
     "import batch",

@@ -155,7 +155,7 @@ def forget_bytes(upload: Upload) -> None:
 
 
 def is_large(upload: Upload) -> bool:
-    """Whether reading it takes too long for a page: told by its size, before it is read."""
+    """Return whether the file is too large to be read while a page waits."""
     with upload.path.open("rb") as file:
         is_packed = file.read(4) == b"PK\x03\x04"  # a workbook: several times as large inside
     return upload.size * (_UNPACKED if is_packed else 1) > settings.UPLOAD_JOB_BYTES
@@ -179,7 +179,7 @@ def find_kept_until(upload: Upload) -> datetime:
 
 @upkeep
 def prune_uploads() -> None:
-    """Remove what nobody decided on in time, but never a file that an open job needs.
+    """Remove uploads that were not imported in time, except files that an open job needs.
 
     Called by what changes uploads or batches, and by the worker.
     """
@@ -213,7 +213,7 @@ def _remove_strays() -> None:
     folder, oldest = settings.DATA_DIR / "uploads", (now() - KEEP_FOR).timestamp()
     old = []
     for path in folder.iterdir() if folder.exists() else ():
-        with suppress(FileNotFoundError):  # somebody else was quicker
+        with suppress(FileNotFoundError):  # another process removed it first
             if path.stat().st_mtime < oldest:
                 old.append(path)
     known = {str(pk) for pk in Upload.objects.values_list("pk", flat=True)} if old else set()
@@ -223,7 +223,7 @@ def _remove_strays() -> None:
 
 
 def clean_file_name(name: str) -> str:
-    """A name to show to staff: no folders, no signs that cannot be seen, at most 200 letters."""
+    """Return a name to show to staff: without folders and invisible characters."""
     base = re.split(r"[/\\]", name)[-1]
     seen = "".join(
         sign for sign in base if unicodedata.category(sign)[0] not in "CZ" or sign == " "

@@ -37,7 +37,7 @@ _INVALID = 422
 
 
 class ImportPages:
-    """The pages of one importer; what they have of their own is said by whoever inherits."""
+    """The pages of one importer; subclasses add what is specific to it."""
 
     importer: Importer
     # the page that lists what was imported, and the tab it belongs to
@@ -346,6 +346,6 @@ class ImportPages:
 
 
 def _may_change(upload: Upload) -> bool:
-    """Whether it waits for a decision: not imported, not given up, and no job is at work on it."""
+    """Return whether it waits for a decision: not imported, not discarded, no open job."""
     job = find_job(upload)
     return not is_imported(upload) and upload.path.exists() and not (job and job.is_open)

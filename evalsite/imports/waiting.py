@@ -1,4 +1,4 @@
-"""Files that wait for a decision, and the jobs that are at work on them."""
+"""Files that wait for a decision, and the jobs that check or import them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,13 +32,13 @@ class Waiting:
 
     @property
     def is_spent(self) -> bool:
-        """Nothing can come of it as it is: it has faults, or is in the study already."""
+        """It can't be imported: it has faults, or is in the study already."""
         return self.job is None and (self.is_known or self.has_faults)
 
 
 @dataclass(frozen=True)
 class Undoing:
-    """A job that takes something back, where it is at work or has stopped."""
+    """A job that undoes an import, if it is running or has stopped."""
 
     job: Job
     record: Any
@@ -46,7 +46,7 @@ class Undoing:
 
 
 def find_job(upload: Upload) -> Job | None:
-    """The job at work on this file, or the one that stopped and was not followed by a check."""
+    """Return the open job of this file, or the one that stopped and wasn't followed by a check."""
     jobs = Job.objects.filter(
         study_id=upload.study_id, kind__in=_kinds(importer_of(upload)), subject=str(upload.pk)
     )
@@ -54,19 +54,19 @@ def find_job(upload: Upload) -> Job | None:
 
 
 def name_job(job: Job, upload: Upload) -> str:
-    """What the job does, in words."""
+    """Describe what the job does."""
     is_check = job.kind == importer_of(upload).check_kind
     return f"{'Checking' if is_check else 'Importing'} {upload.file_name}"
 
 
 def find_uploads(study: Study) -> list[Upload]:
-    """The files that were neither imported nor given up, newest first."""
+    """Return the files that were neither imported nor discarded, newest first."""
     uploads = Upload.objects.filter(study=study, batch__isnull=True, ratings_file__isnull=True)
     return [upload for upload in uploads if upload.path.exists()]
 
 
 def list_waiting(study: Study, purpose: str, uploads: list[Upload]) -> list[Waiting]:
-    """Those of the files that have this purpose, in a number of queries that does not grow."""
+    """List the files with this purpose, in a fixed number of queries."""
     uploads = [upload for upload in uploads if upload.purpose == purpose]
     if not uploads:
         return []
@@ -84,7 +84,7 @@ def list_waiting(study: Study, purpose: str, uploads: list[Upload]) -> list[Wait
 
 
 def split_spent(waiting: list[Waiting]) -> dict[str, list[Waiting]]:
-    """What a page lists above its form, for it wants a decision, and what below."""
+    """Split the files into those that need a decision, above the form, and the rest, below it."""
     return {
         "waiting": [one for one in waiting if not one.is_spent],
         "spent": [one for one in waiting if one.is_spent],
@@ -92,7 +92,7 @@ def split_spent(waiting: list[Waiting]) -> dict[str, list[Waiting]]:
 
 
 def list_undoings(study: Study, importer: Importer) -> list[Undoing]:
-    """The jobs that take something back, where they are at work or have stopped."""
+    """List the jobs that undo an import, if they are running or have stopped."""
     jobs = Job.objects.filter(study_id=study.pk, kind=importer.undo_kind).order_by("created_at")
     newest = {job.subject: job for job in jobs if job.state != Job.State.DONE}
     records = importer.record._default_manager.filter(study=study)

@@ -1,4 +1,4 @@
-"""Pages that show a job at work and follow it: with static/staff-watch.js in place, else anew."""
+"""Pages that follow a running job: by script in place, without scripts by reloading."""
 
 from django.template.response import TemplateResponse
 
@@ -6,11 +6,11 @@ from evalsite.jobs.models import Job
 
 
 def keep_watching(response: TemplateResponse, *jobs: Job | None) -> TemplateResponse:
-    """The page follows these jobs for as long as one of them is at work, with scripts or without.
+    """Have the page follow these jobs while one of them is open, with scripts or without.
 
-    Not for pages on which somebody may be writing: without scripts what they wrote would be lost.
+    Not for pages with forms: without scripts, reloading would lose what was typed.
     """
-    # what was refused stands at an address that takes forms only
+    # the page of a refused form has an address that takes POST only
     has_address = response.status_code == 200
     is_at_work = any(job is not None and job.is_open and not job.is_stale for job in jobs)
     if has_address and is_at_work:

@@ -11,7 +11,7 @@ STALE_AFTER = timedelta(minutes=2)
 
 
 class Job(models.Model):
-    """One piece of long work. Restartable: running a kind twice does no more than once."""
+    """One piece of long work. It can be restarted: running it twice has the same effect as once."""
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -22,7 +22,7 @@ class Job(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     study_id = models.UUIDField(null=True, db_index=True)
     kind = models.CharField(max_length=40)
-    # what it works on, where a study may have several of a kind at once: an upload, an export
+    # what it works on, if a study may have several of a kind at once: an upload, an export
     subject = models.CharField(max_length=64, blank=True)
     params = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
@@ -35,9 +35,9 @@ class Job(models.Model):
     # the worker that runs it, by its name in the queue; empty outside a worker
     worker = models.CharField(max_length=64, blank=True)
     started_at = models.DateTimeField(null=True)
-    # how often it was started again because its worker, or the database, had gone
+    # how often it was started again because its worker, or the database, went away
     takeovers = models.PositiveSmallIntegerField(default=0)
-    # when a worker was last heard of: of one that waits, a worker that was at another
+    # the last heartbeat; for a waiting job, that of a worker busy with another job
     heartbeat_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -60,16 +60,16 @@ class Job(models.Model):
 
     @property
     def is_stale(self) -> bool:
-        """Open, but nobody has heard of it for two minutes: its worker is gone, or never came."""
+        """Return whether the job is open without a heartbeat for two minutes."""
         last_sign = self.heartbeat_at or self.created_at
         return self.is_open and last_sign < timezone.now() - STALE_AFTER
 
     @property
     def has_stopped(self) -> bool:
-        """It failed, or nobody hears of it any more: only starting it again gets it done."""
+        """Return whether the job failed or stopped responding, and has to be started again."""
         return self.state == self.State.FAILED or self.is_stale
 
     @property
     def progress(self) -> str:
-        """How far it is, to be followed by what it counts: "12,000 of 100,000"."""
+        """Return "12,000 of 100,000", to be followed by the unit."""
         return f"{min(self.done, self.total):,} of {self.total:,}"

@@ -1,4 +1,4 @@
-"""Starting jobs, running them, and telling how far they are."""
+"""Start jobs, run them, and report their progress."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -21,10 +21,10 @@ logger = logging.getLogger(__name__)
 
 JobFunction = Callable[[Job], dict[str, Any]]
 _KINDS: dict[str, JobFunction] = {}
-# well below what makes a job stale: one sign of life may come late, or not at all
+# well below what makes a job stale: one heartbeat may come late, or not at all
 BEAT_SECONDS = 30
 _BEAT_AGAIN_SECONDS = 5
-# how often progress that was noted is looked for
+# how often noted progress is saved
 _LOOK_SECONDS = 2
 _NOTED: dict[UUID, tuple[int, int]] = {}
 MAX_TAKEOVERS = 3
@@ -39,13 +39,13 @@ _INTERRUPTED = (
     "administrator to look at the log for job {job}, then start it again."
 )
 _UNFORESEEN = (
-    "It stopped on something that we did not foresee. Start it again; if it stops again, tell your "
-    "administrator that the log has the details under job {job}."
+    "This job stopped because of an unexpected error. Start it again. If it stops again, ask your "
+    "administrator to look at the log for job {job}."
 )
 
 
 class JobTakenOver(Exception):
-    """Another worker has this job now: the one that was given up stops."""
+    """Another worker has taken over this job, so this one stops."""
 
 
 _UPKEEP: list[Callable[[], None]] = []
@@ -79,9 +79,9 @@ def job_kind(name: str) -> Callable[[JobFunction], JobFunction]:
 def start_job(
     kind: str, *, study_id: UUID | None, by: Any, subject: str = "", **params: Any
 ) -> Job:
-    """A job of this kind waits for a worker, or the open one of the same study and subject is it.
+    """Queue a job of this kind, or return the open one of the same study and subject.
 
-    `params` are plain data that JSON can hold.
+    `params` must be plain data that fits into JSON.
     """
     return _queue_job(kind, study_id=study_id, by=by, subject=subject, params=params)
 
@@ -120,24 +120,22 @@ def _queue_job(
 
 @transaction.atomic
 def restart_job(job: Job, *, by: Any) -> Job:
-    """A failed or stale job waits again; what it had done already is not done twice."""
+    """Queue a failed or stale job again; what it has done isn't done twice."""
     job = _lock(job)
     if not job.has_stopped:
-        raise ValidationError(
-            "This job is still running." if job.is_open else "This job is done by now."
-        )
+        raise ValidationError("This job is still running." if job.is_open else "This job is done.")
     return _begin_anew(job, by)
 
 
 @transaction.atomic
 def revive_job(job: Job, *, by: Any) -> Job:
-    """A failed or stale job waits again; one that was heard of meanwhile stays what it is."""
+    """Queue a failed or stale job again; leave one that has responded since as it is."""
     job = _lock(job)
     return _begin_anew(job, by) if job.has_stopped else job
 
 
 def _lock(job: Job) -> Job:
-    # what somebody saw on a page may be over: its worker may have been heard of since
+    # the page may be out of date: the worker may have responded since
     return Job.objects.select_for_update().get(pk=job.pk)
 
 
@@ -152,7 +150,7 @@ def _begin_anew(job: Job, by: Any) -> Job:
 def take_over_job(seen: Job) -> Job | None:
     """Queue again a running job whose worker is gone; after three times it fails instead.
 
-    None if the job was heard of since it was seen, or somebody else was quicker.
+    Return None if the job has responded since it was seen, or another worker was quicker.
     """
     running = Job.objects.filter(
         pk=seen.pk, state=Job.State.RUNNING, worker=seen.worker, heartbeat_at=seen.heartbeat_at
@@ -188,7 +186,7 @@ def enqueue_job(job: Job) -> None:
 
 
 def begin_job(job_id: UUID | str, *, worker: str = "") -> bool:
-    """Whether the job runs now, and by this worker: it waited, or the worker has it already."""
+    """Mark the job as running by this worker; return False if it is closed or another's."""
     is_free = Q(state=Job.State.WAITING)
     if worker:
         is_free |= Q(state=Job.State.RUNNING, worker=worker)
@@ -200,9 +198,9 @@ def begin_job(job_id: UUID | str, *, worker: str = "") -> bool:
 
 
 def run_job(job: Job, *, worker: str = "") -> Job:
-    """The job has run, once: done with its result, or failed with the reason."""
+    """Run the job once, and store its result, or the reason why it failed."""
     if not begin_job(job.pk, worker=worker):
-        job.refresh_from_db()  # run by somebody else, or given up
+        job.refresh_from_db()  # run by another process, or given up
         return job
     try:
         _show_alive(job)
@@ -222,7 +220,7 @@ def run_job(job: Job, *, worker: str = "") -> Job:
 
 
 def _note_failure(job: Job, error: BaseException) -> None:
-    """The page must not say "running" for ever; the log has the rest."""
+    """Store why the job failed, so that its page doesn't say "running" for ever."""
     if is_full_disk(error):
         logger.error("Job %s (%s): the disk is full (%s).", job.pk, job.kind, error)
         _finish(job, Job.State.FAILED, message=_FULL_DISK)
@@ -236,9 +234,9 @@ def _note_failure(job: Job, error: BaseException) -> None:
 
 @contextmanager
 def _keep_alive(job: Job) -> Iterator[None]:
-    """Show that the job and those that wait for its worker are alive, and the progress noted.
+    """Update the heartbeats of this job and of those that wait, and save noted progress.
 
-    A thread with a connection of its own does this while the job computes, reads from a snapshot
+    A thread with its own connection does this while the job computes, reads from a snapshot
     or waits for one long statement. If the worker is gone, so is the thread.
     """
     is_over = Event()
@@ -266,23 +264,23 @@ def _keep_alive(job: Job) -> Iterator[None]:
 
 
 def _show_alive(job: Job, progress: tuple[int, int] | None = None) -> bool:
-    """Show that a worker is at work on this job, and will come to those that wait."""
+    """Update the heartbeat of this job, and of those that wait for a worker."""
     is_ours = Q(pk=job.pk, state=Job.State.RUNNING)
     try:
         Job.objects.filter(is_ours | Q(state=Job.State.WAITING)).update(heartbeat_at=timezone.now())
         if progress is not None:
             Job.objects.filter(is_ours).update(done=progress[0], total=progress[1])
     except (DatabaseError, InterfaceError):
-        # SQLite has one writer, which may be the job itself: it is told the next time
+        # SQLite has one writer, which may be the job itself: the next beat tries again
         logger.warning("Job %s could not show that it is alive.", job.pk)
         return False
     return True
 
 
 def report_progress(job: Job, done: int, total: int) -> None:
-    """The job's page shows this progress, and the job counts as alive.
+    """Save the progress for the job's page, and update the heartbeat.
 
-    JobTakenOver if the job was given up: whoever did that will have it done by somebody else.
+    Raise JobTakenOver if another worker has taken over the job.
     """
     running = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING)
     if not running.update(done=done, total=total, heartbeat_at=timezone.now()):
@@ -290,7 +288,7 @@ def report_progress(job: Job, done: int, total: int) -> None:
 
 
 def note_progress(job: Job, done: int, total: int) -> None:
-    """Have the job's page show this progress within seconds, without a query of the caller's.
+    """Have the job's page show this progress within seconds, without a query by the caller.
 
     For jobs that read from a snapshot, and so can't write.
     """
@@ -298,6 +296,6 @@ def note_progress(job: Job, done: int, total: int) -> None:
 
 
 def _finish(job: Job, state: str, **fields: Any) -> None:
-    # not one that was given up meanwhile: another has taken its place
+    # not a job that was taken over meanwhile
     running = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING)
     running.update(state=state, finished_at=timezone.now(), **fields)

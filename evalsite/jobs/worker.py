@@ -1,4 +1,4 @@
-"""The job worker: it runs one job at a time, and outlives its database."""
+"""The job worker: it runs one job at a time, and waits while the database is down."""
 
 import logging
 import sys
@@ -36,7 +36,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class JobWorker(QueueWorker):
-    """The queue's own worker, with another order of jobs, and without an end when it is away."""
+    """The queue's worker, which orders jobs fairly and waits while the database is down."""
 
     def __init__(self, *, interval: float, batch: bool) -> None:
         super().__init__(
@@ -67,7 +67,7 @@ class JobWorker(QueueWorker):
 
     def run(self) -> None:
         """Run jobs until asked to stop; in a batch, until none waits."""
-        logger.info("The job worker %s runs.", self.worker_id)
+        logger.info("The job worker %s is running.", self.worker_id)
         with be_present(self.worker_id):
             while self.running:
                 has_worked = self._work_or_wait()
@@ -77,7 +77,7 @@ class JobWorker(QueueWorker):
                     self._sleep(self.interval)
 
     def _work_or_wait(self) -> bool | None:
-        """Whether a job was run; None after a wait for the database."""
+        """Run the next job; return whether there was one, or None after a wait for the database."""
         try:
             if self.takeover.take_over_own():
                 self._wait("A job was interrupted.")
@@ -95,7 +95,7 @@ class JobWorker(QueueWorker):
         return has_worked
 
     def _wait(self, reason: str) -> None:
-        logger.warning("%s The job worker goes on in %d s.", reason, self._pause)
+        logger.warning("%s The job worker tries again in %d s.", reason, self._pause)
         self._sleep(self._pause)
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
         self._next_look = 0
@@ -125,7 +125,7 @@ class JobWorker(QueueWorker):
 
     @transaction.atomic
     def _claim_next(self) -> DBTaskResult | None:
-        """The task and its job are this worker's, both or neither."""
+        """Claim a task together with its job, or neither."""
         for waiting in order_fairly(DBTaskResult.objects.ready()):
             task = DBTaskResult.objects.ready().filter(pk=waiting.pk).get_locked()
             if task is not None:
@@ -150,16 +150,16 @@ def order_fairly(tasks: Iterable[DBTaskResult]) -> list[DBTaskResult]:
     return sorted(tasks, key=lambda task: served.get(study_of.get(job_of(task)), _LONG_AGO))
 
 
-# a worker that lost the database for a while gets so long to be heard of again
+# how long a worker that lost the database for a while has to respond again
 _SIGHT = timedelta(seconds=15)
 
 
 class Takeover:
-    """What one worker knows of the others, to find jobs that nobody runs any more."""
+    """What one worker knows of the others, to find abandoned jobs."""
 
     def __init__(self, worker: str) -> None:
         self.worker = worker
-        # stale jobs: the sign of life that was seen last, and when
+        # stale jobs: the last heartbeat seen, and when it was seen
         self._sightings: dict[UUID, tuple[Any, Any]] = {}
 
     def take_over_own(self) -> int:
@@ -167,7 +167,7 @@ class Takeover:
         return self._take_over_all({self.worker})
 
     def take_over_lost(self) -> int:
-        """Queue again what nobody runs: how many jobs were taken over.
+        """Queue abandoned jobs again; return how many.
 
         The lock of a worker on this machine is certain. One on another machine, or one without a
         lock, is taken for dead once its heartbeat is two minutes old and doesn't come back.
@@ -202,7 +202,7 @@ class Takeover:
         return taken
 
     def _queue_forgotten(self) -> None:
-        """A job that waits must be in the queue: a worker of an older version may have lost it."""
+        """Queue waiting jobs that the queue has lost, as a worker of an older version may do."""
         oldest = timezone.now() - STALE_AFTER
         waiting = list(Job.objects.filter(state=Job.State.WAITING, created_at__lt=oldest))
         if not waiting:

@@ -1,4 +1,4 @@
-"""Which workers live: each holds a lock on a file of its own, which ends with its process."""
+"""Which workers are alive: each locks its own file until its process ends."""
 
 import fcntl
 import hashlib
@@ -14,18 +14,18 @@ from django.utils.crypto import get_random_string
 
 logger = logging.getLogger(__name__)
 
-# how a file is called that isn't locked yet; no worker's name begins so
+# the start of the name of a file that isn't locked yet; no worker's name starts with it
 _UNNAMED = "new-"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def name_worker() -> str:
-    """A name for this worker: its machine, and random letters."""
+    """Return a name for this worker: its machine, and random characters."""
     return f"{_name_machine()}.{get_random_string(20)}"
 
 
 def is_of_this_machine(worker: str) -> bool:
-    """Whether the worker runs, or ran, here: only then does its lock tell anything."""
+    """Return whether the worker runs, or ran, here: only then can its lock be checked."""
     return worker.startswith(f"{_name_machine()}.")
 
 
@@ -46,7 +46,7 @@ def be_present(worker: str) -> Iterator[None]:
     try:
         lock = _make_lock(path)
     except OSError as error:
-        # a disk that is full: others then judge this worker by its heartbeat
+        # the disk is full: others then go by this worker's heartbeat
         logger.warning("No lock for this worker in %s: %s", path.parent, error)
         yield
         return
@@ -58,9 +58,9 @@ def be_present(worker: str) -> Iterator[None]:
 
 
 def _make_lock(path: Path) -> int:
-    """Return a lock on this file, which bears its name only once it is locked.
+    """Return a lock on this file, which gets its name only once it is locked.
 
-    Otherwise another process might look in between, and take this worker for dead.
+    Otherwise another process might check in between, and take this worker for dead.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unnamed = path.with_name(f"{_UNNAMED}{path.name}")
@@ -75,7 +75,7 @@ def _make_lock(path: Path) -> int:
 
 
 def find_workers() -> tuple[set[str], set[str]]:
-    """The workers of this machine that live, and those that certainly don't."""
+    """Return the workers of this machine that are alive, and those that are certainly dead."""
     alive: set[str] = set()
     dead: set[str] = set()
     folder = _folder()

@@ -1,6 +1,6 @@
 """A limit on the time that the body of a request may take.
 
-Threads of a web server are few, and one that waits for a body serves nobody else. gunicorn itself
+Threads of a web server are few, and one that waits for a body can't serve others. gunicorn itself
 sets no limit to that.
 """
 
@@ -28,7 +28,7 @@ SECONDS_BETWEEN_LOOKS = 1.0
 class BodyDeadline:
     """Raise TimeoutError where a page reads a body that doesn't come in time.
 
-    Only gunicorn tells which connection a request came by; with other servers nothing changes.
+    Only gunicorn exposes a request's connection; with other servers nothing changes.
     """
 
     def __init__(self, application: "WSGIApplication") -> None:

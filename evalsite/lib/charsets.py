@@ -47,7 +47,7 @@ class OneCharset:
 
 def is_in_utf8(content_type: str) -> bool:
     """Return whether a Content-Type names UTF-8, or no charset at all."""
-    # an extended parameter (RFC 2231) has a charset of its own; no browser sends one here
+    # an extended parameter (RFC 2231) has its own charset; no browser sends one here
     _, _, parameters = content_type.partition(";")
     if "*" in parameters:
         return False

@@ -1,4 +1,4 @@
-"""The server's clock, which a simulation may replace by one of its own."""
+"""The server's clock, which a simulation may replace."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ def now() -> datetime:
 
 @contextmanager
 def standing_at(moment: datetime) -> Iterator[None]:
-    """Inside the block the clock stands at this moment."""
+    """Stop the clock at this moment inside the block."""
     token = _simulated.set(moment)
     try:
         yield

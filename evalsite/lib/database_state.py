@@ -74,7 +74,7 @@ def describe_migrations(migrations: list[Migration]) -> str:
 def refuse_newer_database(alias: str = DEFAULT_DB_ALIAS) -> None:
     """Raise NewerDatabase if the database has had migrations that this code doesn't have.
 
-    A database that can't be reached, or doesn't exist yet, passes: whoever needs it finds out.
+    A database that can't be reached, or doesn't exist yet, passes: its users report that.
     """
     connection = connections[alias]
     if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).exists():

@@ -1,4 +1,4 @@
-"""Two transactions that wait for one another: PostgreSQL ends one of them, and it begins anew."""
+"""Repeat a transaction that PostgreSQL ended because two waited for one another."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,12 +7,12 @@ from django.db import OperationalError, transaction
 
 Result = TypeVar("Result")
 _TRIES = 3
-# PostgreSQL's word for it
+# PostgreSQL's code for a deadlock
 _DEADLOCK = "40P01"
 
 
 def in_transaction(act: Callable[[], Result]) -> Result:
-    """What `act` returns, done in a transaction; begun anew if the database ended a deadlock."""
+    """Return the result of `act` in a transaction, tried again after a deadlock."""
     for _ in range(_TRIES - 1):
         try:
             with transaction.atomic():

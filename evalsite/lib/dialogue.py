@@ -13,7 +13,7 @@ Side = Literal["a", "b"]
 
 @dataclass(frozen=True)
 class Turn:
-    """What one speaker says at one go. The first to speak is side a, everyone else side b."""
+    """One speaker's turn. The first to speak is side a, everyone else side b."""
 
     speaker: str
     text: str
@@ -21,7 +21,7 @@ class Turn:
 
 
 # A name at the start of a line: at most three words, so that "One thing I forgot: milk" is none.
-# Without a space after the colon letters must follow: "at 12:30" and "see http://" name nobody.
+# Without a space after the colon letters must follow: "at 12:30" and "see http://" name no speaker.
 _NAMED = re.compile(
     r"""\s*
     (?P<speaker>
@@ -34,7 +34,7 @@ _NAMED = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _MOST_WORDS = 3
-# What stands before a colon at the start of a line of one's own words, and is nobody's name.
+# Words before a colon at the start of a line that aren't a speaker's name.
 _NOBODY = frozenset({
     "note", "notes", "nb", "ps", "edit", "update", "warning", "caution", "tip", "hint",
     "important", "attention", "address", "phone", "tel", "telephone", "email", "url", "website",
@@ -69,7 +69,7 @@ def parse_dialogue(text: str) -> tuple[Turn, ...]:
 def plain_output(text: str, speakers: Iterable[str] = ()) -> Turn:
     """The next line of a dialogue without its markup, and its speaker where one of these is named.
 
-    A name that nobody in the dialogue has stays text: an utterance may begin with "Listen:".
+    A name that isn't a speaker's stays text: an utterance may begin with "Listen:".
     """
     plain = strip_markup(text)
     known = {_fold(speaker) for speaker in speakers} - {""}
@@ -80,7 +80,7 @@ def plain_output(text: str, speakers: Iterable[str] = ()) -> Turn:
 
 
 def strip_markup(text: str) -> str:
-    """The paragraphs of a text wrapped in HTML, one a line; any other text exactly as it is."""
+    """The paragraphs of a text wrapped in HTML, one a line; any other text unchanged."""
     wrapped = text.strip()
     if (
         len(wrapped) > _LONGEST_HTML
@@ -144,7 +144,7 @@ class _Paragraphs(HTMLParser):
 
 
 def _read_lines(text: str) -> list[Turn]:
-    """Turns of named lines; the text as it stands if no line names a speaker."""
+    """Return turns from named lines, or the text unchanged if no line names a speaker."""
     turns: list[tuple[str, list[str]]] = [("", [])]
     for line in _LINE_END.split(text):
         named = _split_line(line)
@@ -211,7 +211,7 @@ def _name_speakers(turns: list[Turn]) -> list[Turn]:
 
 
 def _mend(text: str) -> str:
-    """The text with a sign in place of halves of characters, which no page can hold."""
+    """Replace lone surrogates, which no page can hold."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

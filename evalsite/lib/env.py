@@ -102,7 +102,7 @@ def read_database(name: str, default: str) -> dict[str, Any]:
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": unquote(parts.path[1:]),
-            # Kept open: whoever closes the last connection has the log written back to the file.
+            # Kept open: closing the last connection would write the log back to the file.
             "CONN_MAX_AGE": 60,
             "OPTIONS": dict(SQLITE_OPTIONS),
         }

@@ -1,4 +1,4 @@
-"""What may stand in a log line."""
+"""Make text safe for a log line."""
 
 import logging
 import re
@@ -24,5 +24,5 @@ class HideTokens(logging.Filter):
 
 
 def hide_tokens(text: str) -> str:
-    """Return the text with a sign in place of each token and of the query of each join link."""
+    """Return the text with “…” in place of each token and of the query of each join link."""
     return JOIN_QUERY.sub(r"\1…", TOKEN.sub(r"\1…", text))

@@ -1,4 +1,4 @@
-"""While the database is away, full, read-only or damaged, pages say so and ask to come back."""
+"""Pages for a database that is unreachable, full, read-only or damaged."""
 
 import errno
 import sqlite3
@@ -13,18 +13,18 @@ from django.views import defaults
 from evalsite.lib.database_state import is_damaged
 
 SECONDS_TO_WAIT = 10
-# PostgreSQL's word for a server that takes no writes, such as one that stands by for another
+# PostgreSQL's code for a server that takes no writes, such as a standby
 _READ_ONLY = "25006"
-# and its word for a disk without room
+# PostgreSQL's code for a full disk
 _DISK_FULL = "53100"
 # no room, no room for this user, a disk that takes no writes, a file larger than the disk takes
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """503 with Retry-After if the database or the disk is the trouble; else that for our faults.
+    """Return a 503 with Retry-After if the database or the disk failed, otherwise a 500.
 
-    Nothing of the request is stored then: what was begun has been rolled back.
+    Nothing of the request is stored then: its transaction was rolled back.
     """
     # Django asks for this page while it handles the error, whichever layer raised it.
     if not is_outage(sys.exception()):
@@ -39,7 +39,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether this error is trouble of the database or of the disk, and not that of a query."""
+    """Return whether the database or the disk failed, rather than a query."""
     if is_full_disk(error):
         return True
     cause = error.__cause__ if error else None
@@ -47,14 +47,14 @@ def is_outage(error: BaseException | None) -> bool:
         return True
     if isinstance(error, InternalError):
         return getattr(cause, "pgcode", None) == _READ_ONLY
-    # SQLite's word for a statement that it can't make sense of, such as one about a missing table
+    # SQLite's code for a statement that it can't run, such as one about a missing table
     if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
         return False
     return isinstance(error, OperationalError | InterfaceError)
 
 
 def is_full_disk(error: BaseException | None) -> bool:
-    """Whether this error came from a disk that is full, or that takes no writes."""
+    """Return whether this error came from a disk that is full, or that takes no writes."""
     return any(
         (isinstance(one, OSError) and one.errno in _NO_ROOM)
         or getattr(one, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
@@ -64,7 +64,7 @@ def is_full_disk(error: BaseException | None) -> bool:
 
 
 def _trace_causes(error: BaseException | None) -> Iterator[BaseException]:
-    # closing a file that could not be written raises an error of its own
+    # closing a file that could not be written raises another error
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

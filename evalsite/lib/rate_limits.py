@@ -14,7 +14,7 @@ from django.http import HttpRequest
 
 from evalsite.lib.clock import now
 
-# the least recent are forgotten first; whoever is forgotten starts with a full minute's worth
+# the least recent are forgotten first, and then start with a full minute's worth
 _KEPT = 20_000
 _lifted: ContextVar[bool] = ContextVar("limits_lifted", default=False)
 
@@ -59,11 +59,11 @@ def lifted() -> Iterator[None]:
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address that connected to us, or to the proxy where one stands in front."""
+    """Return the address that connected to us, or to the proxy in front of us."""
     connected = str(request.META.get("REMOTE_ADDR", ""))
     if not settings.BEHIND_PROXY:
         return connected
-    # The proxy adds what it saw at the end; whatever stands before that came from outside.
+    # The proxy adds what it saw at the end; everything before it came from outside.
     last = str(request.META.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip()
     try:
         return str(ip_address(last))

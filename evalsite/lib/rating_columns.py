@@ -66,7 +66,7 @@ MEANINGS = {
     "label": "the label of the point",
     "value_typed": "the number as typed",
     "outcome": "tie, where none is named",
-    "submitted_at": "the time, kept as it is",
+    "submitted_at": "the time, kept unchanged",
     "time_given": "the time, taken first",
     "note": "a note on the item",
     "kind": "only main rows are imported",

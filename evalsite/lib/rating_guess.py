@@ -33,7 +33,7 @@ _START = 3  # letters of a criterion's name that tell it
 def guess_mapping(
     header: Sequence[str], asked: Asked = BARE, numeric: Collection[str] | None = None
 ) -> dict[str, str]:
-    """Return a field for each column whose name tells what it holds.
+    """Return a field for each column whose name shows what it holds.
 
     `numeric`: the columns that hold numbers in the first rows, as far as that is known. A bare file
     has no other sign of its criteria.
@@ -178,7 +178,7 @@ class _Guess:
         return self.numeric is not None and name in self.numeric and not name.startswith("_")
 
     def _match(self, folded: str, *, is_start: bool) -> str:
-        """Return the criterion that a name tells, or "".
+        """Return the criterion that a column name refers to, or "".
 
         Of a bare file every column of numbers beside numbered systems may be one.
         """
@@ -196,7 +196,7 @@ def split_numbers(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def match_criterion(name: str, labels: Mapping[str, str], *, is_start: bool) -> str:
-    """Return the key of the only criterion that a name tells: by key or label, or their start."""
+    """Return the key of the only criterion whose key or label starts a column name."""
     spellings = {key: _list_spellings(key, label) for key, label in labels.items()}
     exact = [key for key, known in spellings.items() if name in known]
     if not exact and is_start:

@@ -30,5 +30,5 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         return False
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, pk: str) -> Any:
-        # Django would redirect and name the id: that tells which objects there are.
+        # Django would redirect and name the id: that reveals which objects exist.
         raise Http404(f"No such {opts.verbose_name}.")

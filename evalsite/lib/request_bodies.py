@@ -16,7 +16,7 @@ from django.utils.deprecation import MiddlewareMixin
 from evalsite.lib.charsets import REFUSED, CheckedParts, OtherCharset
 
 MEGABYTE = 1024 * 1024
-# what stands around a file in the body of a request: other fields, boundaries
+# what surrounds a file in a request's body: other fields, boundaries
 SLACK = MEGABYTE
 
 

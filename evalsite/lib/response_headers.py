@@ -1,4 +1,4 @@
-"""What browsers are told with every answer, and which static files are served."""
+"""Headers of every response, and which static files are served."""
 
 from typing import Any
 
@@ -15,7 +15,9 @@ class BrowserLimits(MiddlewareMixin):
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        response.headers["Permissions-Policy"] = settings.PERMISSIONS_POLICY
+        # it is for documents: with a style or a script it would only be half a kilobyte more
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            response.headers["Permissions-Policy"] = settings.PERMISSIONS_POLICY
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         return response
 

@@ -34,7 +34,7 @@ def make_random(*parts: object) -> random.Random:
     return random.Random("\x1f".join(str(part) for part in parts))  # noqa: S311
 
 
-# up to so many outputs every order has a number of its own: 5! = 120 of them
+# up to this many outputs, every order has its own number: 5! = 120 of them
 _MOST_ORDERED = 5
 
 
@@ -48,7 +48,7 @@ def arrange(size: int, arrangement: int, *parts: object) -> list[int]:
 
     Arrangements 0 to size-1 are rotations of one order: the order of the file, or of more than
     five outputs a shuffle that depends on the parts. So over any `size` of them in a row every
-    output stands exactly once in every place. Up to five, further numbers are the other orders.
+    output is exactly once in every place. Up to five, further numbers are the other orders.
     """
     number, turn = divmod(arrangement % count_orders(size), size) if size else (0, 0)
     if size <= _MOST_ORDERED:

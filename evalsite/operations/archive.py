@@ -39,7 +39,7 @@ class Manifest:
     database_version: str
     migrations: list[list[str]]
     rows: dict[str, int]
-    # tells whether a site has the same secret key, without telling the key
+    # shows whether a site has the same secret key, without revealing it
     secret_key_check: str
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
@@ -146,7 +146,7 @@ def _add(archive: tarfile.TarFile, manifest: Manifest, name: str, path: Path) ->
 
 
 def read_archive(path: Path, folder: Path) -> Manifest:
-    """Unpack a backup into a folder of its own, and compare every checksum with the manifest."""
+    """Unpack a backup into a separate folder, and compare every checksum with the manifest."""
     try:
         found = _unpack(path, folder)
     except (tarfile.TarError, EOFError, zlib.error) as error:

@@ -28,7 +28,7 @@ class Backup:
 def make_backup(target: Path) -> Backup:
     """Write a backup to a new file, or into a folder under a name made from the time.
 
-    People may go on working. The database is copied as it is at one moment. The files are held
+    People may go on working. The copy of the database is consistent. The files are held
     (linked) before that moment and once more after it: a file that was there before is kept even
     if the site deletes it meanwhile, and one whose row came just before the moment is found the
     second time. So every file that a row of the copy needs is in the backup; a few that no row
@@ -63,7 +63,7 @@ def make_backup(target: Path) -> Backup:
 
 
 def check_secret_key() -> str:
-    """Return what is equal for equal secret keys, and tells nothing else about them."""
+    """Return a digest by which secret keys can be compared without revealing them."""
     return salted_hmac("evalsite.backup", "secret key", algorithm="sha256").hexdigest()[:16]
 
 

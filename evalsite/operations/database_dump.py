@@ -39,7 +39,7 @@ class Dump:
 
 
 def dump_database(folder: Path) -> Dump:
-    """Write the site's database, as it is at this moment, to a file in this folder."""
+    """Write a snapshot of the site's database to a file in this folder."""
     path = folder / NAMES[connection.vendor]
     return _dump_sqlite(path) if connection.vendor == "sqlite" else _dump_postgresql(path)
 
@@ -117,7 +117,7 @@ def _dump_sqlite(path: Path) -> Dump:
             closing(_open_site()) as source,
             closing(sqlite3.connect(path)) as target,
         ):
-            # in one step: the copy is of one moment, and in a write-ahead log nobody waits for it
+            # in one step: the copy is consistent, and a write-ahead log lets others go on
             source.backup(target)
             target.execute("PRAGMA journal_mode=DELETE")
             wrong = [row[0] for row in target.execute("PRAGMA integrity_check(5)")]
@@ -195,7 +195,7 @@ def _load_postgresql(dump: Path) -> None:
     """Replace the tables of the connection's database by the dump's, in one transaction."""
     script, drops = dump.with_suffix(".sql"), dump.with_suffix(".drop.sql")
     major = read_major_version()
-    # whoever is still connected must not keep us waiting for ever
+    # an open connection must not keep us waiting for ever
     drops.write_text(f"SET lock_timeout = '20s'; {_write_drops()}", encoding="utf-8")
     connection.close()
     # a file in between: psql would commit the half that came through a pipe

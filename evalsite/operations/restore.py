@@ -156,8 +156,8 @@ def _refuse_other_tables(manifest: Manifest) -> None:
     }
     if others := sorted(tables - ours - set(manifest.rows)):
         raise ValidationError(
-            f"The database has tables of something else, such as {others[0]}. A backup replaces "
-            "the whole database: restore into one of its own.",
+            f"The database has tables of other software, such as {others[0]}. A backup replaces "
+            "the whole database: restore into an empty one.",
             code="not_empty",
         )
 

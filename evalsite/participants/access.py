@@ -9,6 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import translation
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
@@ -22,7 +23,7 @@ from evalsite.studies.versions import shown_content
 logger = logging.getLogger(__name__)
 
 ParticipantView = Callable[..., HttpResponse]
-# stands for the token in an address that is put together once; no token holds a full stop
+# replaces the token in an address that is built once; no token has a full stop
 _ANYBODY = "any.body"
 
 _saves, _drafts = RateLimit(), RateLimit()
@@ -43,7 +44,7 @@ def unknown_link(request: HttpRequest) -> HttpResponse:
 
 
 def private(response: HttpResponse) -> HttpResponse:
-    """The address of this page is a secret: no other site hears of it, nobody keeps a copy."""
+    """The address of this page is a secret: it isn't sent to other sites or kept in caches."""
     response.headers["Referrer-Policy"] = "no-referrer"
     response.headers["Cache-Control"] = "max-age=0, no-cache, no-store, must-revalidate, private"
     return response
@@ -62,22 +63,26 @@ def participant_page(view: ParticipantView) -> ParticipantView:
         if me is None:
             return unknown_link(request)
         request.token = token  # type: ignore[attr-defined]
+        with language_of(me.study):
+            return answer(request, me, captured)
+
+    def answer(request: HttpRequest, me: Participant, captured: dict[str, Any]) -> HttpResponse:
         wait = _seconds_to_wait(request, me) if request.method == "POST" else 0
         if wait:
             return private(_ask_to_wait(request, me, wait, view, captured))
         if me.withdrawn_at is not None and not _is_farewell(request):
-            return private(redirect("participant-withdrawn", token))
+            return private(redirect(address(request, "participant-withdrawn")))
         try:
             return private(view(request, me, **captured))
         except Withdrawn:
             # in another tab, after this page was asked for
-            return private(redirect("participant-withdrawn", token))
+            return private(redirect(address(request, "participant-withdrawn")))
 
     return wrapped
 
 
 def _find_owner(token: str) -> Participant | None:
-    """Return whose link this is, with their study; None if it is nobody's."""
+    """Return the participant of this link, with their study; None if there is none."""
     me = _owner_of.one(hash_token(token))
     if me is not None and me.study.version_id is None:
         # in a draft there is no version yet: pages show the study's own texts
@@ -85,8 +90,18 @@ def _find_owner(token: str) -> Participant | None:
     return me
 
 
+def language_of(study: Study) -> translation.override:
+    """Speak the study's language inside this block, if the site has its words; else its own."""
+    texts = shown_content(study)["texts"]
+    try:
+        language = translation.get_supported_language_variant(texts.get("language") or "en")
+    except LookupError:
+        language = settings.LANGUAGE_CODE
+    return translation.override(language)
+
+
 def keeps_page(show: ParticipantView) -> Callable[[ParticipantView], ParticipantView]:
-    """Let a view show its own page, with all that was entered, to somebody who sends too often."""
+    """Let a view show its own page, with all that was entered, to people who send too often."""
 
     def decorate(view: ParticipantView) -> ParticipantView:
         view.show_again = show  # type: ignore[attr-defined]
@@ -140,15 +155,24 @@ def _address_of_anybody(name: str, *args: object) -> str:
 def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
     """What every page of a participant shows around its content."""
     names = ("home", "instructions", "stop", "withdraw")
+    urls = {name: address(request, f"participant-{name}") for name in names}
+    if _may_look_up_examples(me):
+        urls["examples"] = address(request, "worked-examples")
     return {
         "texts": shown_content(me.study)["texts"],
-        "urls": {name: address(request, f"participant-{name}") for name in names},
+        "urls": urls,
         "is_pilot": me.is_pilot,
         "is_simulated": me.origin == Origin.SIMULATED,
         "item_name": me.study.config.item_name,
         "item_names": me.study.config.item_names,
         "progress": None,
     }
+
+
+def _may_look_up_examples(me: Participant) -> bool:
+    """Return whether worked examples may be shown: no test that asks some of them lies ahead."""
+    is_tested = me.study.is_qualification_on and not me.is_qualified
+    return bool(me.study.config.worked_examples) and not is_tested
 
 
 def personal_link(request: HttpRequest) -> str:

@@ -1,4 +1,4 @@
-"""Stock page of participants, read-only; links and their hashes stand on no page."""
+"""Stock page of participants, read-only; links and their hashes are on no page."""
 
 from django.contrib import admin
 

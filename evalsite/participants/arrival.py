@@ -1,6 +1,6 @@
 """Arrival from a recruiting platform: the ids that its join link carries.
 
-An id says who somebody is; it is no password. Reading one stores nothing.
+An id identifies a person; it is no password. Reading one stores nothing.
 """
 
 import re
@@ -74,7 +74,7 @@ class Platform:
     study: Parameter | None = None
     # what a researcher adds to the join link for the platform to fill in; "": it adds its own
     link_query: str = ""
-    # the visit id that stands for a preview, in which nobody takes part
+    # the visit id of a preview, in which nobody takes part
     preview_visit: str = ""
     # whether the platform's preview shows itself by an odd visit id
     has_odd_previews: bool = False
@@ -109,7 +109,7 @@ PLATFORMS = (
         name="mturk",
         label="Mechanical Turk",
         person=Parameter(name="workerId", pattern=re.compile("A[0-9A-Z]{9,20}"), spell=str.upper),
-        # a plain survey link has no worker id, so that neither of these tells that one was lost
+        # a plain survey link has no worker id, so neither of these shows that one was lost
         visit=Parameter(name="assignmentId", pattern=_MTURK_ID, spell=str.upper),
         study=Parameter(name="hitId", pattern=_MTURK_ID, spell=str.upper),
         preview_visit=_MTURK_PREVIEW,
@@ -120,7 +120,7 @@ LABELS = {platform.name: platform.label for platform in PLATFORMS}
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
-    """Somebody at the door: who they are on their platform, and on which visit."""
+    """A person who arrives: their id on their platform, and their visit."""
 
     platform: str
     # as the platform writes it

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
 
 from evalsite.fields import NoteField, refuse_halves
 from evalsite.protocol import Eligibility, Protocol
@@ -17,12 +18,14 @@ class EntryForm(forms.Form):
         super().__init__(data)
         self.config = config
         for question in eligibility.questions:
-            missing = {"required": f"Answer this question: {question.label}"}
+            missing = {
+                "required": _("Answer this question: %(question)s") % {"question": question.label}
+            }
             if question.choices:
                 self.fields[question.key] = forms.ChoiceField(
                     label=question.label,
                     choices=question.choices,
-                    error_messages={**missing, "invalid_choice": "Choose one of the answers"},
+                    error_messages={**missing, "invalid_choice": _("Choose one of the answers")},
                 )
             else:
                 self.fields[question.key] = forms.CharField(

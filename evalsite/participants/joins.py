@@ -35,7 +35,7 @@ _KEPT = timedelta(hours=24)
 # one site has many such networks, which may take so many times as many together
 _NETWORK_BITS, _SITE_BITS = 64, 80
 _SITE_FACTOR = 4
-# of a digest, which tells the site first; that of IPv4 is all one
+# the part of a digest that identifies the site; for IPv4, the site is the address
 _SITE_DIGITS = 32
 
 _is_unlimited: ContextVar[bool] = ContextVar("joins_are_unlimited", default=False)
@@ -51,7 +51,7 @@ class TooManyJoins(Exception):
 
 @contextmanager
 def unlimited_joins() -> Iterator[None]:
-    """Inside the block nobody who joins is counted: for simulated crowds."""
+    """Don't count people who join inside the block: for simulated crowds."""
     token = _is_unlimited.set(True)
     try:
         yield
@@ -60,7 +60,7 @@ def unlimited_joins() -> Iterator[None]:
 
 
 def join_study(*, study: Study, arrival: Arrival | None, address: str) -> str:
-    """Return the token of a fresh link for whoever joins: somebody new, or known by their id.
+    """Return the token of a fresh link for a person who joins, new or known by their id.
 
     Raise TooManyJoins if they would be new and too many have joined.
     """
@@ -180,7 +180,7 @@ def _lock_joins(study: Study) -> None:
 
 
 def _digest(study: Study, address: str, day: date) -> str:
-    """Return what stands for an address in this study on this day; "" if there is no address.
+    """Return a digest of an address for this study and day; "" if there is no address.
 
     For IPv6, one half identifies the site, the other the network in it.
     """

@@ -47,7 +47,7 @@ class Participant(models.Model):
     receipt = models.CharField(max_length=20, default=make_receipt)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.OWN)
     is_pilot = models.BooleanField(default=False)
-    # False: an imported column of ratings that no single person stands behind
+    # False: an imported column of ratings that isn't a single person's
     is_person = models.BooleanField(default=True)
     is_eligible = models.BooleanField(null=True)
     # the consent text that this person agreed to, as a hash; empty: none
@@ -161,7 +161,7 @@ class Visit(models.Model):
 class JoinCount(models.Model):
     """One new participant of the last 24 hours, counted for the limits on joining.
 
-    The digest stands for an address on one day in one study, and can't be turned back.
+    The digest represents an address on one day in one study, and can't be reversed.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -218,7 +218,7 @@ class Answer(models.Model):
 
 
 class ItemSet(models.Model):
-    """The items dealt to a participant at one go, in the order in which they are shown."""
+    """The items dealt to a participant together, in the order in which they are shown."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="item_sets")

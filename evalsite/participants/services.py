@@ -59,7 +59,7 @@ def consent_of(participant: Participant) -> Consent | None:
 
 @transaction.atomic
 def record_consent(*, participant: Participant, is_given: bool) -> Consent:
-    """The choice stands beside the text and the version that it answers."""
+    """Store the choice with the text and the version that it answers."""
     study = participant.study
     digest = consent_hash(study)
     consent, _ = Consent.objects.update_or_create(
@@ -75,18 +75,20 @@ def record_consent(*, participant: Participant, is_given: bool) -> Consent:
 
 @transaction.atomic
 def record_entry(*, participant: Participant, answers: Mapping[str, str]) -> bool:
-    """The entry answers are kept, and whether they allow taking part is decided once."""
-    record_answers(participant=participant, answers=answers)
-    is_eligible = participant.study.config.is_eligible(answers)
-    Participant.objects.filter(pk=participant.pk, is_eligible__isnull=True).update(
-        is_eligible=is_eligible
-    )
-    participant.refresh_from_db(fields=["is_eligible"])
-    return bool(participant.is_eligible)
+    """Return whether these answers allow taking part: decided once, and they stay as they are."""
+    me = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
+    if me.withdrawn_at is not None:
+        raise Withdrawn
+    if me.is_eligible is None and me.consented_to:
+        me.is_eligible = participant.study.config.is_eligible(answers)
+        me.save(update_fields=["is_eligible"])
+        record_answers(participant=participant, answers=answers)
+    participant.is_eligible = me.is_eligible
+    return bool(me.is_eligible)
 
 
 def record_answers(*, participant: Participant, answers: Mapping[str, str]) -> None:
-    """Each answer stands once, in its newest form."""
+    """Store each answer, replacing an earlier one."""
     for question, value in answers.items():
         Answer.objects.update_or_create(
             participant=participant,

@@ -105,7 +105,8 @@ def _check_head(data: Mapping[str, Any], faults: Faults) -> None:
             check_text(data[name], name, faults)
     for name in ("instructions_title", "note"):
         check_text(data.get(name, ""), name, faults, may_be_empty=True)
-    check_text(data.get("x_highlight", "-"), "x_highlight", faults)
+    for name in ("x_highlight", "x_page_note", "x_help_label"):
+        check_text(data.get(name, "-"), name, faults)
     _check_origin(data, faults)
 
 
@@ -200,7 +201,7 @@ def _check_names(names: Any, place: str, faults: Faults) -> None:
 
 
 def _find_bounds(data: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the fewest and the most outputs, whatever stands there."""
+    """Return the fewest and the most outputs, also of faulty data."""
     item = data.get("item")
     outputs = item.get("outputs") if isinstance(item, Mapping) else None
     outputs = outputs if isinstance(outputs, Mapping) else {}
@@ -213,11 +214,12 @@ def _check_layout(layout: Any, bounds: tuple[Any, Any], faults: Faults) -> None:
         layout, "layout", faults, needed={"outputs", "questions"}, optional=optional
     ):
         return
-    for name, only in (("inputs", "above"), ("order", "random"), ("screen", "one")):
+    for name, only in (("order", "random"), ("screen", "one")):
         if layout.get(name, only) != only:
             faults.add("not_supported", f"layout.{name}", f"can only be {only} in this version")
     for name in ("letters", "menu"):
         _check_names(layout.get(name, []), f"layout.{name}", faults)
+    check_choice(layout.get("inputs", "above"), {"above", "beside"}, "layout.inputs", faults)
     places = {"below", "beside", "under each output"}
     check_choice(layout.get("questions", "below"), places, "layout.questions", faults)
     wanted = layout.get("outputs", "one")

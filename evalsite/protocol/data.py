@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from evalsite.protocol.instrument import Protocol
 
 FORMAT = "evalsite.instrument/1"
+# fields that the format has no key for
+_OWN_TEXTS = {"page_note": "x_page_note", "help_label": "x_help_label"}
+_OWN_KEYS = frozenset({"x_highlight", *_OWN_TEXTS.values()})
 _CRITERION_TEXTS = ("definition", "summary", "question", "range_note")
 
 
@@ -65,6 +68,9 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
         data["note"] = protocol.note
     if protocol.highlight is not None:
         data["x_highlight"] = protocol.highlight
+    for name, key in _OWN_TEXTS.items():
+        if text := getattr(protocol, name):
+            data[key] = text
     if protocol.minutes_per_item != 1:
         data["minutes_per_item"] = protocol.minutes_per_item
     return data | dict(protocol.extras)
@@ -109,6 +115,8 @@ def _write_criterion(criterion: Criterion) -> dict[str, Any]:
 
 def _write_example(example: Example, scales: Mapping[str, Any]) -> dict[str, Any]:
     data: dict[str, Any] = {
+        **({"label": example.label} if example.label else {}),
+        **({"criterion": example.criterion} if example.criterion else {}),
         "inputs": dict(example.inputs),
         "outputs": list(example.outputs),
         "why": example.why,
@@ -184,12 +192,13 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
         "aids": tuple(Aid(**_without_own(one)) for one in data.get("aids", [])),
         "note": data.get("note"),
         "highlight": data.get("x_highlight"),
+        **{name: data.get(key, "") for name, key in _OWN_TEXTS.items()},
         "minutes_per_item": data.get("minutes_per_item", 1.0),
         "hooks": dict(data.get("hooks", {})),
         "based_on": data.get("based_on"),
         "extras": {
             name: value for name, value in data.items()
-            if name.startswith("x_") and name != "x_highlight"
+            if name.startswith("x_") and name not in _OWN_KEYS
         },
     }  # fmt: skip
 
@@ -214,6 +223,7 @@ def _without_own(data: Mapping[str, Any]) -> dict[str, Any]:
 def _read_layout(data: Mapping[str, Any]) -> Layout:
     return Layout(
         outputs=data["outputs"],
+        inputs=data.get("inputs", "above"),
         questions=data["questions"],
         letters=tuple(data.get("letters", ())),
         menu=tuple(data.get("menu", ())),
@@ -251,6 +261,8 @@ def _read_example(data: Mapping[str, Any], scales: Mapping[str, Any]) -> Example
         },
         gold={key: scales[key].gold_from_data(one) for key, one in data.get("gold", {}).items()},
         marked=data.get("x_marked", {}),
+        label=data.get("label", ""),
+        criterion=data.get("criterion", ""),
     )
 
 

@@ -44,10 +44,16 @@ def check_examples(
                 optional={"ratings", "gold", "label", "criterion", "columns"},
             ):  # fmt: skip
                 continue
-            for later in sorted({"label", "criterion", "columns"} & example.keys()):
-                at = f"{place}.{later}"
+            if "columns" in example:
+                at = f"{place}.columns"
                 faults.add("not_supported", at, "is not shown by this version yet")
-            check_text(example.get("why", "-"), f"{place}.why", faults)
+            # ratings may speak for themselves, a practice item has to explain
+            may_be_empty = name == "examples" and bool(example.get("ratings"))
+            check_text(example.get("why", "-"), f"{place}.why", faults, may_be_empty=may_be_empty)
+            check_text(example.get("label", "-"), f"{place}.label", faults)
+            if "criterion" in example and example["criterion"] not in list(scales):
+                at = f"{place}.criterion"
+                faults.add("unknown_criterion", at, "isn't a criterion of this instrument")
             _check_inputs(example.get("inputs", {}), place, columns, faults)
             texts = check_list(
                 example.get("outputs", []), f"{place}.outputs", faults,

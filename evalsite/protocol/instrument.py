@@ -73,6 +73,8 @@ class Protocol:
     eligibility: Eligibility | None = None
     ignore: Ignore | None = None
     highlight: str | None = None  # passages of an output may be marked; which ones
+    page_note: str = ""  # above the questions of every item; Markdown
+    help_label: str = ""  # what the link to the instructions is called; "": the site's own word
     note: str | None = None  # the label of a box for a note; "": the site's own words
     aids: tuple[Aid, ...] = ()
     examples: tuple[Example, ...] = ()
@@ -155,7 +157,7 @@ class Protocol:
 
     @cached_property
     def default_options(self) -> dict[str, Any]:
-        """Return what the options form starts with: the options of a study left as it is."""
+        """Return what the options form starts with: the options of a study with the defaults."""
         if self.options_form is None:
             return {}
         fields = self.options_form.base_fields
@@ -180,6 +182,16 @@ class Protocol:
                 return None
             found |= dict.fromkeys(names)
         return tuple(found)
+
+    @property
+    def worked_examples(self) -> tuple[Example, ...]:
+        """Return the examples that people can look up while they work."""
+        return self.examples
+
+    @property
+    def instruction_examples(self) -> tuple[Example, ...]:
+        """Return the examples shown with the instructions: those that explain all criteria."""
+        return tuple(example for example in self.examples if not example.criterion)
 
     @property
     def has_ignore(self) -> bool:

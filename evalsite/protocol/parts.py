@@ -74,19 +74,35 @@ class InputColumn:
 class Layout:
     """How an item is laid out on its page.
 
-    `letters` stand for 1, 2, ... in the names of outputs. `menu`: headings of the instructions
-    that rating pages link to, followed by the places of the set.
+    `inputs` are above the outputs or beside them, where the page is wide. `letters` stand for
+    1, 2, ... in the names of outputs; one that is longer than a letter is the whole name. `menu`:
+    headings of the instructions that rating pages link to, followed by the places of the set.
     """
 
     outputs: Literal["one", "several", "pair"] = "one"
+    inputs: Literal["above", "beside"] = "above"
     questions: Literal["beside", "below", "under each output"] = "beside"
     letters: tuple[str, ...] = ()
     menu: tuple[str, ...] = ()
 
     @property
-    def style(self) -> str:
-        """Name the layout as templates and stylesheets do."""
-        return {"beside": "rate", "below": "mid", "under each output": "live"}[self.questions]
+    def is_beside(self) -> bool:
+        """Tell whether what is read is beside the questions, where the page is wide."""
+        return self.questions == "beside"
+
+    @property
+    def is_typed(self) -> bool:
+        """Tell whether each output has its own questions under it."""
+        return self.questions == "under each output"
+
+    @property
+    def has_columns(self) -> bool:
+        """Tell whether questions are side by side, where the page is wide."""
+        return self.questions == "below" and self.outputs == "one"
+
+    @property
+    def is_pair(self) -> bool:
+        return self.outputs == "pair"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +131,7 @@ class EntryQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class Eligibility:
-    """Who may take part: what is asked, and what those who may not are told.
+    """Who may take part: what is asked, and the message for people who may not.
 
     `accept`: by question, the answers that allow taking part; or the dotted name of a function
     `(answers) -> bool`.
@@ -133,7 +149,8 @@ class Example:
 
     `ratings` maps criterion to the values of its scale, in the order of the outputs. `gold` maps
     criterion to the right answers in the notation of gold columns. `marked` lists passages to
-    mark, by input.
+    mark, by input. `label` is what the document prints beside an example, and `criterion` the key
+    of the one it explains. In worked examples `why` is Markdown.
     """
 
     inputs: Mapping[str, Any]
@@ -142,6 +159,8 @@ class Example:
     ratings: Mapping[str, Sequence[int]] = field(default_factory=dict)
     gold: Mapping[str, str] = field(default_factory=dict)
     marked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    label: str = ""
+    criterion: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,18 +41,22 @@ class Scale:
     keeps_typed: ClassVar[bool] = False  # the text that was typed is kept beside the number
     has_standard: ClassVar[bool] = False  # values relate to a standard of their item
     compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither
-    asks_first: ClassVar[bool] = False  # its question stands before the definition, not after
+    asks_first: ClassVar[bool] = False  # its question comes before the definition, not after
     is_told_in_words: ClassVar[bool] = False  # its label says more than the number
     pair_only: ClassVar[bool] = False  # an item must have exactly two outputs
     # what the format lets it be asked per, and no page can do yet
     later_per: ClassVar[frozenset[str]] = frozenset({"item", "turn"})
-    verb: ClassVar[str] = "gave"  # what a participant did: "You gave 4"
-    note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers stand for
+    note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers mean
     # in data: the keys of its parameters, and of those that can be left out
     needed: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[frozenset[str]] = frozenset()
     # kept as parameters by the format, but no page shows them yet
     unsupported: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def has_notes(self) -> bool:
+        """Tell whether points have notes below them, which may be folded away after a while."""
+        return False
 
     # --- values
 
@@ -65,8 +69,17 @@ class Scale:
         @property
         def maximum(self) -> int: ...
 
+    def name_entry(self, entry: str) -> str:
+        """Return what a page calls an answer that was entered so: its number, or its words."""
+        return entry
+
+    @property
+    def points_note(self) -> str:
+        """Return what a page says once of some of the points; "" where there is nothing to say."""
+        return ""
+
     def label_of(self, value: int) -> str:
-        """Return the words that stand at this value; "" where there are none."""
+        """Return the words at this value; "" if there are none."""
         return ""
 
     def list_answers(self) -> tuple[tuple[int, str], ...]:
@@ -160,7 +173,7 @@ class Scale:
     # --- files
 
     def file_words(self) -> dict[str, int]:
-        """Map words, in lower case, that stand for values in files of ratings."""
+        """Map words, in lower case, to the values they mean in files of ratings."""
         return {}
 
     def describe_choices(self) -> str:
@@ -179,6 +192,12 @@ class Scale:
         """Write the scale as it was shown, for readers of a bundle."""
         return f"A whole number from {self.minimum} to {self.maximum}."
 
+    def describe_ratings(self, ratings: Sequence[int]) -> str:
+        """Say the ratings of a worked example: "5 (excellent)"."""
+        labels = [self.label_of(value) for value in ratings]
+        words = zip(ratings, labels, strict=True)
+        return ", ".join(f"{value} ({label})" if label else str(value) for value, label in words)
+
     # --- words of reports
 
     def words(self) -> str:
@@ -192,7 +211,7 @@ class Scale:
     # --- simulated participants
 
     def answer_as_bot(self, felt: Sequence[float], number: int) -> str:
-        """Return the entry of somebody to whom the outputs are worth this much, around 0."""
+        """Return the entry of a simulated rater who values the outputs this much, around 0."""
         middle = (self.minimum + self.maximum) / 2
         spread = (self.maximum - self.minimum) / 3
         value = middle + felt[max(number - 1, 0)] * spread

@@ -1,4 +1,4 @@
-"""How participants did on gold and attention items. A failed check tells; it excludes nobody."""
+"""How participants did on gold and attention items. A failed check is only reported."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from evalsite.studies.versions import shown_content
 
 @dataclass(frozen=True, kw_only=True)
 class ChecksMet:
-    """How many of the checks that somebody answered agree with their gold."""
+    """How many of a person's checks agree with their gold."""
 
     met: int
     asked: int

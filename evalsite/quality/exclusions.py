@@ -23,16 +23,16 @@ TAKEN_BACK = "exclusion taken back"
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What an exclusion does to results: answers that go, and items that are short then."""
+    """What an exclusion does to results: how many answers go, and which items are then short."""
 
     answers: int
     shortage: Shortage
 
 
 def excludable_answers(study: Study) -> QuerySet[Annotation]:
-    """The answers that somebody may leave out: none of practice or pilots, none withdrawn.
+    """Return the answers that may be excluded: none of practice or pilots, none withdrawn.
 
-    None that waits for consent either: it is left out of everything.
+    Answers that wait for consent are left out of everything, so they aren't among them.
     """
     statuses = (
         Annotation.Status.COUNTED,
@@ -46,7 +46,7 @@ def excludable_answers(study: Study) -> QuerySet[Annotation]:
 def foresee_exclusion(
     study: Study, *, participants: Collection[Participant], annotations: Collection[Annotation]
 ) -> Effect:
-    """What leaving these out would do beyond what is left out already."""
+    """Return what excluding these would add to the exclusions so far."""
     also = Q(participant__in=[one.pk for one in participants])
     also |= Q(pk__in=[one.pk for one in annotations])
     before = excluded_answers(study).count()
@@ -66,13 +66,13 @@ def exclude(
     by: Any,
     rule: str = "",
 ) -> list[Exclusion]:
-    """These people and answers are left out of analysis; returns the exclusions that are new.
+    """Exclude these people and answers from analysis; return the new exclusions.
 
-    Whoever is left out already stays so, for the reason that stands: sent twice, it is done once.
+    People who are excluded already stay so, for the first reason: a request sent twice counts once.
     """
     reason = reason.strip()
     if not reason:
-        raise ValidationError("Say why: the reason stands in exports and reports.")
+        raise ValidationError("Enter a reason. It appears in exports and reports.")
     if len(reason) > MOST_LETTERS:
         raise ValidationError(f"Give the reason in {MOST_LETTERS} characters or fewer.")
     # two people who decide at once queue up here, so that none meets the other's new row
@@ -101,7 +101,7 @@ def exclude(
 
 @transaction.atomic
 def take_back(*, exclusion: Exclusion, by: Any) -> bool:
-    """The exclusion stands no more and its answers are in results again; False: it did not stand.
+    """Take the exclusion back, so that its answers count again; return False if it wasn't active.
 
     It is kept, with who made it and who took it back, and when.
     """
@@ -115,6 +115,6 @@ def take_back(*, exclusion: Exclusion, by: Any) -> bool:
 
 
 def count_reasons(study: Study) -> list[tuple[str, int]]:
-    """The reasons of the decisions that stand, each with how often it was given."""
+    """Return the reasons of active exclusions, each with its number."""
     standing = Exclusion.objects.standing().filter(study=study)
     return sorted(Counter(standing.values_list("reason", flat=True)).items())

@@ -1,4 +1,4 @@
-"""The analysis plan of a study as it stands, and what was known when it was written."""
+"""The analysis plan of a study, and what was known when it was written."""
 
 from datetime import datetime
 
@@ -13,12 +13,12 @@ _OF_PILOTS = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
 
 
 def plan_of(study: Study) -> AnalysisPlan:
-    """The study's plan; an empty one, which is not saved, where nobody wrote one."""
+    """Return the study's plan, or an empty one that isn't saved."""
     return AnalysisPlan.objects.filter(study=study).first() or AnalysisPlan(study=study)
 
 
 def count_answers(study: Study, *, before: datetime) -> int:
-    """How many answers were in, whatever became of them; practice, checks and pilots left out."""
+    """Count the answers so far, excluded ones included; without practice, checks and pilots."""
     given = Annotation.objects.agreed().filter(
         study=study, item__kind=Item.Kind.MAIN, submitted_at__lt=before
     )
@@ -31,5 +31,5 @@ def count_answers_at(plan: AnalysisPlan) -> dict[str, int]:
 
 
 def has_imported(study: Study) -> bool:
-    """Whether there are ratings collected elsewhere: of these nobody can say what was seen when."""
+    """Return whether ratings were collected elsewhere; nobody knows who saw those, and when."""
     return Annotation.objects.filter(study=study, origin=Origin.IMPORTED).exists()

@@ -9,9 +9,9 @@ from evalsite.annotation.models import Annotation, Rating
 from evalsite.protocol import Protocol
 from evalsite.studies.models import Study
 
-# even use of 7 points puts 2 of them at 29 %; above this nobody uses them sparingly
+# even use of 7 points puts 2 of them at 29%; a share above this isn't sparing
 MOST_SHARE = 0.4
-# fewer scores than this say little about anybody
+# fewer scores than this say little about a person
 FEWEST_SCORES = 20
 
 
@@ -19,7 +19,7 @@ FEWEST_SCORES = 20
 class ReservedUse:
     """How many of a participant's scores are on reserved points, and which share is often.
 
-    `fewest`: the scores that it takes to tell.
+    `fewest`: the scores needed to judge.
     """
 
     reserved: int
@@ -33,7 +33,7 @@ class ReservedUse:
 
     @property
     def is_high(self) -> bool:
-        """Whether this is more than "sparingly", in scores enough to tell."""
+        """Return whether the share is high, given enough scores to judge."""
         # the share as people read it: 0.29 times 100 is a little less than 29
         is_over = 100 * self.reserved > round(100 * self.most, 6) * self.scores
         return is_over and self.scores >= self.fewest

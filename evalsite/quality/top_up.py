@@ -33,7 +33,7 @@ class Shortage:
 
 
 def excluded_answers(study: Study, *, also: Q | None = None) -> QuerySet[Annotation]:
-    """The answers that count, but are left out of analysis: alone, or with their participant.
+    """Return the counted answers that are excluded: alone, or with their participant.
 
     `also`: further answers, as if they were left out too.
     """
@@ -45,7 +45,7 @@ def excluded_answers(study: Study, *, also: Q | None = None) -> QuerySet[Annotat
 
 
 def find_shortage(study: Study, *, also: Q | None = None) -> Shortage:
-    """How many answers items lack that nobody is being asked for; `also` as if left out too."""
+    """Count the answers that items lack and nobody is asked for, as if `also` were excluded too."""
     missing = _count_missing(study, also)
     return Shortage(items=len(missing), places=sum(missing.values()))
 
@@ -62,7 +62,7 @@ def _count_missing(study: Study, also: Q | None = None) -> dict[int, int]:
 
 @transaction.atomic
 def top_up(*, study: Study, by: Any) -> int:
-    """Items short of answers have further places, after all others; returns how many."""
+    """Add places, after all others, for items short of answers; return how many."""
     insist_on_editor(study, by)
     current = lock_running(study)
     missing = _count_missing(current)

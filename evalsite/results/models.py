@@ -12,7 +12,7 @@ from evalsite.studies.models import Study
 
 
 class Report(models.Model):
-    """What was found in the ratings of a study at one moment; its figures stand in files."""
+    """The results of a study at one moment; the figures are in files."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="reports")
@@ -39,7 +39,7 @@ class Report(models.Model):
 
     @property
     def folder(self) -> Path:
-        """Where its drawings stand."""
+        """Return the folder of its drawings."""
         return settings.DATA_DIR / "reports" / str(self.pk)
 
     @property

@@ -1,4 +1,4 @@
-"""What a researcher does next, told by where the study stands."""
+"""What a researcher does next, by the state of the study."""
 
 from dataclasses import dataclass
 
@@ -90,7 +90,7 @@ def _while_running(study: Study, progress: Progress) -> list[Step]:
         return [
             Step(
                 title="Resume the study",
-                why="It is paused: nobody gets new work.",
+                why="It is paused, so no new work is handed out.",
                 url_name="study-sharing",
                 action="Open sharing",
             )
@@ -123,7 +123,7 @@ def _to_open(study: Study, activity: Activity) -> list[Step]:
     return [
         Step(
             title=f"Open {count_of(activity.waiting, 'batch', 'batches')}",
-            why="Nobody gets items of a later batch before an owner opens it.",
+            why="Items of a later batch aren't handed out until an owner opens it.",
             url_name="batch-list",
             action="Open items",
         )
@@ -155,7 +155,7 @@ def _to_take_out(progress: Progress) -> list[Step]:
             action="Open results",
         ),
         Step(
-            title="Take out the ratings",
+            title="Download the ratings",
             why=f"{count_of(progress.done, 'answer')} so far, as CSV with a codebook.",
             url_name="study-export",
             action="Open export",

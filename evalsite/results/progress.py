@@ -179,7 +179,7 @@ def activity_of(study: Study, progress: Progress) -> Activity:
 
 
 def _describe_simulated(simulated: int, answers: int) -> str:
-    """A warning if nobody, or not always somebody, gave the answers; else nothing."""
+    """Return a warning if answers are simulated or not all from people; else nothing."""
     if not simulated:
         return ""
     if simulated < answers:

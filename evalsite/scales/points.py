@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
 
 from evalsite.protocol.scale import Judged
 
@@ -28,7 +29,6 @@ def judge_parts(
     values: Sequence[int],
     names: Sequence[str],
     *,
-    verb: str,
     say_value: Callable[[int], str],
     say_given: Callable[[int], str],
 ) -> Judged:
@@ -38,12 +38,14 @@ def judge_parts(
         if right is None:
             continue
         given = say_given(value)
-        start = f"You {verb}" if len(parts) == 1 else f"{name}: you {verb}"
-        if value in right:
-            judged.append((True, f"{start} {given}, as we suggest."))
-        else:
-            suggested = _describe_range([say_value(point) for point in right])
-            judged.append((False, f"{start} {given}. We suggest {suggested}."))
+        suggested = _describe_range([say_value(point) for point in right])
+        words = (
+            _("You chose %(given)s, as we suggest.")
+            if value in right
+            else _("You chose %(given)s. We suggest %(suggested)s.")
+        )
+        sentence = words % {"given": given, "suggested": suggested}
+        judged.append((value in right, sentence if len(parts) == 1 else f"{name}: {sentence}"))
     return judged
 
 
@@ -59,6 +61,7 @@ def quote(text: str) -> str:
 
 
 def _describe_range(words: Sequence[str]) -> str:
-    if len(words) > 2:
-        return f"{words[0]} to {words[-1]}"
-    return " or ".join(words)
+    if len(words) == 1:
+        return words[0]
+    pair = {"first": words[0], "last": words[-1]}
+    return (_("%(first)s to %(last)s") if len(words) > 2 else _("%(first)s or %(last)s")) % pair

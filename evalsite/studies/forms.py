@@ -79,10 +79,10 @@ def _needed_columns(config: Protocol) -> str:
 
 
 def _use_our_words(fields: Iterable[forms.Field]) -> None:
-    """What is wrong is said in these words, and nothing that is typed or pasted is cut."""
+    """Fields with these error messages, which never cut off what is typed or pasted."""
     for field in fields:
         field.error_messages = {**_IN_OUR_WORDS, **field.error_messages}
-        # a browser cuts at this length without a word; the server refuses and says why
+        # a browser cuts at this length silently; the server refuses and says why
         field.widget.attrs.pop("maxlength", None)
 
 
@@ -94,7 +94,7 @@ class Section:
     title: str
     note: str
     fields: list[forms.BoundField]
-    is_paired: bool  # short fields, which stand two in a row
+    is_paired: bool  # short fields, two in a row
     own_instructions: str = ""  # the protocol's, for who wants to start from them
 
 
@@ -102,7 +102,7 @@ _LEAST = {"minutes_per_set": 1, "bonus": Decimal("0.01")}
 
 
 class SettingsForm(forms.ModelForm):
-    """All that a researcher may set, but for the protocol's own options."""
+    """All settings of a study, except the protocol's own options."""
 
     revision = forms.IntegerField(widget=forms.HiddenInput)
     is_new_version = forms.BooleanField(required=False)
@@ -139,8 +139,8 @@ class SettingsForm(forms.ModelForm):
             "language", "consent", "instructions",
             "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups", "item_order",
             "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
-            "expected_participants", "is_practice_on", "is_qualification_on", "pass_mark",
-            "is_eligibility_on", "is_aided",
+            "expected_participants", "is_practice_on", "may_skip_practice",
+            "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
             "minutes_per_set", "pay_per_set", "currency", "completion_code", "completion_url",
             "closes_at",
         )  # fmt: skip
@@ -157,6 +157,7 @@ class SettingsForm(forms.ModelForm):
             "groups": "Items of a group",
             "lease_minutes": "Minutes a place is kept",
             "is_practice_on": "Practice before rating",
+            "may_skip_practice": "Practice can be skipped",
             "is_qualification_on": "Qualification before rating",
             "pass_mark": "Pass mark in percent",
             "is_eligibility_on": "Ask who may take part",
@@ -186,7 +187,7 @@ class SettingsForm(forms.ModelForm):
             ),
             "check_every": (
                 "A gold or attention item of your batches comes after every so many items of a "
-                "set, at places that nobody can foresee. Checks never count in results. Leave "
+                "set, at unpredictable positions. Checks never count in results. Leave "
                 "empty for none."
             ),
             "repeat_percent": (
@@ -196,14 +197,14 @@ class SettingsForm(forms.ModelForm):
             ),
             "repeat_distance": "How many items a repeat comes after its first showing, at least.",
             "has_bonus": (
-                "Who completes as many sets as they may earns a bonus. Participants are told "
+                "Annotators who complete the maximum number of sets earn a bonus. They read "
                 "before they start; you pay it, and the People page says to whom it is due."
             ),
             "bonus": "In the currency of the pay. Leave empty to promise a bonus without a sum.",
             "groups": "Items that share one input, such as the replies to one review.",
             "lease_minutes": (
-                "A place that is left unfinished goes to somebody else after this time. Until "
-                "somebody saves a first answer, their places are kept for 15 to 30 minutes at most."
+                "A place that is left unfinished goes to someone else after this time. Until "
+                "a person saves a first answer, their places are kept for 15 to 30 minutes at most."
             ),
             "expected_participants": (
                 "If you know it: the launch then checks that so many can finish the design."
@@ -211,18 +212,19 @@ class SettingsForm(forms.ModelForm):
             "is_practice_on": (
                 "Practice items come first, each explained once it is answered. They never count."
             ),
+            "may_skip_practice": (
+                "Adds a button to the practice pages, for people who know the task already."
+            ),
             "is_qualification_on": (
                 "The practice items that have a gold are asked as a test, with two tries: it takes "
                 "the place of practice. Who fails both gets no work. Without a gold, questions on "
                 "the instructions are asked."
             ),
             "pass_mark": "How much of the qualification must be as the gold suggests.",
-            "minutes_per_set": "Told on the first page. Leave empty for the protocol's estimate.",
+            "minutes_per_set": "Shown on the first page. Leave empty for the protocol's estimate.",
             "pay_per_set": "Leave empty if nothing is paid.",
-            "completion_code": "Leave empty for a code of its own for each finished set.",
-            "closes_at": (
-                "In UTC, not local time. After it nobody starts a new set. May be empty."
-            ),
+            "completion_code": "Leave empty to create a different code for each finished set.",
+            "closes_at": ("In UTC, not local time. No new sets start after it. Optional."),
         }
         widgets = {
             "summary": forms.Textarea(attrs={"rows": 3}),
@@ -247,7 +249,7 @@ class SettingsForm(forms.ModelForm):
             del self.fields["is_new_version"]
 
     def _use_least_values(self) -> None:
-        """A number that is too small hears the least that its column takes, not 0."""
+        """Have errors name the field's minimum, rather than the column's, which is 0."""
         for name in self.Meta.fields:
             least = _LEAST.get(name) or next(
                 (
@@ -264,7 +266,7 @@ class SettingsForm(forms.ModelForm):
                 field.validators = [MinValueValidator(least), *others]
 
     def _fit_to(self, config: Protocol) -> None:
-        """Only what this protocol knows stands in the form, in its words."""
+        """Keep only the fields that this protocol uses, in its words."""
         if config.eligibility is None:
             del self.fields["is_eligibility_on"]
         else:
@@ -335,7 +337,7 @@ _SECTIONS = (
     ("work", "Work", "", (
         "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups", "item_order",
         "check_every", "repeat_percent", "repeat_distance", "lease_minutes", "is_practice_on",
-        "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+        "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
         "expected_participants",
     )),
     ("pay", "Time and pay", "", (

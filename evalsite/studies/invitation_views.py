@@ -23,7 +23,7 @@ _BACKEND = "django.contrib.auth.backends.ModelBackend"
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Show an open invitation to whoever has its link, or say what to do instead."""
+    """Show an open invitation, or say what to do instead."""
     found = Invitation.objects.by_token(token).select_related("study", "created_by")
     invitation = found.first()
     if invitation is None:
@@ -68,7 +68,7 @@ def _create_account(invitation: Invitation, token: str, form: AccountForm) -> Us
 
 
 def _signed_in(request: HttpRequest) -> Any:
-    """Whoever is signed in as staff, or None."""
+    """Return the user who is signed in as staff, or None."""
     return request.user if admin.site.has_permission(request) else None
 
 
@@ -92,7 +92,7 @@ def _ask(
 
 
 def _refuse(request: HttpRequest, invitation: Invitation) -> HttpResponse:
-    """Say why the link is closed; whoever accepted it goes on to the study instead."""
+    """Say why the link is closed; the person who accepted it goes on to the study instead."""
     user = _signed_in(request)
     is_member = user and Membership.objects.filter(study=invitation.study_id, user=user).exists()
     if is_member and invitation.accepted_by_id == user.pk:

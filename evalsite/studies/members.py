@@ -64,7 +64,7 @@ def invite_colleague(
 def renew_invitation(*, invitation: Invitation, generation: int, by: Any) -> Invitation:
     """Give the invitation a new link and a new term; the link of this generation ends.
 
-    With a generation that has ended already nothing changes: somebody renewed it in between.
+    Nothing changes if the generation has ended already: someone else renewed it.
     """
     _lock_team(invitation.study, by)
     current = Invitation.objects.get(pk=invitation.pk)
@@ -100,7 +100,7 @@ def revoke_invitation(*, invitation: Invitation, by: Any) -> None:
 def accept_invitation(*, invitation: Invitation, token: str, by: Any) -> Membership:
     """Make this person a member in the invited role, and use the invitation up.
 
-    Whoever has this role or a higher one keeps theirs, and the invitation stays open for the
+    People who have this role or a higher one keep theirs, and the invitation stays open for the
     colleague it was meant for. Accepting twice changes nothing.
     """
     _lock(invitation.study)
@@ -175,7 +175,7 @@ def hand_over(*, study: Study, to: Membership, step_down: StepDown, by: Any) -> 
     """Make another member an owner; the one who hands over stays one, becomes editor, or leaves."""
     _lock_team(study, by)
     if to.user_id == by.pk:
-        raise ValidationError("Choose somebody else as the new owner.", code="own_account")
+        raise ValidationError("Choose someone else as the new owner.", code="own_account")
     change_role(membership=to, role=TeamRole.OWNER, by=by)
     own = Membership.objects.filter(study=study, user=by).first()
     if own is None or step_down == StepDown.OWNER:
@@ -197,7 +197,7 @@ def is_last_owner(membership: Membership) -> bool:
 def _insist_on_another_owner(study: Study, membership: Membership) -> None:
     if is_last_owner(membership):
         raise ValidationError(
-            "A study needs an owner. Make somebody else an owner first.", code="last_owner"
+            "A study needs an owner. Make someone else an owner first.", code="last_owner"
         )
 
 

@@ -65,7 +65,7 @@ class Study(models.Model):
     DESIGN = (
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
         "check_every", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
-        "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+        "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
     )  # fmt: skip
     PAY = (
         "minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency", "completion_code",
@@ -126,6 +126,7 @@ class Study(models.Model):
     )
     break_every = models.PositiveSmallIntegerField(default=20)
     is_practice_on = models.BooleanField(default=True)
+    may_skip_practice = models.BooleanField(default=False)
     # practice items are then asked as a test, without feedback, before any work
     is_qualification_on = models.BooleanField(default=False)
     pass_mark = models.PositiveSmallIntegerField(

@@ -1,13 +1,13 @@
 """Making studies, and the items that come with their protocol."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.db import transaction
 
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.seeds import derive_numbers
-from evalsite.protocol import get_protocol
+from evalsite.protocol import Example, get_protocol
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.starter_texts import CONSENT, SUMMARY
 
@@ -33,14 +33,14 @@ def create_study(*, protocol: str, title: str, by: Any, **fields: Any) -> Study:
         },
     )
     Membership.objects.create(study=study, user=by, role=Membership.Role.OWNER)
-    add_practice_items(study)
+    add_practice_items(study, study.config.practice)
     AuditEntry.objects.record("study created", by=by, study_id=study.pk, protocol=protocol)
     return study
 
 
-def add_practice_items(study: Study) -> None:
-    """The protocol's practice items stand in the study, in their order, outside every batch."""
-    for number, example in enumerate(study.config.practice, start=1):
+def add_practice_items(study: Study, examples: Iterable[Example]) -> None:
+    """Add practice items to a study, in this order, outside every batch."""
+    for number, example in enumerate(examples, start=1):
         item = Item.objects.create(
             study=study,
             kind=Item.Kind.PRACTICE,

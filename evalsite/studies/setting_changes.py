@@ -17,8 +17,8 @@ from evalsite.studies.versions import make_version
 DESIGN = (
     "options", "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups",
     "item_order", "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
-    "is_practice_on", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-    "expected_participants",
+    "is_practice_on", "may_skip_practice", "is_qualification_on", "pass_mark",
+    "is_eligibility_on", "is_aided", "expected_participants",
 )  # fmt: skip
 # What participants read: after launch a change makes the next version.
 SHOWN = (
@@ -40,7 +40,7 @@ def name_new_version(version: StudyVersion) -> str:
 
 
 class ChangedMeanwhile(ValidationError):
-    """Somebody else saved these settings after this person had opened them."""
+    """These settings were saved by someone else after this person opened them."""
 
 
 @transaction.atomic
@@ -117,7 +117,7 @@ def describe_last_change(study: Study) -> str:
     entry = AuditEntry.objects.filter(
         study_id=study.pk, action__in=["settings changed", "launch started", CHANGED_K]
     ).first()
-    who = "Somebody" if entry is None else entry.actor_name or "Somebody"
+    who = "Someone" if entry is None else entry.actor_name or "Someone"
     when = "" if entry is None else f" at {format_moment(entry.created_at)}"
     return (
         f"Changed by {who}{when}, after you opened this page. Nothing was overwritten, and what "

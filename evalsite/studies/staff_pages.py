@@ -21,7 +21,7 @@ class StudyView:
 
     The view gets the request, the study (one the person may see) and what the path captures.
     It returns a TemplateResponse on a template that extends `studies/study.html`, or a redirect.
-    A page with a `tab` stands in the study's navigation, by `order`, while `is_shown` says so.
+    A page with a `tab` is in the study's navigation, sorted by `order`, if `is_shown` is true.
     A page behind one of these names that tab in `within`.
     What is posted to a page changes the study, so an archived one refuses it, unless the page
     says with `is_reading` that it only computes, exports, or brings the study back.
@@ -57,7 +57,7 @@ def held_rank(request: HttpRequest, study: Study) -> int:
 
 
 def is_enough(rank: int, role: Membership.Role) -> bool:
-    """Whether somebody of this rank has at least this role."""
+    """Return whether this rank includes this role."""
     return rank >= _RANK[role]
 
 

@@ -27,5 +27,5 @@ and you may ask us to delete your answers.
 
 
 def find_placeholders(text: str) -> list[str]:
-    """The marks in this text that still stand where the researcher's own words should."""
+    """Return the placeholders that the researcher has not replaced yet."""
     return _MARK.findall(text)

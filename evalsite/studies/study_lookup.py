@@ -51,9 +51,12 @@ def _list_studies(titles: dict[UUID, str]) -> str:
     return "\n".join(lines)
 
 
-def describe_faults(messages: list[str]) -> str:
-    """Return the first faults of a file as lines for a terminal."""
+def describe_faults(messages: list[str], counts: list[int] | None = None) -> str:
+    """Return the first faults of a file as lines for a terminal.
+
+    `counts`: how many faults each message stands for, if it isn't one.
+    """
     lines = ["Nothing was imported.", *messages[:_MOST_FAULTS]]
-    if len(messages) > _MOST_FAULTS:
-        lines.append(f"… and {len(messages) - _MOST_FAULTS:,} more faults.")
+    if more := sum((counts or [1] * len(messages))[_MOST_FAULTS:]):
+        lines.append(f"… and {more:,} more faults.")
     return "\n".join(lines)

@@ -22,7 +22,7 @@ def format_moment(moment: datetime) -> str:
 
 
 def format_money(amount: Decimal, currency: str) -> str:
-    """An amount such as £52.50, or 52.50 CHF where the currency has no sign of its own here."""
+    """An amount such as £52.50, or 52.50 CHF where no symbol is known for the currency."""
     sign = _SIGNS.get(currency)
     return f"{sign}{amount:,.2f}" if sign else f"{amount:,.2f} {currency}"
 
@@ -89,7 +89,7 @@ def _expected_minutes(study: Study, items: int) -> int:
 
 
 def hourly_pay(study: Study) -> Decimal | None:
-    """What somebody earns in an hour, if a set is paid and takes as long as it should."""
+    """Return the hourly pay, given the pay for a set and its announced minutes."""
     pay = study.pay_per_set
     return None if pay is None else pay * 60 / minutes_per_set(study)
 

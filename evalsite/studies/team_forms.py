@@ -1,4 +1,4 @@
-"""Forms of a study's team, and of whoever accepts an invitation to it."""
+"""Forms of a study's team, and the one that accepts an invitation."""
 
 from typing import Any
 from uuid import uuid4
@@ -74,7 +74,7 @@ class HandOverForm(forms.Form):
 
 
 class AccountForm(UserCreationForm[User]):
-    """A user name and a password; the account may sign in and is nothing more."""
+    """A user name and a password; the account may sign in and has no other rights."""
 
     class Meta:
         model = User

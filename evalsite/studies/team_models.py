@@ -46,7 +46,7 @@ class Membership(models.Model):
     study = models.ForeignKey("studies.Study", on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     role = models.CharField(max_length=10, choices=Role.choices)
-    # identities, entry answers and receipts: an editor's only where an owner says so
+    # identities, entry answers and receipts: editors see them only if an owner allows it
     has_identities = models.BooleanField(default=False)
 
     class Meta:

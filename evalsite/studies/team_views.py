@@ -74,7 +74,7 @@ def invite(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 @require_safe
 def show_invitation(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpResponseBase:
-    """What can be done about an invitation that nobody has accepted."""
+    """Renew or withdraw an invitation that hasn't been accepted."""
     invitation = get_object_or_404(study.invitations.unanswered(), pk=invitation_id)
     context = {"invitation": invitation, "link": _link(request, invitation)}
     return TemplateResponse(request, "studies/team_invitation.html", context)
@@ -148,7 +148,7 @@ def save_role(request: HttpRequest, study: Study, member_id: int) -> HttpRespons
 
 @require_POST
 def remove(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBase:
-    """Remove a member, or leave; whoever is gone already needs no second removal."""
+    """Remove a member, or leave. Removing someone twice is no error."""
     membership = list_members(study).filter(pk=member_id).first()
     if membership is None:
         if not has_role(request, study, Membership.Role.OWNER):
@@ -185,7 +185,7 @@ def show_hand_over(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _return_from(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Back to the team; to the list of studies for whoever is not in this one any more."""
+    """Return to the team page, or to the list of studies if the user has left this one."""
     messages.success(request, "The team is changed.")
     if Study.objects.visible_to(request.user).filter(pk=study.pk).exists():
         return redirect("admin:study-team", study.pk)

@@ -77,7 +77,7 @@ def _write_amount(amount: Decimal | None) -> str | None:
 
 @transaction.atomic
 def make_version(study: Study, *, by: Any) -> StudyVersion:
-    """The study as it stands is its newest version; unchanged content makes no new one."""
+    """Freeze the study's present content as its newest version, unless nothing changed."""
     content = build_content(study)
     digest = hash_content(content)
     if study.version is not None and study.version.sha256 == digest:
@@ -98,7 +98,7 @@ def make_version(study: Study, *, by: Any) -> StudyVersion:
 
 
 def shown_content(study: Study) -> dict[str, Any]:
-    """What participants see: the frozen version, or before launch the study as it stands."""
+    """What participants see: the frozen version, or before launch the draft."""
     if study.version_id is None:
         return build_content(study)
     return read_content(study.pk, study.version_id)

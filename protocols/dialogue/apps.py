@@ -129,10 +129,16 @@ class DialogueConfig(ProtocolConfig):
                 "and no licence"
             ),
             licence="not known",
-            exact="criteria, definitions, points with their notes and examples",
-            ours="the rest of the instructions, practice and the questions on it",
+            exact=(
+                "criteria, definitions, points with their notes and examples, and the "
+                "instructions but for the changes listed in docs/protocols.md"
+            ),
+            ours="practice and the questions on it",
         ),
         instructions_title="Instructions",
+        page_note=(
+            "Each criteria is annotated on a 5-point scale where **1** is worst and **5** is best."
+        ),
         criteria=(
             Criterion(
                 key="appropriateness",
@@ -171,7 +177,11 @@ class DialogueConfig(ProtocolConfig):
                 ),
             ),
         ),
-        layout=Layout(menu=("Instructions", "Specific Definitions")),
+        layout=Layout(
+            questions="below",
+            inputs="beside",
+            menu=("Instructions", "Specific Definitions"),
+        ),
         output_kind="dialogue",
         output_aliases=("response",),
         item_name="Question",
@@ -181,11 +191,11 @@ class DialogueConfig(ProtocolConfig):
         hooks={"instructions": "protocols.dialogue.hooks.fit_instructions"},
     )
     demo_texts = {
-        "title": "Next line of a conversation",
-        "headline": "What would you think if someone said this next?",
+        "title": "Responses to A and B",
+        "headline": "What would you think if someone gave this response?",
         "summary": (
-            "You will read short conversations of two people, and one thing that might be said "
-            "next. For each you say how well it fits, how much it tells, and whether a person "
+            "You will read what two people, A and B, say to each other, and then one response. "
+            "You rate how appropriate it is, how much information it conveys, and whether a human "
             "could have said it."
         ),
     }

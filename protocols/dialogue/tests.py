@@ -4,10 +4,9 @@ import csv
 import html
 import re
 from dataclasses import replace
-from functools import cache
+from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import product
-from pathlib import Path
 
 import pytest
 from django.template.loader import render_to_string
@@ -15,17 +14,13 @@ from django.template.loader import render_to_string
 from evalsite.annotation.pages.view_models import view_item
 from evalsite.lib.dialogue import parse_dialogue
 from evalsite.lib.markdown import render_markdown
-from evalsite.protocol import find_folder, get_protocol, installed_protocols
+from evalsite.protocol import find_folder, get_protocol
 from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
+from protocols.dialogue.hooks import fit_instructions
 
-pytestmark = pytest.mark.skipif(
-    "dialogue" not in installed_protocols(),
-    reason="protocols.dialogue is not listed in PROTOCOLS yet: the site lacks what it needs",
-)
-
-ROOT = Path(__file__).resolve().parents[2]
-SEEDS = ROOT / "../shared/seeds"
+# SHA-256 of the words of all points and notes, as they were compared with the document
+POINTS = "4bca61e72f8df06b7ced54d571f1e6701d7bdfb678aa6d2508a372be8a2004a9"
 # how the document heads the points of each criterion
 HEADINGS = {
     "appropriateness": "Appropriateness",
@@ -88,28 +83,9 @@ class _Points(HTMLParser):
         }
 
 
-@cache
-def read_source() -> str:
-    found = sorted(SEEDS.glob("002_*.txt"))
-    if not found:
-        pytest.skip(f"no task document 002 in {SEEDS}: the wording was not compared")
-    return found[0].read_text(encoding="utf-8")
-
-
 @pytest.fixture
 def config():
     return get_protocol("dialogue")
-
-
-@pytest.fixture
-def source() -> str:
-    return read_source()
-
-
-@pytest.fixture
-def document(source) -> str:
-    """The words of the task document, without its tags."""
-    return squeeze(html.unescape(re.sub(r"<[^>]*>", "", source)))
 
 
 @pytest.fixture
@@ -136,28 +112,28 @@ def render_item(config, inputs, text) -> str:
         config.item_template,
         {
             "frame": "annotation/example.html",
-            "layout": config.layout.style,
+            "layout": config.layout,
             "item": view_item(config, inputs=inputs, texts=[text], options={}),
         },
     )
 
 
-# --- to the letter --------------------------------------------------------------
+# --- to the letter: the document states no licence, so its sentences are quoted -----
 
 
-def test_criteria_and_their_definitions_are_the_documents(config, source):
-    listed = source[source.index("<ol>") : source.index("</ol>")]
-    items = re.findall(r"<li>(.*?)</li>", listed, flags=re.DOTALL)
+def test_criteria_and_their_definitions_are_the_documents(config):
+    assert {one.label: one.definition for one in config.criteria} == {
+        "Appropriateness": "The degree to which the output is appropriate in the given "
+        "context/situation.",
+        "Information content of outputs": "The amount of information conveyed by an output.",
+        "Human-likeness": "The degree to which an output could have been produced by a human.",
+    }
 
-    words = [squeeze(html.unescape(re.sub(r"<[^>]*>", "", item))) for item in items]
 
-    assert words == [f"{one.label}: {one.definition}" for one in config.criteria]
+def test_every_point_and_every_note_is_the_documents(config):
+    words = "\n".join("\n".join(point) for points in points_of(config).values() for point in points)
 
-
-def test_every_point_and_every_note_is_the_documents(config, source):
-    definitions = source[source.index('id="specific-def"') :]
-
-    assert points_of(config) == _Points(definitions, "b").points
+    assert sha256(words.encode()).hexdigest() == POINTS
 
 
 def test_instructions_state_every_point_and_every_note(config):
@@ -173,15 +149,19 @@ def test_instructions_state_every_definition(config, instructions):
         assert f"{criterion.label}: {criterion.definition}" in instructions
 
 
-def test_title_and_jump_menu_are_the_documents(config, source):
-    menu = re.findall(r'<a class="dropdown-item" href="#[\w-]+">(.*?)</a>', source)
+def test_title_and_jump_menu_are_the_documents(config):
     places = range(1, config.design.set_size + 1)
+    menu = [*config.layout.menu, *(f"{config.item_name} {number}" for number in places)]
 
-    assert menu == [*config.layout.menu, *(f"{config.item_name} {number}" for number in places)]
-    assert f">{config.instructions_title}</h4>" in source
+    assert config.instructions_title == "Instructions"
+    assert menu == [
+        "Instructions",
+        "Specific Definitions",
+        *(f"Question {number}" for number in range(1, 12)),
+    ]
 
 
-def test_slips_of_the_document_stay(config, document):
+def test_slips_of_the_document_stay(config):
     words = " ".join(text for points in points_of(config).values() for point in points
                      for text in point)  # fmt: skip
 
@@ -196,33 +176,37 @@ def test_slips_of_the_document_stay(config, document):
         "i guess",
         "Yeah i get you",
     ):
-        assert slip in document
         assert slip in words
 
 
-# --- the rules, without the document at hand ------------------------------------
-
-
 @pytest.mark.parametrize(
-    "rule",
+    "sentence",
     [
-        "Two people, A and B, are talking to each other.",
-        "the next utterance, right after the last one of the prompt",
-        "The output is the response that you rate.",
-        "What every point means stands beside it on every page.",
-        "Your task is to rate this response.",
-        "Each response is rated on three criteria: appropriateness, information content of "
-        "outputs, and human-likeness.",
-        "Each of them has five points: 1 is the worst and 5 is the best.",
-        "A set has 11 questions",
-        "You can complete at most 5 sets. If you complete all 5, you get a bonus, so we encourage "
-        "you to do all 5.",
-        "The menu at the top of each page leads to these instructions, to the specific definitions "
-        "below, and to each question of the set.",
+        "The annotation task is to label responses to a given prompt. The prompt consists of two "
+        "people (A and B) talking to each other. The response is the next utterance after the "
+        "final utterance in the prompt. The three base annotation criteria are:",
+        "Each criteria is annotated on a 5-point scale where 1 is worst and 5 is best.",
+        "NOTE: THERE ARE A MAXIMUM OF 5 SETS YOU CAN COMPLETE. COMPLETING ALL 5 SETS WILL GIVE YOU "
+        "A BONUS! WE ENCOURAGE YOU TO DO ALL 5 SETS",
     ],
 )
-def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):
-    assert rule in instructions
+def test_sentence_of_the_document_is_in_the_instructions(sentence, instructions):
+    assert sentence in instructions
+
+
+def test_limit_and_bonus_come_first(instructions):
+    assert instructions.startswith("NOTE: THERE ARE A MAXIMUM OF 5 SETS")
+
+
+def test_worst_and_best_are_on_the_page_in_the_documents_words(config, instructions):
+    assert config.page_note.replace("**", "") in instructions
+
+
+# --- the rules in our own words -------------------------------------------------
+
+
+def test_instructions_give_the_number_of_questions_and_the_menu(instructions):
+    assert "A set has 11 questions. The menu “Navigation” on every page" in instructions
 
 
 def test_the_three_criteria_have_five_points_from_worst_to_best(config):
@@ -267,17 +251,28 @@ def test_instructions_tell_the_sets_and_the_bonus_that_a_study_has(config):
     assert config.instructions_for(design) == own
 
     fewer = config.instructions_for(replace(design, set_size=12, max_sets=2, has_bonus=False))
-    assert "A set has 12 questions; each of them" in fewer
-    assert "- **You can complete at most 2 sets.**\n\nThe menu" in fewer
+    assert "A set has 12 questions." in fewer
+    assert fewer.startswith(
+        "**NOTE: THERE ARE A MAXIMUM OF 2 SETS YOU CAN COMPLETE.**\n\nThe annotation task"
+    )
     assert "11 questions" not in fewer
-    assert "bonus" not in fewer
+    assert "BONUS" not in fewer
 
     single = config.instructions_for(replace(design, set_size=1, max_sets=1))
-    assert "A set has 1 question; each" in single
-    assert "at most 1 set. If you complete it, you get a bonus**" in single
+    assert "A set has 1 question." in single
+    assert "IS A MAXIMUM OF 1 SET YOU CAN COMPLETE. COMPLETING THE SET WILL GIVE" in single
 
     endless = config.instructions_for(replace(design, max_sets=None, has_bonus=False))
-    assert "You can complete" not in endless
+    assert endless.startswith("The annotation task")
+
+
+def test_instructions_of_version_0_1_still_tell_the_sets_of_their_study(config):
+    stored = find_folder("dialogue").instrument_of_version_0_1["instructions"]
+
+    fewer = fit_instructions(stored, replace(config.design, max_sets=2, has_bonus=False))
+
+    assert fit_instructions(stored, config.design) == stored
+    assert "- **You can complete at most 2 sets.**\n\nThe menu" in fewer
 
 
 def test_jump_menu_leads_to_headings_that_the_instructions_have(config):
@@ -307,7 +302,7 @@ def test_page_keeps_every_definition_point_and_note_in_view(config):
 
     words = squeeze(html.unescape(re.sub(r"<[^>]*>", " ", page)))
     for criterion in config.criteria:
-        assert f"{criterion.label} Press 1 to 5 {criterion.definition}" in words
+        assert f"{criterion.label} {criterion.definition}" in words
         for point in criterion.scale.points:
             assert squeeze(" ".join([str(point.value), point.label, *point.notes])) in words
     assert "<details" not in page
@@ -340,15 +335,14 @@ def test_practice_gold_can_be_met_and_can_be_missed(config):
 
 
 def test_practice_shows_that_the_criteria_go_separate_ways(config):
-    suggested = {
-        (key, gold) for item in config.practice for key, gold in item.gold.items() if len(gold) == 1
-    }
+    (item,) = config.practice
 
-    assert len(config.practice) == 4
-    assert {("appropriateness", "1"), ("appropriateness", "5")} <= suggested
-    assert {("information_content", "1"), ("information_content", "5")} <= suggested
-    assert {("human_likeness", "2"), ("human_likeness", "5")} <= suggested
-    assert all(item.why for item in config.practice)
+    assert item.gold == {
+        "appropriateness": "3..4",
+        "information_content": "1",
+        "human_likeness": "5",
+    }
+    assert item.why
 
 
 def test_practice_never_asks_for_an_example_of_the_scales(config):

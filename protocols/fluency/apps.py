@@ -25,10 +25,13 @@ class FluencyConfig(ProtocolConfig):
                 "are listed in docs/protocols.md"
             ),
             url="https://github.com/allenai/RL4LMs",
-            exact="criteria, definitions, points with their sentences, the question for feedback",
-            ours="the rest of the instructions, practice and the questions on it",
+            exact=(
+                "criteria, definitions, points with their sentences, the question for feedback, "
+                "and the instructions but for the changes listed in docs/protocols.md"
+            ),
+            ours="the last part of the instructions, practice and the questions on it",
         ),
-        instructions_title="Rate the next line of a conversation",
+        instructions_title="Rate the system's generation",
         criteria=(
             Criterion(
                 key="fluency",
@@ -36,6 +39,8 @@ class FluencyConfig(ProtocolConfig):
                 definition="Is the system's generation grammatical, easy-to-read, and fluent?",
                 scale=Likert(
                     stacked=True,
+                    shown="falling",
+                    is_out_of=True,
                     points=(
                         Point(
                             value=1,
@@ -89,6 +94,8 @@ class FluencyConfig(ProtocolConfig):
                 ),
                 scale=Likert(
                     stacked=True,
+                    shown="falling",
+                    is_out_of=True,
                     points=(
                         Point(
                             value=1,
@@ -151,10 +158,10 @@ class FluencyConfig(ProtocolConfig):
         minutes_per_item=0.75,
     )
     demo_texts = {
-        "title": "The next line",
-        "headline": "Does this answer fit the conversation?",
+        "title": "Fluency and coherence of a next line",
+        "headline": "Is this line well written, and does it fit the conversation?",
         "summary": (
-            "You will read short conversations between two people, each with a next line that a "
-            "computer wrote. For each line you say how well it is written, and how well it fits."
+            "You will read conversations between two people. After each one comes a next line "
+            "that a computer wrote. You rate how well the line is written and how well it fits."
         ),
     }

@@ -4,41 +4,35 @@ import csv
 import html
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 from django.template.loader import render_to_string
 
 from evalsite.annotation.pages.view_models import view_item
-from evalsite.protocol import find_folder, get_protocol, installed_protocols
+from evalsite.protocol import find_folder, get_protocol
 from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold
+from tests.support import documents
 from tests.support.checking import check_file
+from tests.support.documents import squeeze, strip_marks, strip_tags
 from tests.support.factories import make_study
 from tests.support.published import published_file
 
-pytestmark = pytest.mark.skipif(
-    "fluency" not in installed_protocols(),
-    reason="protocols.fluency is not listed in PROTOCOLS yet: the site lacks what it needs",
-)
-
-ROOT = Path(__file__).resolve().parents[2]
-SEEDS = ROOT / "../shared/seeds"
 DATA = published_file("dialogues_in_html.csv")
-
-
-def squeeze(text: str) -> str:
-    """The text with every run of white space as one space."""
-    return " ".join(text.split())
+# all that is changed in the instructions: docs/protocols.md gives the reasons
+CHANGES = (
+    ("other similar HITS!", "other similar tasks!"),
+    ("this new HIT", "this new task"),
+    ("In this HIT", "In this task"),
+    ("things have changed a bit", "things may have changed a bit"),
+    ("aims to contains", "aims to contain"),
+)
 
 
 @cache
 def read_document() -> str:
     """The words of the task document."""
-    found = sorted(SEEDS.glob("003_*.txt"))
-    if not found:
-        pytest.skip(f"no task document 003 in {SEEDS}: the wording was not compared")
-    return squeeze(found[0].read_text(encoding="utf-8"))
+    return squeeze(documents.read_document("fluency.txt"))
 
 
 @pytest.fixture
@@ -53,8 +47,8 @@ def document() -> str:
 
 @pytest.fixture
 def instructions(config) -> str:
-    """The instructions as plain words: without marks of Markdown."""
-    return squeeze(re.sub(r"[*`#]|^- ", "", config.instructions, flags=re.MULTILINE))
+    """The instructions as plain words."""
+    return strip_marks(config.instructions)
 
 
 def read_batch(config) -> list[dict[str, str]]:
@@ -70,11 +64,13 @@ def read_real_rows() -> list[dict[str, str]]:
 def render(config, dialogue: str, output: str) -> str:
     view = view_item(config, inputs={"dialogue": dialogue}, texts=[output], options={})
     frame = "annotation/example.html"
-    return render_to_string(config.item_template, {"frame": frame, "layout": "rate", "item": view})
+    return render_to_string(
+        config.item_template, {"frame": frame, "layout": config.layout, "item": view}
+    )
 
 
 def words_of(page: str) -> str:
-    return squeeze(html.unescape(re.sub(r"<[^>]*>", " ", page)))
+    return strip_tags(page, between=" ")
 
 
 # --- to the letter --------------------------------------------------------------
@@ -120,7 +116,7 @@ def test_the_document_reserves_no_point_and_has_no_ignoring_and_no_highlights(co
 
 
 def test_headings_of_the_page_are_the_documents(config, document):
-    page = words_of(render(config, "Person 1: Hello?", "Hi!"))
+    page = words_of(render(config, "Person 1: Hello?", "Hi!")).replace("’", "'")
 
     assert "Dialogue context (read me first!): ${prompt}" in document
     assert "System's generation (rate this!): ${machine_completion}" in document
@@ -134,68 +130,40 @@ def test_question_of_the_note_is_the_documents(config, document):
     assert document.endswith(config.note)
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "1 being the lowest/worst and 5 the highest/best",
-        "a scale from 1 to 5",
-        "conversation between two people",
-        "Your job is to rate the system's generation",
-        "Dialogue context (read me first!)",
-        "System's generation (rate this!)",
-        "if anything was unclear, if you experienced any issues, or if you have any other "
-        "feedback for us.",
-    ],
-)
-def test_wording_kept_in_the_instructions_is_the_documents(sentence, instructions, document):
-    assert sentence in instructions
-    assert sentence in document.replace("system generation", "system's generation")
+def test_instructions_are_the_documents_but_for_the_listed_changes(instructions, document):
+    wanted = document[: document.index(" Dialogue context (read me first!):")]
+    for old, new in CHANGES:
+        assert old in wanted
+        wanted = wanted.replace(old, new)
+    # its list of scales has the names of the axes as entries, ours as headings
+    wanted = re.sub(r"• (Fluency/Grammaticality|Quality/Coherence): (?=•)", r"\1 ", wanted)
+
+    assert instructions.split(" On each page ")[0] == wanted.replace("• ", "")
 
 
 # --- the rules, without the document at hand ------------------------------------
 
 
-def test_instructions_hold_every_definition_and_every_point(config, instructions):
-    for criterion in config.criteria:
-        assert f"{criterion.label}: {criterion.definition}" in instructions
-        for point in criterion.scale.points:
-            assert f"{point.value} ({point.label}): {' '.join(point.notes)}" in instructions
-
-
 @pytest.mark.parametrize(
     "rule",
     [
-        "Please read this page even if you have done similar tasks before: things may have "
-        "changed since then.",
-        "a system's generation: a line that a system wrote to come next",
-        "Dialogue context (read me first!) is the conversation so far. "
-        "Read it before anything else.",
-        "System's generation (rate this!) is the next line of that conversation. It is all that "
-        "you rate; the lines before it are not rated.",
-        "The two questions are separate.",
-        "Both are rated on a scale from 1 to 5",
-        "It is optional",
+        "Read the Dialogue context (read me first!), then rate the System's generation (rate "
+        "this!).",
+        "Rate the two axes separately",
     ],
 )
 def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):
     assert rule in instructions
 
 
-def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
-    short = config.instructions.split("\n## ")[0]
-
-    assert len(short.split()) <= 150
-    assert not short.startswith("#")
-    assert not re.search(r"<\w|^# ", config.instructions, flags=re.MULTILINE)
-
-
-def test_both_scales_run_from_1_to_5_with_every_word_in_view(config):
+def test_both_scales_are_listed_from_5_to_1_and_stored_as_1_to_5(config):
     for criterion in config.criteria:
         scale = criterion.scale
         assert isinstance(scale, Likert)
         assert scale.stacked
         assert [point.value for point in scale.points] == [1, 2, 3, 4, 5]
         assert all(len(point.notes) == 1 for point in scale.points)
+        assert [point.value for point in scale.points_shown] == [5, 4, 3, 2, 1]
 
 
 def test_no_point_is_chosen_beforehand_and_every_sentence_is_shown(config):
@@ -204,8 +172,11 @@ def test_no_point_is_chosen_beforehand_and_every_sentence_is_shown(config):
     assert page.count('type="radio"') == 10
     assert "checked" not in page
     for criterion in config.criteria:
-        for point in criterion.scale.points:
-            assert f"{point.value} {point.label} {point.notes[0]}" in words_of(page)
+        shown = [
+            f"{point.value}/5 ({point.label}): {point.notes[0]}"
+            for point in reversed(criterion.scale.points)
+        ]
+        assert " ".join(shown) in words_of(page)
 
 
 def test_participant_meets_a_dialogue_once_and_rates_one_line_at_a_time(config):
@@ -220,23 +191,17 @@ def test_participant_meets_a_dialogue_once_and_rates_one_line_at_a_time(config):
 
 def test_practice_asks_both_questions_with_golds_and_says_why(config):
     assert config.examples == ()
-    assert len(config.practice) == 4
-    for item in config.practice:
-        assert set(item.gold) == {"fluency", "coherence"}
-        for key, gold in item.gold.items():
-            check_gold(config.criterion_by_key[key], gold, item.outputs)
-        assert item.why
+    (item,) = config.practice
+    assert set(item.gold) == {"fluency", "coherence"}
+    for key, gold in item.gold.items():
+        check_gold(config.criterion_by_key[key], gold, item.outputs)
+    assert item.why
 
 
 def test_practice_shows_that_the_two_questions_are_separate(config):
-    def lowest(item, key):
-        return int(item.gold[key][0])
+    (item,) = config.practice
 
-    differences = [lowest(item, "fluency") - lowest(item, "coherence") for item in config.practice]
-
-    assert max(differences) >= 3
-    assert min(differences) <= -3
-    assert 0 in differences
+    assert (item.gold["fluency"], item.gold["coherence"]) == ("5", "1..2")
 
 
 # --- dialogues and next lines ---------------------------------------------------
@@ -248,7 +213,7 @@ def test_real_cells_of_html_are_shown_as_a_dialogue_and_nothing_of_them_runs(con
         plain = html.unescape(re.sub(r"<[^>]*>", "", row["machine_completion"]))
         assert page.count('<li class="a"><b dir="auto">Person 1</b>') == 3
         assert page.count('<li class="b"><b dir="auto">Person 2</b>') == 2
-        assert '<b class="label" dir="auto">Person 2</b>' in page
+        assert "(<bdi>Person 2</bdi>)" in page
         assert plain.removeprefix("Person 2: ") in html.unescape(page)
         assert "font" not in page
         assert "&lt;" not in page
@@ -318,6 +283,7 @@ def test_example_batch_shows_what_real_files_hold(config):
 
     assert any(ord(sign) > 0x1F000 for sign in everything)
     assert "شكرا" in everything
+    assert max(row["dialogue"].count("\n") for row in rows) >= 8
     assert '"' in everything
     assert "," in everything
     assert same

@@ -14,6 +14,27 @@ from evalsite.protocol import (
 )
 from evalsite.scales.magnitude import Magnitude
 
+# Long lists, in the order of the alphabet: no answer suggests that it is the one that is wanted.
+LANGUAGES = (
+    *("Arabic", "Bengali", "Chinese", "Czech", "Dutch", "English", "French", "German", "Greek"),
+    *("Hindi", "Indonesian", "Italian", "Japanese", "Korean", "Polish", "Portuguese", "Punjabi"),
+    *("Romanian", "Russian", "Spanish", "Swahili", "Swedish", "Tamil", "Turkish", "Ukrainian"),
+    *("Urdu", "Vietnamese", "Another language"),
+)
+VARIETIES = (
+    ("american", "American English"),
+    ("australian", "Australian English"),
+    ("british", "British English"),
+    ("canadian", "Canadian English"),
+    ("indian", "Indian English"),
+    ("irish", "Irish English"),
+    ("new-zealand", "New Zealand English"),
+    ("nigerian", "Nigerian English"),
+    ("south-african", "South African English"),
+    ("other", "Another variety"),
+    ("none", "None: I learned English later"),
+)
+
 
 class MagnitudeConfig(ProtocolConfig):
     name = "protocols.magnitude"
@@ -36,12 +57,12 @@ class MagnitudeConfig(ProtocolConfig):
             ),
             url="https://github.com/jeknov/RankME",
             exact=(
-                "title, definition, labels, the worked example with its scores and its "
-                "explanation, and the sentences of the instructions marked in docs/protocols.md"
+                "title, instructions, definition, labels, and the worked example with its scores "
+                "and its explanation"
             ),
-            ours="the rest of the instructions, practice and the questions on it",
+            ours="the questions about the participant, practice and the questions on it",
         ),
-        instructions_title="Evaluate the informativeness of the given utterance",
+        instructions_title="TASK: Evaluate the informativeness of the given utterance",
         criteria=(
             Criterion(
                 key="informativeness",
@@ -96,22 +117,21 @@ class MagnitudeConfig(ProtocolConfig):
                 EntryQuestion(
                     key="first_language",
                     label="What is your first language?",
-                    help="The language you learned first as a child.",
+                    help=(
+                        "The language you grew up speaking. If there were several, choose the one "
+                        "you know best."
+                    ),
+                    choices=tuple((name, name) for name in LANGUAGES),
                 ),
                 EntryQuestion(
                     key="variety",
-                    label="If it is English: which English did you grow up with?",
-                    choices=(
-                        ("british", "British"),
-                        ("american", "American"),
-                        ("other", "Another English"),
-                        ("none", "My first language is not English"),
-                    ),
+                    label="Which variety of English did you grow up speaking?",
+                    choices=VARIETIES,
                 ),
             ),
             rule="Native speakers of British or American English.",
             refusal="This study needs native speakers of British or American English.",
-            accept="protocols.magnitude.hooks.is_eligible",
+            accept={"first_language": ("English",), "variety": ("american", "british")},
         ),
         aids=(
             Aid(
@@ -121,7 +141,6 @@ class MagnitudeConfig(ProtocolConfig):
             Aid(key="identical", label="a note where utterances are identical"),
         ),
         hooks={
-            "check_entry": "protocols.magnitude.hooks.check_entry",
             "item_context": "protocols.magnitude.hooks.item_context",
             "standard_score": "protocols.magnitude.hooks.standard_score",
             "options_form": "protocols.magnitude.forms.StandardForm",
@@ -129,9 +148,9 @@ class MagnitudeConfig(ProtocolConfig):
     )
     demo_texts = {
         "title": "Restaurant descriptions",
-        "headline": "How much do these restaurant descriptions tell you?",
+        "headline": "How informative are these restaurant descriptions?",
         "summary": (
-            "You will read short descriptions that a computer wrote about places to eat. For each "
-            "one you type a number that says how much of the given information it gets across."
+            "You will read short descriptions of places to eat, written by a computer. You give "
+            "each one a number that says how much of the given information it provides."
         ),
     }

@@ -18,7 +18,7 @@ _WAYS_TO_SAY_ENGLISH = frozenset({
 def check_entry(answers: Mapping[str, str]) -> None:
     """Ask about a slip of the pen; it doesn't decide who may take part."""
     grew_up_with_english = answers["variety"] != "none"
-    if grew_up_with_english == _says_english(answers["first_language"]):
+    if grew_up_with_english == _is_english(answers["first_language"]):
         return
     raise ValidationError(
         {
@@ -32,7 +32,7 @@ def check_entry(answers: Mapping[str, str]) -> None:
 
 def is_eligible(answers: Mapping[str, str]) -> bool:
     """Accept people whose first language is English, learned as British or American English."""
-    return answers.get("variety") in ("british", "american") and _says_english(
+    return answers.get("variety") in ("british", "american") and _is_english(
         answers.get("first_language", "")
     )
 
@@ -53,7 +53,7 @@ def _find_standard(options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dic
     }
 
 
-def _says_english(text: str) -> bool:
+def _is_english(text: str) -> bool:
     """Whether the first language named is English; nothing but other languages may follow.
 
     Strict, for a guess in favour would let in "not English" and "Spanish, then English".

@@ -1,38 +1,38 @@
 """Magnitude estimation: its words against the document, and what the contract cannot know."""
 
 import csv
-import html
 import re
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 import pytest
 from django.template.loader import render_to_string
+from django.test import Client
+from django.urls import reverse
 
 from evalsite.annotation.pages.view_models import view_example
 from evalsite.protocol import find_folder, get_protocol
 from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.gold import check_gold, count_met, feedback
+from protocols.magnitude import hooks
+from tests.support import documents
+from tests.support.documents import squeeze, strip_marks, strip_tags
+from tests.support.factories import launch, make_annotator, make_study, mint_link
 
-ROOT = Path(__file__).resolve().parents[2]
-SEEDS = ROOT / "../shared/seeds"
 SHOWN = ("Utterance 1", "Utterance 2", "Utterance 3")
 
 
-def squeeze(text: str) -> str:
-    """The text with every run of white space as one space."""
-    return " ".join(text.split())
+@cache
+def read_source() -> str:
+    """The task document as it is, with its em dash repaired."""
+    source = documents.read_document("magnitude.html")
+    return source.replace("\u00e2\u20ac\u201d", "—")
 
 
 @cache
 def read_document() -> str:
-    """The words of the task document, without its tags, its em dash repaired."""
-    found = sorted(SEEDS.glob("000_*.txt"))
-    if not found:
-        pytest.skip(f"no task document 000 in {SEEDS}: the wording was not compared")
-    text = found[0].read_text(encoding="utf-8").replace("\u00e2\u20ac\u201d", "—")
-    return squeeze(html.unescape(re.sub(r"<[^>]*>", "", text)))
+    """The words of the task document, without its tags."""
+    return strip_tags(read_source())
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def document() -> str:
 
 @pytest.fixture
 def instructions(config) -> str:
-    """The instructions as plain words: without marks of Markdown."""
-    return squeeze(re.sub(r"[*`#]|^- ", "", config.instructions, flags=re.MULTILINE))
+    """The instructions as plain words."""
+    return strip_marks(config.instructions)
 
 
 def read_batch(config) -> list[dict[str, str]]:
@@ -70,7 +70,8 @@ def test_definition_is_the_documents(config, document):
 
 
 def test_title_and_labels_are_the_documents(config, document):
-    assert f"TASK: {config.instructions_title}" in document
+    assert document.startswith(f"{config.instructions_title} ")
+    assert config.instructions_title.startswith("TASK: ")
     assert f"{config.inputs[0].label}:" in document
     for number in (1, 2, 3):
         assert f"{config.output_name} {number}:" in document
@@ -129,74 +130,33 @@ def test_worked_example_is_the_documents(config, document):
 def test_explanation_is_the_documents(config, document):
     (example,) = config.examples
 
-    assert f"Explanation: {example.why}" in document
+    assert f"Explanation: {strip_marks(example.why)}" in document
+    assert "**area[city centre]**" in example.why
 
 
-def test_part_marked_in_the_example_is_the_one_that_stands_out_in_the_document(config, document):
-    (found,) = SEEDS.glob("000_*.txt")
-    coloured = re.findall(r'<span style="color:[^"]*">(.*?)</span>', found.read_text("utf-8"))
+def test_part_marked_in_the_example_is_the_one_that_stands_out_in_the_document(config):
+    coloured = re.findall(r'<span style="color:[^"]*">(.*?)</span>', read_source())
     (example,) = config.examples
 
     assert example.marked == {"mr": coloured}
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Each utterance must be checked and rated.",
-        "Participants must be native speakers of British or American English.",
-        "The Meaning Representation is an abstract way of specifying the content which the "
-        "system should convey.",
-        "Informativeness is defined as whether the utterance provides all the information given "
-        "in the meaning representation and does not give any unnecessary information.",
-        "Do not worry about running out of numbers—there will always be a larger number than the "
-        "largest you use (use max 6 digits), and there are a lot of smaller numbers, too.",
-        "may not use negative numbers, zero, fractions or decimals",
-        "any whole positive numbers that seem appropriate to you as a score",
-        "both in relation to the standard one and in relation to each other",
-        "information about a place to eat",
-        "evaluate and rank",
-        "Here is the STANDARD to relate to:",
-        "Here is the TASK for you:",
-    ],
-)
-def test_wording_kept_in_the_instructions_is_the_documents(sentence, instructions, document):
-    assert sentence in instructions
-    assert sentence in document
+def test_instructions_are_the_documents_to_the_letter(instructions, document):
+    steps = document[len("TASK: Evaluate the informativeness of the given utterance ") :]
+
+    assert instructions == steps[: steps.index(" Example Here is the STANDARD")]
+
+
+def test_bold_words_of_the_instructions_are_the_documents(config):
+    bold = re.findall(r"<strong>(.*?)</strong>", read_source().split("Example</p>")[0])
+    words = squeeze(" ".join(strip_tags(one) for one in bold[1:])).replace("Informativeness is", "")
+
+    marked = re.findall(r"\*\*\*?(.+?)\*\*\*?", config.instructions, flags=re.DOTALL)
+
+    assert squeeze(" ".join(marked)) == words
 
 
 # --- the rules, without the document at hand ------------------------------------
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        "what a tourist information system might say to someone looking for",
-        "The goal is to improve what the tourist information system says.",
-        "The utterances were made by automatic language generation systems.",
-        "with the score that the utterance has for its informativeness",
-        "If the first utterance seems twice less informative than the standard but twice more "
-        "informative than the second, give the first half of the standard’s score, and the second "
-        "half of the first’s.",
-        "If all three seem a bit more informative than the standard, give all three the same "
-        "score, a bit higher than the standard’s.",
-        "A STANDARD with its score is always in view. Score each utterance in relation to the "
-        "standard and in relation to the other two.",
-        "Use whole positive numbers: no negative numbers, zero, fractions or decimals.",
-        "It is a list of names, each with a value in square brackets",
-        "They are potentially different; two of them may also be the same.",
-    ],
-)
-def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):
-    assert rule in instructions
-
-
-def test_instructions_begin_with_a_short_version_and_hold_no_raw_html(config):
-    short = config.instructions.split("\n## ")[0]
-
-    assert len(short.split()) <= 150
-    assert not short.startswith("#")
-    assert not re.search(r"<\w|^# ", config.instructions, flags=re.MULTILINE)
 
 
 def test_the_only_criterion_is_informativeness_on_a_whole_number(config):
@@ -238,16 +198,18 @@ def test_worked_example_is_shown_in_the_real_layout_with_its_scores(config):
         config.item_template,
         {
             "frame": "annotation/example.html",
-            "layout": config.layout.style,
+            "layout": config.layout,
             "item": view_example(config, example, other),
         },
     )
 
-    words = squeeze(html.unescape(re.sub(r"<[^>]*>", "", page)))
-    assert "Here is the STANDARD to relate to: Meaning representation: name[Aromi]," in words
-    assert "Informativeness 100 Here is the TASK for you: Meaning representation:" in words
-    assert "<mark>area[city centre]</mark>" in page
-    assert re.findall(r'value="(\d+)" disabled', page) == ["70", "100", "90"]
+    words = strip_tags(page)
+    assert words.startswith("Here is the STANDARD to relate to: Informativeness 100 ")
+    assert "Meaning representation: name[Aromi], area[city centre]" in words
+    assert "Here is the TASK for you: Meaning representation: name[Cocum]," in words
+    assert '<span class="missing">area[city centre]</span>' in page
+    assert re.findall(r"Informativeness\? \((\d+)\)", words) == ["70", "100", "90"]
+    assert "<input" not in page
     assert "500" not in words
 
 
@@ -292,7 +254,7 @@ def test_practice_explains_without_numbers_of_utterances(config):
 def test_practice_never_asks_for_the_example_just_shown(config):
     shown = {example.inputs["mr"] for example in config.examples}
 
-    assert len(config.practice) == 3
+    assert len(config.practice) == 1
     assert not shown & {item.inputs["mr"] for item in config.practice}
     assert not any(item.ratings for item in config.practice)
 
@@ -307,28 +269,11 @@ def test_utterances_that_practice_calls_equal_are_the_same_text(config):
 
 
 @pytest.mark.parametrize("variety", ["british", "american"])
-@pytest.mark.parametrize(
-    "language",
-    [
-        *("English", " ENGLISH. ", "english (UK)", "English (US)", "British English"),
-        *("U.S. English", "American English", "My first language is English", "English (Scottish)"),
-        *("English and Welsh", "English, Welsh", "English/Spanish", "English & Polish"),
-    ],
-)
-def test_native_speaker_of_british_or_american_english_may_take_part(config, language, variety):
-    assert config.is_eligible({"first_language": language, "variety": variety})
+def test_native_speaker_of_british_or_american_english_may_take_part(config, variety):
+    assert config.is_eligible({"first_language": "English", "variety": variety})
 
 
-@pytest.mark.parametrize(
-    "language",
-    [
-        *("", "Welsh", "Anglais", "not English", "Not english, Dutch", "English is not my first"),
-        *("Spanish, then English", "Welsh and English", "Spanish but I speak English"),
-        *("English as a second language", "English, as a foreign language", "Old English"),
-        *("Indian English", "English, but not native", "Englishman", "ESL", "none"),
-        "learned English at school",
-    ],
-)
+@pytest.mark.parametrize("language", ["", "Welsh", "Spanish", "Another language", "english"])
 def test_other_first_languages_may_not_take_part(config, language):
     assert not config.is_eligible({"first_language": language, "variety": "british"})
 
@@ -343,11 +288,56 @@ def test_answers_left_out_do_not_let_in(config, answers):
     assert not config.is_eligible(answers)
 
 
-def test_first_language_is_asked_openly(config):
-    first, *_ = config.eligibility.questions
+def test_questions_do_not_give_the_condition_away(config):
+    language, variety = config.eligibility.questions
 
-    assert first.choices == ()
-    assert "English" not in first.label + first.help
+    assert "English" not in language.label + language.help
+    assert len(language.choices) >= 20
+    assert [label for _, label in language.choices[:-1]] == sorted(
+        label for _, label in language.choices[:-1]
+    )
+    assert len(variety.choices) >= 10
+    for accepted in config.eligibility.accept["variety"]:
+        assert variety.choices[0][0] <= accepted < variety.choices[-2][0]
+
+
+@pytest.mark.parametrize(
+    "language",
+    [
+        *("English", " ENGLISH. ", "english (UK)", "English (US)", "British English"),
+        *("U.S. English", "My first language is English", "English and Welsh", "English & Polish"),
+    ],
+)
+def test_answer_in_words_that_version_0_1_took_is_still_taken(language):
+    assert hooks.is_eligible({"first_language": language, "variety": "british"})
+
+
+@pytest.mark.parametrize(
+    "language",
+    [
+        *("", "Welsh", "not English", "Spanish, then English", "Welsh and English", "ESL"),
+        *("English as a second language", "Indian English", "Englishman", "none"),
+    ],
+)
+def test_answer_in_words_that_version_0_1_refused_is_still_refused(language):
+    assert not hooks.is_eligible({"first_language": language, "variety": "british"})
+
+
+# --- worked examples ------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_worked_example_can_be_looked_up_with_its_explanation():
+    home = mint_link(make_annotator(launch(make_study(items=1))))
+
+    page = Client().get(f"{home}examples/")
+
+    words = strip_tags(page.content.decode(), between=" ")
+    assert "Cocum restaurant its not family-friendly." in words
+    assert "Explanation : The first utterance misses some important information" in words
+    assert page.context["urls"]["examples"] == reverse(
+        "worked-examples", args=[home.removeprefix("/p/").rstrip("/")]
+    )
 
 
 # --- the example batch ----------------------------------------------------------

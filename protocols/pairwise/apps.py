@@ -12,7 +12,7 @@ from evalsite.protocol import (
 )
 from evalsite.scales.preference import Preference
 
-SIDES = Preference(first="A is better", tie="Tie", second="B is better")
+SIDES = Preference(first="sys1", tie="tie", second="sys2")
 
 
 class PairwiseConfig(ProtocolConfig):
@@ -37,9 +37,13 @@ class PairwiseConfig(ProtocolConfig):
             ),
             url="https://github.com/InitialBug/MarCo-Dialog",
             exact="criteria, definitions and the twelve worked examples with verdicts and reasons",
-            ours="the rest of the instructions and the questions on it",
+            ours="the introduction of the instructions and the questions on it",
         ),
-        instructions_title="Compare two responses in a dialogue",
+        instructions_title="Dialog Human Evaluation Specification",
+        page_note=(
+            "sys1 and sys2 only name the two sides. Which system is on which side changes from "
+            "item to item."
+        ),
         criteria=(
             Criterion(
                 key="completion",
@@ -85,23 +89,23 @@ class PairwiseConfig(ProtocolConfig):
             ),
         ),
         outputs=(2, 2),
-        layout=Layout(outputs="pair", questions="below", letters=("A", "B")),
+        layout=Layout(outputs="pair", questions="below", letters=("sys1", "sys2")),
         output_name="Response",
         output_aliases=("response", "text"),
         design=Design(k=3, set_size=20, groups="once"),
         aids=(
             Aid(key="chips", label="slots such as [restaurant_name] as chips"),
-            Aid(key="differences", label="words that stand in one response only, underlined"),
+            Aid(key="differences", label="words that only one response has, underlined"),
             Aid(key="identical", label="a note where both responses are identical"),
         ),
         minutes_per_item=0.6,
     )
     demo_texts = {
         "title": "Two replies compared",
-        "headline": "Which of two replies serves the user better?",
+        "headline": "Which of two replies is better?",
         "summary": (
-            "You will read short conversations between a user and a booking system, each with two "
-            "replies that the system might give next. You say which reply does more of what the "
-            "user asked for, and which one reads better."
+            "You will read conversations between a user and a booking system, each with two "
+            "replies the system might give next. You say which reply answers the user better, "
+            "and which one reads better."
         ),
     }

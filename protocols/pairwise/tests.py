@@ -1,64 +1,52 @@
 """Pairwise comparison: its words against the document, and what the contract cannot know."""
 
 import csv
-import html
 import re
 from collections import defaultdict
 from functools import cache
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 from django.template.loader import render_to_string
+from django.test import Client
 
 from evalsite.annotation.pages.view_models import view_item
-from evalsite.protocol import find_folder, get_protocol, installed_protocols
+from evalsite.protocol import find_folder, get_protocol
 from evalsite.scales.preference import Preference
 from evalsite.studies.gold import check_gold, feedback
+from tests.support import documents
 from tests.support.checking import check_file
-from tests.support.factories import make_study
+from tests.support.documents import squeeze, strip_tags
+from tests.support.factories import launch, make_annotator, make_learner, make_study, mint_link
 from tests.support.published import published_file
 
-pytestmark = pytest.mark.skipif(
-    "pairwise" not in installed_protocols(),
-    reason="protocols.pairwise is not listed in PROTOCOLS yet: the site lacks what it needs",
-)
-
-ROOT = Path(__file__).resolve().parents[2]
-SEEDS = ROOT / "../shared/seeds"
 REAL = published_file("marco_pairwise/batch_long.csv")
-SHOWN = ("Response A", "Response B")
+SHOWN = ("sys1", "sys2")
 SYSTEMS = ("joint", "cascade", "retrieval")
-
-
-def squeeze(text: str) -> str:
-    """The text with every run of white space as one space."""
-    return " ".join(text.split())
 
 
 def plain(text: str) -> str:
     """The words of a Markdown text without its marks."""
-    return squeeze(re.sub(r"[*`>#]|^\s*- ", "", text, flags=re.MULTILINE))
+    return squeeze(re.sub(r"[*`>#\\]|^\s*- ", "", text, flags=re.MULTILINE))
 
 
 @cache
 def read_document() -> str:
-    """The task document as it stands, its line breaks as line breaks."""
-    found = sorted(SEEDS.glob("004_*.txt"))
-    if not found:
-        pytest.skip(f"no task document 004 in {SEEDS}: the wording was not compared")
-    return found[0].read_text(encoding="utf-8").replace("<br />", "\n").replace("\u00a0", " ")
+    """The task document as it is, its line breaks as line breaks."""
+    source = documents.read_document("pairwise.md")
+    return source.replace("<br />", "\n").replace("\u00a0", " ")
 
 
-def read_examples(document: str) -> list[tuple[str, list[tuple[str, str]], str]]:
-    """The worked examples of the document: criterion, lines by speaker, verdict with reason."""
+def read_examples(document: str) -> list[tuple[str, str, list[tuple[str, str]], str]]:
+    """The worked examples: criterion, letter, lines by speaker, verdict with reason."""
     parts = re.split(r"^## \d\. (\w+)$", document, flags=re.MULTILINE)[1:]
     found = []
     for criterion, part in zip(parts[::2], parts[1::2], strict=True):
-        for block in re.split(r"\n[a-f]\.\s*\n", part)[1:]:
+        _, *pieces = re.split(r"\n([a-f])\.\s*\n", part)
+        for letter, block in zip(pieces[::2], pieces[1::2], strict=True):
             lines = re.findall(r"^\| (\w+) \| (.*?) \|$", block, flags=re.MULTILINE)
             verdict = re.search(r"^=> (.*?)\s*$", block, flags=re.MULTILINE)
-            found.append((criterion, lines, verdict[1]))
+            found.append((criterion, letter, lines, verdict[1]))
     return found
 
 
@@ -86,15 +74,19 @@ def render_item(config, inputs, texts, *, is_aided=False) -> str:
     item = view_item(config, inputs=inputs, texts=texts, options={}, is_aided=is_aided)
     return render_to_string(
         config.item_template,
-        {"frame": "annotation/preview.html", "layout": config.layout.style, "item": item},
+        {"frame": "annotation/preview.html", "layout": config.layout, "item": item},
     )
 
 
 def words_of(page: str) -> str:
-    return squeeze(html.unescape(re.sub(r"<[^>]*>", " ", page)))
+    return strip_tags(page, between=" ")
 
 
 # --- to the letter --------------------------------------------------------------
+
+
+def test_title_is_the_documents(config, document):
+    assert document.startswith(f"# {config.instructions_title}\n")
 
 
 def test_criteria_are_the_documents(config, document):
@@ -124,28 +116,40 @@ def test_words_that_stand_out_in_a_definition_are_the_documents(config, document
     assert re.findall(r"\*\*(.+?)\*\*", config.criteria[0].definition) == bold
 
 
-def test_practice_items_are_the_documents_examples_in_their_order(config, document):
+def test_worked_examples_are_the_documents_in_its_order_with_its_letters(config, document):
     examples = read_examples(document)
 
-    assert len(examples) == len(config.practice) == 12
-    for item, (criterion, lines, verdict) in zip(config.practice, examples, strict=True):
+    assert len(examples) == len(config.worked_examples) == 12
+    for item, (criterion, letter, lines, verdict) in zip(
+        config.worked_examples, examples, strict=True
+    ):
         *dialogue, (_, first), (_, second) = lines
         assert [speaker for speaker, _ in lines[-2:]] == ["sys1", "sys2"]
+        assert (item.criterion, item.label) == (criterion, letter)
         assert item.inputs["dialogue"].split("\n") == [": ".join(line) for line in dialogue]
         assert list(item.outputs) == [first, second]
-        right = {"sys1": "1", "sys2": "2", "tie": "tie"}[re.match(r"\w+", verdict)[0]]
-        assert item.gold == {criterion: right}
+        scale = config.criterion_by_key[criterion].scale
+        said = f"{scale.describe_ratings(item.ratings[criterion])} {item.why}".strip()
+        # a back quote of the document is on the wrong side of a bracket
+        assert said.replace("`", "") == verdict.replace("`", "")
+    assert [item.label for item in config.worked_examples] == list("abcdefacdeff")
 
 
-def test_practice_gives_the_documents_verdict_and_reason(config, document):
-    numbers = defaultdict(int)
-    examples = read_examples(document)
+def test_practice_is_four_of_the_documents_examples_with_their_verdicts(config):
+    by_name = {(item.criterion, item.label): item for item in config.worked_examples}
 
-    for item, (criterion, _, verdict) in zip(config.practice, examples, strict=True):
-        numbers[criterion] += 1
-        said = item.why.split("\n")[0]
-        assert said == f"Example {numbers[criterion]} of {criterion}: {verdict.replace('`', '')}"
-    assert numbers == {"completion": 6, "readability": 6}
+    assert [(item.criterion, item.label) for item in config.practice] == [
+        ("completion", "b"),
+        ("completion", "e"),
+        ("readability", "d"),
+        ("readability", "f"),
+    ]
+    for item in config.practice:
+        worked = by_name[item.criterion, item.label]
+        assert (item.inputs, item.outputs, item.why) == (worked.inputs, worked.outputs, worked.why)
+        (preferred,) = worked.ratings[item.criterion]
+        assert item.gold == {item.criterion: str(preferred) if preferred else "tie"}
+    assert "museum" in config.practice[-1].inputs["dialogue"]
 
 
 def test_closing_note_is_kept_whole_with_its_filled_in_form(config, document):
@@ -178,17 +182,12 @@ def test_wording_kept_in_the_instructions_is_the_documents(sentence, instruction
 @pytest.mark.parametrize(
     "rule",
     [
-        "The last line is the user query: what the two responses have to answer.",
-        "one that does not answer it loses to one that does",
-        "Where both answer the user query and no extra information is provided, it is a tie.",
-        "How much a response tells does not matter here.",
-        "Where both answer, wrong information makes a response lose, and extra information that "
-        "is useful to the user, such as the reason for a recommendation, makes it win.",
-        "Which one stands first is a matter of chance",
-        "Judge each criterion by itself: a response can win on one and lose on the other.",
-        "hold it against neither response",
-        "A response that asks for something the user has already said is not consistent.",
-        "sys1 is Response A and sys2 is Response B",
+        "For each of two criteria, choose sys1, tie or sys2.",
+        "Judge each criterion separately: a response can win on one and lose on the other.",
+        "sys1 and sys2 only name the two sides. Which system is on which side changes from item to "
+        "item.",
+        "They count against neither response.",
+        "The page “Worked examples” has twelve pairs, each with its verdict and the reason.",
     ],
 )
 def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):
@@ -220,13 +219,18 @@ def test_each_question_asks_what_its_line_in_the_document_says(config):
         assert said.replace("the user query", "the user’s query") in criterion.question
 
 
-def test_answers_are_named_by_letter_on_the_page_and_in_the_instructions(config, instructions):
+def test_answers_and_responses_are_named_as_in_the_document(config):
     sides = config.criteria[0].scale
 
-    assert config.layout.letters == ("A", "B")
-    assert (sides.first, sides.tie, sides.second) == ("A is better", "Tie", "B is better")
+    assert config.layout.letters == ("sys1", "sys2")
+    assert (sides.first, sides.tie, sides.second) == ("sys1", "tie", "sys2")
     assert all(criterion.scale == sides for criterion in config.criteria)
-    assert f"Choose {sides.first}, {sides.second} or {sides.tie}." in instructions
+
+
+def test_page_says_once_that_the_names_are_those_of_the_sides(config):
+    page = words_of(render_item(config, {"dialogue": "user: hi"}, ["a", "b"]))
+
+    assert page.count("sys1 and sys2 only name the two sides.") == 1
 
 
 def test_the_document_has_no_ignoring_no_highlights_no_note_and_no_bonus(config):
@@ -251,33 +255,52 @@ def test_practice_asks_for_one_criterion_and_its_gold_can_be_met(config):
         assert sum(result.is_met for (result,) in answers) == 1
 
 
-def test_practice_says_which_response_a_verdict_means(config):
-    for item in config.practice:
-        said = item.why.removesuffix("\nsys1 is Response A, sys2 is Response B.")
-        assert bool(re.search(r"\bsys[12]\b", said)) == (said != item.why)
-
-
-def test_examples_are_met_in_practice_without_their_answers_before(config):
-    assert config.examples == ()
-    assert not any(item.ratings for item in config.practice)
-
-
 def test_no_reason_is_invented_where_the_document_gives_none(config):
-    bare = [item.why for item in config.practice if "(" not in item.why]
+    bare = [(item.criterion, item.label) for item in config.worked_examples if not item.why]
 
-    assert bare == ["Example 4 of readability: tie"]
+    assert bare == [("readability", "e")]
+
+
+@pytest.mark.django_db
+def test_worked_examples_can_be_looked_up_from_practice_and_instructions():
+    study = launch(make_study(protocol="pairwise"))
+    home = mint_link(make_learner(study))
+    client = Client()
+
+    page = client.get(f"{home}examples/").content.decode()
+
+    words = words_of(page)
+    assert page.count('<article class="worked">') == 12
+    assert "Example 2 (b) user yes , i am also looking for a multiple sports attraction" in words
+    assert "tie (the same as c)" in words
+    for path in ("practice/1/", "instructions/"):
+        assert f'href="{home}examples/" ' in client.get(home + path).content.decode()
+
+
+@pytest.mark.django_db
+def test_worked_examples_stay_closed_while_a_test_asks_them():
+    study = launch(make_study(protocol="pairwise", items=0, is_qualification_on=True))
+    me = make_annotator(study, practised_at=None)
+    home = mint_link(me)
+
+    before = Client().get(f"{home}examples/")
+    me.is_qualified = True
+    me.save()
+    after = Client().get(f"{home}examples/")
+
+    assert (before.status_code, after.status_code) == (404, 200)
 
 
 # --- the page -------------------------------------------------------------------
 
 
 def test_page_shows_the_dialogue_above_the_two_responses(config):
-    (item,) = [one for one in config.practice if "\n" in one.inputs["dialogue"]]
+    (item,) = [one for one in config.worked_examples if "\n" in one.inputs["dialogue"]]
 
     words = words_of(render_item(config, item.inputs, item.outputs))
 
     lines = [line.replace(": ", " ", 1) for line in item.inputs["dialogue"].split("\n")]
-    assert squeeze(" ".join(["Dialogue so far", *lines, "Response"])) in words
+    assert squeeze(" ".join(["Dialogue so far", *lines, "sys1"])) in words
     first, second = (words.index(squeeze(text)) for text in item.outputs)
     assert words.index("Dialogue so far") < first < second < words.index("completion")
 

@@ -45,10 +45,15 @@ class RrgenConfig(ProtocolConfig):
                 "RRGen human evaluation instructions; the document names no author and no licence"
             ),
             licence="not known",
-            exact="names and definitions of the criteria, the notes on 3 and 5 and on ignoring",
-            ours="the rest of the instructions, practice and the questions on it",
+            exact=(
+                "instructions, names and definitions of the criteria, points, and the notes on 3 "
+                "and 5 and on ignoring"
+            ),
+            ours="the part of the instructions on how to ignore, practice and the questions on it",
         ),
-        instructions_title="RRGen Human Evaluation",
+        instructions_title="RRGen Human Evaluation: HELP!",
+        help_label="HELP!",
+        page_note="A score of 1 is the lowest, while 7 is the highest.",
         criteria=(
             Criterion(
                 key="relevance",
@@ -89,8 +94,7 @@ class RrgenConfig(ProtocolConfig):
             Criterion(
                 key="decision",
                 label="ACCEPT / REJECT",
-                definition="tells us whether or not the RESPONSE text is suitable",
-                question="Is the RESPONSE suitable?",
+                definition="whether or not the RESPONSE text is suitable",
                 scale=Decision(yes="ACCEPT", no="REJECT"),
             ),
         ),
@@ -127,15 +131,15 @@ class RrgenConfig(ProtocolConfig):
             ),
         ),
         highlight=(
-            "Passages that are particularly relevant or address explicitly semantic content of the "
-            "REVIEW text. Any number, or none."
+            "passages in the RESPONSE text that are particularly relevant or address explicitly "
+            "semantic content of the REVIEW text."
         ),
     )
     demo_texts = {
         "title": "Replies to hotel and restaurant reviews",
         "headline": "How well do these replies answer the reviews?",
         "summary": (
-            "You will read reviews of hotels and restaurants, each with replies that a computer "
-            "wrote. You score each reply on four scales, and accept or reject it."
+            "You will read reviews of hotels and restaurants, and replies to them that a computer "
+            "wrote. You score each reply on four scales and accept or reject it."
         ),
     }

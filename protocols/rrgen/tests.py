@@ -4,9 +4,7 @@ import csv
 import html
 import re
 from collections import defaultdict
-from functools import cache
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 from django.template.loader import render_to_string
@@ -15,19 +13,13 @@ from django.test import Client
 from evalsite.annotation.pages.view_models import view_example, view_item
 from evalsite.imports.demo import import_example
 from evalsite.participants.models import ItemSet
-from evalsite.protocol import find_folder, get_protocol, installed_protocols
+from evalsite.protocol import find_folder, get_protocol
 from evalsite.scales.decision import Decision
 from evalsite.scales.likert import Likert
 from evalsite.studies.gold import check_gold, count_met, feedback
 from tests.support.checking import check_file
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 
-pytestmark = pytest.mark.skipif(
-    "rrgen" not in installed_protocols(), reason="rrgen is not listed in PROTOCOLS"
-)
-
-ROOT = Path(__file__).resolve().parents[2]
-SEEDS = ROOT / "../shared/seeds"
 SYSTEMS = {"template", "seq2seq", "finetuned"}
 DEFINITIONS = {
     "SEMANTIC RELEVANCE": "indicates the degree to which semantic content of the REVIEW is "
@@ -47,6 +39,7 @@ LABELS = (
     "Almost completely",
     "Completely",
 )
+RESERVED = "Note, 3 and 5 are reserved for difficult/borderline cases and should be used sparingly."
 
 
 def squeeze(text: str) -> str:
@@ -59,23 +52,9 @@ def words_of(page: str) -> str:
     return squeeze(html.unescape(re.sub(r"<[^>]*>", "", page)))
 
 
-@cache
-def read_document() -> str:
-    """The words of the task document, without its tags."""
-    found = sorted(SEEDS.glob("001_*.txt"))
-    if not found:
-        pytest.skip(f"no task document 001 in {SEEDS}: the wording was not compared")
-    return words_of(found[0].read_text(encoding="utf-8"))
-
-
 @pytest.fixture
 def config():
     return get_protocol("rrgen")
-
-
-@pytest.fixture
-def document() -> str:
-    return read_document()
 
 
 @pytest.fixture
@@ -116,108 +95,100 @@ def show(config, **context) -> str:
         config.item_template,
         {
             "frame": "annotation/example.html",
-            "layout": config.layout.style,
+            "layout": config.layout,
             "item": item,
             **context,
         },
     )
 
 
-# --- to the letter --------------------------------------------------------------
+# --- to the letter: the document states no licence, so its sentences are quoted -----
 
 
-def test_title_is_the_documents(config, document):
-    assert document.startswith(f"{config.instructions_title}: HELP!")
+def test_title_is_the_documents(config):
+    assert config.instructions_title == "RRGen Human Evaluation: HELP!"
+    assert config.help_label == "HELP!"
 
 
-def test_criteria_and_definitions_are_the_documents_in_its_order(config, document):
-    declared = {one.label: one.definition for one in likert_criteria(config)}
-
-    assert declared == DEFINITIONS
-    places = [document.index(f"{label}: {text}") for label, text in declared.items()]
-    assert places == sorted(places)
+def test_criteria_and_definitions_are_the_documents_in_its_order(config):
+    assert {one.label: one.definition for one in likert_criteria(config)} == DEFINITIONS
+    assert [one.label for one in likert_criteria(config)] == list(DEFINITIONS)
 
 
-def test_points_are_the_documents_on_every_scale(config, document):
-    listed = " ".join(f"{number} = {label}" for number, label in enumerate(LABELS, start=1))
-
-    assert f"7 is the highest. {listed} Note, 3 and 5" in re.sub(r"(?<=\S)(\d =)", r" \1", document)
+def test_points_are_the_documents_on_every_scale(config):
     for criterion in likert_criteria(config):
         points = criterion.scale.points
         assert [point.value for point in points] == list(range(1, 8))
         assert tuple(point.label for point in points) == LABELS
 
 
-def test_three_and_five_are_reserved_in_the_documents_words(config, document):
+def test_three_and_five_are_reserved_in_the_documents_words(config):
     for criterion in likert_criteria(config):
         assert [one.value for one in criterion.scale.points if one.reserved] == [3, 5]
-        assert criterion.scale.reserved_note in document
-        assert criterion.scale.reserved_note == (
-            "Note, 3 and 5 are reserved for difficult/borderline cases and should be used "
-            "sparingly."
-        )
+        assert criterion.scale.reserved_note == RESERVED
 
 
-def test_decision_comes_last_in_the_documents_words(config, document):
+def test_range_is_on_the_page_in_the_documents_words(config):
+    assert config.page_note == "A score of 1 is the lowest, while 7 is the highest."
+
+
+def test_decision_comes_last_in_the_documents_words(config, instructions):
     decision = config.criteria[-1]
 
     assert isinstance(decision.scale, Decision)
     assert decision.label == f"{decision.scale.yes} / {decision.scale.no}" == "ACCEPT / REJECT"
-    assert f"we collect {decision.label} information that {decision.definition}." in document
+    assert (
+        f"we collect {decision.label} information that tells us {decision.definition}."
+        in instructions
+    )
 
 
-def test_starred_note_is_the_documents(config, document):
-    assert squeeze(config.ignore_note.replace("**", "").replace("\\", "")) in document
+def test_starred_note_is_that_of_the_instructions(config, instructions):
+    assert squeeze(config.ignore_note.replace("**", "").replace("\\", "")) in instructions
 
 
-def test_what_to_highlight_is_said_in_the_documents_words(config, document):
-    what, _, more = config.highlight.partition(". ")
-
-    assert what.removeprefix("Passages ") in document
-    assert more == "Any number, or none."
+def test_what_to_highlight_is_said_in_the_words_of_the_instructions(config, instructions):
+    assert config.highlight in instructions
 
 
 @pytest.mark.parametrize(
     "sentence",
     [
         "Each annotation example consists of a REVIEW text and a generated RESPONSE text.",
-        "For each REVIEW text, there are three different RESPONSE texts",
-        "shown in succession",
-        "compare outputs from different models against each other",
+        "For each REVIEW text, there are three different RESPONSE texts which are randomised and "
+        "shown in succession to improve annotator productivity.",
+        "For example, REVIEW A has: RESPONSE from model B RESPONSE from model A RESPONSE from "
+        "model C",
+        "The purpose of the annotation schema is to compare outputs from different models against "
+        "each other. We collect the same evaluation criteria for each model output text.",
+        "For each RESPONSE text, we collect two types of annotations.",
+        "First, we collect scores on likert scales of 1 to 7 for the following evaluation "
+        "criteria:",
         *(f"{label}: {text}" for label, text in DEFINITIONS.items()),
         "A score of 1 is the lowest, while 7 is the highest.",
-        *(f"{number} = {label}" for number, label in enumerate(LABELS, start=1)),
-        "Note, 3 and 5 are reserved for difficult/borderline cases and should be used sparingly.",
-        "tells us whether or not the RESPONSE text is suitable.",
+        " ".join(f"{number} = {label}" for number, label in enumerate(LABELS, start=1)),
+        RESERVED,
+        "Second, we collect ACCEPT / REJECT information that tells us whether or not the RESPONSE "
+        "text is suitable.",
         "* NOTE: if the REVIEW text does not contain any semantically important information or is "
         "deemed unsuitable given the REVIEW text, the example should be ignored completely.",
         "In addition, it is also possible to highlight passages in the RESPONSE text that are "
         "particularly relevant or address explicitly semantic content of the REVIEW text.",
     ],
 )
-def test_wording_kept_in_the_instructions_is_the_documents(sentence, instructions, document):
+def test_sentence_of_the_document_is_in_the_instructions(sentence, instructions):
     assert sentence in instructions
-    assert sentence in document
 
 
-# --- the rules, without the document at hand ------------------------------------
+# --- the rules in our own words -------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "rule",
     [
-        "where a REVIEW has more or fewer than three, it says that",
-        "their order is randomised: for REVIEW A the RESPONSE from model B may come first, then "
-        "the one from model A, then the one from model C",
-        "the same questions are asked about every RESPONSE text",
-        "no semantically important information in the review: this covers all RESPONSES",
-        "unsuitable given the review: this covers the RESPONSE on the screen only",
-        "An example that you ignore needs no scores, and neither ACCEPT nor REJECT.",
-        "Mark as many passages as you like. You need not mark any.",
-        "Score the RESPONSE from 1 to 7 on four criteria: SEMANTIC RELEVANCE, FLUENCY, SENTIMENT "
-        "APPROPRIATENESS and DOMAIN ACCURACY. Use 3 and 5 sparingly.",
-        "Then choose ACCEPT or REJECT: is the RESPONSE suitable?",
-        "You are not told which model is which. Two of the texts may be the same.",
+        "no semantically important information in the review covers all RESPONSES to the REVIEW.",
+        "unsuitable given the review covers only the RESPONSE on the screen.",
+        "An ignored example needs no scores, and neither ACCEPT nor REJECT.",
     ],
 )
 def test_rules_in_our_own_words_stand_in_the_instructions(rule, instructions):
@@ -304,10 +275,9 @@ def test_page_shows_review_response_and_all_definitions_and_points(config):
     for text in DEFINITIONS.values():
         assert text in words
     for label in LABELS:
-        assert len(re.findall(rf"\b[1-7] {label}(?= \d|\s+Note)", words)) == 4
-    assert words.count("Note, 3 and 5 are reserved") == 4
-    assert page.count("pt reserved") == 8
-    assert "Is the RESPONSE suitable?" in words
+        assert words.count(f"{LABELS.index(label) + 1} {label}") == 4
+    assert "ACCEPT / REJECT" in words
+    assert "whether or not the RESPONSE text is suitable" in words
     assert " checked" not in page
 
 
@@ -336,7 +306,8 @@ def test_review_and_response_are_shown_literally(config):
 def test_instructions_are_one_click_away_from_a_rating_page(study):
     _, page = start(study)
 
-    assert page.context["item"].input("review").label == "REVIEW"
+    assert [shown.label for shown in page.context["item"].inputs] == ["REVIEW"]
+    assert ">HELP!<" in page.content.decode()
     assert re.search(r'href="/p/[^/"]+/instructions/"', page.content.decode())
 
 
@@ -345,7 +316,7 @@ def test_responses_to_a_review_follow_one_another_in_an_order_of_each_participan
     group_of = dict(study.items.main().values_list("pk", "group"))
     orders = defaultdict(list)
 
-    for _ in range(20):  # of 38 reviews at four a set: most are met twice
+    for _ in range(20):  # of 39 reviews at four a set: most are met twice
         dealt, _ = start(study)
         runs = [(name, list(run)) for name, run in groupby(dealt.item_ids, group_of.get)]
         assert [len(run) for _, run in runs] == [3] * len(runs)
@@ -369,11 +340,10 @@ def test_document_has_no_worked_example_so_none_is_shown(config):
     assert config.examples == ()
 
 
-def test_practice_is_one_review_with_three_responses_in_succession(config):
-    assert len(config.practice) == 3
-    assert len({example.inputs["review"] for example in config.practice}) == 1
-    assert len({tuple(example.outputs) for example in config.practice}) == 3
-    assert not any(example.ratings for example in config.practice)
+def test_practice_is_one_item(config):
+    (example,) = config.practice
+
+    assert not example.ratings
 
 
 def test_practice_gold_can_be_met_and_each_item_says_why(config):
@@ -424,6 +394,7 @@ def test_example_batch_shows_what_real_files_hold(config):
     by_group = groupby(rows, key=lambda row: row["group"])
     assert any(len({row["output"] for row in found}) < 3 for _, found in by_group)
     assert min(len(row["review"]) for row in rows) < 10
+    assert max(len(row["review"].split()) for row in rows) >= 600
 
 
 def test_example_batch_does_not_give_systems_away(config):

@@ -4,9 +4,9 @@
 const form = document.querySelector("#work");
 const words = form.dataset;
 const statusLine = document.querySelector("#status");
-const main = form.querySelector(".actions .main");
+const main = form.querySelector(".dock .main");
 const unsaved = document.querySelector("#unsaved");
-const questions = [...form.querySelectorAll("[data-question]")];
+let questions = [...form.querySelectorAll("[data-question]")];
 const loadedAt = performance.now();
 
 const say = (text) => {
@@ -57,6 +57,7 @@ function setCurrent(question) {
 function goTo(question) {
   const controls = controlsOf(question);
   (controls.find((one) => one.checked) ?? controls[0])?.focus();
+  question.scrollIntoView({ block: "nearest" });
   setCurrent(question);
 }
 
@@ -70,16 +71,23 @@ form.addEventListener("focusin", (event) => {
 const keysDialog = document.querySelector("#keys");
 const switches = {};
 
-for (const box of keysDialog.querySelectorAll("[data-switch]")) {
+for (const box of document.querySelectorAll("[data-switch]")) {
   const key = `evalsite:${box.dataset.switch}`;
   box.checked = (recall(local, key) ?? box.dataset.default) === "on";
   switches[box.dataset.switch] = box;
+  box.parentElement.hidden = false;
+  box.closest(".auto")?.removeAttribute("hidden");
   box.addEventListener("change", () => {
     remember(local, key, box.checked ? "on" : "off");
-    form.classList.toggle("keys-on", switches.keys.checked);
+    obeySwitches();
   });
 }
-form.classList.toggle("keys-on", switches.keys.checked);
+
+function obeySwitches() {
+  form.classList.toggle("keys-on", switches.keys.checked);
+  form.classList.toggle("no-notes", switches.notes?.checked === false);
+}
+obeySwitches();
 
 const opener = document.querySelector("[data-open=keys]");
 opener.parentElement.hidden = false;
@@ -91,11 +99,16 @@ function step(by) {
   else goTo(questions[Math.min(Math.max(place + by, 0), questions.length - 1)]);
 }
 
+const press = (selector) => document.querySelector(selector)?.click();
+
 const commands = {
   j: () => step(1),
   k: () => step(-1),
-  i: () => document.querySelector("#ignore")?.click(),
-  x: () => document.querySelector("#report")?.click(),
+  e: () => press("#examples"),
+  i: () => press("#ignore"),
+  u: () => press("#undo"),
+  v: () => press("#read > summary"),
+  x: () => press("#report"),
   "?": () => keysDialog.showModal(),
 };
 
@@ -115,8 +128,59 @@ function choose(key) {
   radio.dispatchEvent(new Event("change", { bubbles: true }));
   const next = nextUnanswered(questions.indexOf(asked));
   if (next) goTo(next);
-  else if (switches.advance?.checked) save();
   return true;
+}
+
+// After a tap or a click the next question comes into view, as it does after a key.
+form.addEventListener("change", (event) => {
+  const answered = event.target.closest("[data-question]");
+  if (event.target.type !== "radio" || !answered) return;
+  const next = nextUnanswered(questions.indexOf(answered));
+  if (!next) return;
+  next.scrollIntoView({ block: "nearest" });
+  setCurrent(next);
+});
+
+// --- moving on automatically -----------------------------------------------------------
+
+// Only the answer that completes an item moves on, only if it was a choice, and only after a moment
+// in which nothing else is touched. An item that opens complete, or again by Undo, stays.
+const MOMENT = 600;
+const MOVED = "evalsite:moved";
+let mayMove = !questions.every(isAnswered);
+let moveTimer = null;
+
+form.addEventListener("change", (event) => {
+  if (event.target.type !== "radio" || !switches.advance?.checked || !mayMove) return;
+  if (!questions.every(isAnswered) || form.elements.note?.value) return;
+  mayMove = false;
+  moveTimer = setTimeout(() => {
+    remember(tab, MOVED, JSON.stringify([location.pathname, placeOf(document.title)]));
+    save();
+  }, MOMENT);
+});
+
+// the events of the choice itself come before the change that starts the moment
+for (const use of ["pointerdown", "keydown", "input"]) {
+  document.addEventListener(use, () => clearTimeout(moveTimer), { capture: true });
+}
+
+// "Item 4 of 12: …" or its translation: its first number
+const placeOf = (title) => /\d+/.exec(title)?.[0] ?? "";
+
+// "Item 4 saved. Undo" on the page after a move that was not asked for by a press of the button.
+function offerUndo() {
+  const moved = JSON.parse(recall(tab, MOVED) ?? "null");
+  remember(tab, MOVED, null);
+  if (!moved || moved[0] === location.pathname) return;
+  const undo = document.createElement("a");
+  undo.id = "undo";
+  undo.href = `${moved[0]}?undo`;
+  undo.textContent = words.undo;
+  // that an answer from another tab was replaced comes first
+  const isReplaced = new URLSearchParams(location.search).get("was") === "replaced";
+  if (isReplaced) statusLine.append(" ", undo);
+  else statusLine.replaceChildren(words.moved.replace("%s", moved[1]), " ", undo);
 }
 
 // Typing a score with no box chosen: the first empty box takes the very same key press.
@@ -130,7 +194,9 @@ const save = () => main.click();
 
 function onEnter(event) {
   const { target } = event;
-  if (target.matches("textarea") ? !event.ctrlKey : target.matches("a, button, summary")) return;
+  if (target.matches("textarea") ? !event.ctrlKey : target.matches("a, button, summary, select")) {
+    return;
+  }
   if (event.repeat || event.altKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   const boxes = [...form.querySelectorAll(".number:enabled")];
@@ -180,7 +246,7 @@ const answers = () => [...new FormData(form)].filter(([name]) => !isHidden(name)
 
 function onChange() {
   const entered = JSON.stringify(answers());
-  // a box that loses the focus tells once more what is known
+  // a box that loses the focus sends once more what is known
   if (!words.draft || entered === seen) return;
   seen = entered;
   isChanged = true;
@@ -199,6 +265,8 @@ function wait(pause, then = sendDraft) {
 function tryAgainLater(then = sendDraft) {
   isChanged = true;
   say(words.unsaved);
+  // trouble that lasts gets a line of its own
+  if (tries) unsaved.hidden = false;
   wait(Math.max(PAUSES[Math.min(tries++, PAUSES.length - 1)], askedPause), then);
 }
 
@@ -224,6 +292,7 @@ async function postDraft() {
 
 async function noteSaved(response) {
   if (!isChanged) remember(local, key, null);
+  unsaved.hidden = true;
   if (!response.ok) {
     say(words.lapsed);
     return;
@@ -238,8 +307,8 @@ async function noteSaved(response) {
   if (until) keepUntil(until, response.headers.get("Date"), isFinal);
 }
 
-async function post(address, patience, button = null) {
-  const body = new URLSearchParams(new FormData(form));
+async function post(address, patience, button = null, sent = form) {
+  const body = new URLSearchParams(new FormData(sent));
   if (button?.name) body.set(button.name, button.value);
   const slow = setTimeout(() => say(words.saving), 300);
   try {
@@ -330,7 +399,29 @@ async function send(button) {
     return;
   }
   if (response.ok) await goOn(response);
+  else if (response.status === 422) await showErrors(response);
   else sendPlainly(button);
+}
+
+// The page that says what is wrong comes in place of this one, question by question: so the browser
+// has no page to send once more after Back.
+async function showErrors(response) {
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  isSaving = false;
+  pending = null;
+  const answered = page.querySelectorAll("[data-refresh]");
+  [...form.querySelectorAll("[data-refresh]")].forEach((old, place) => {
+    old.replaceWith(answered[place]);
+  });
+  questions = [...form.querySelectorAll("[data-question]")];
+  const problem = page.querySelector(".problem");
+  form.querySelector(".problem")?.remove();
+  form.querySelector(".wrap").prepend(problem);
+  document.title = page.title;
+  say(page.querySelector("#status").textContent);
+  setCurrent(nextUnanswered());
+  scrollTo(0, 0);
+  problem.focus();
 }
 
 function keepTrying() {
@@ -338,7 +429,6 @@ function keepTrying() {
   tryAgainLater(pending ? () => send(pending) : sendDraft);
   if (!pending || !unsaved.hidden) return;
   unsaved.hidden = false;
-  unsaved.focus();
 }
 
 async function goOn(response) {
@@ -357,7 +447,10 @@ function sendPlainly(button) {
   form.requestSubmit(button);
 }
 
-unsaved.querySelector("button").addEventListener("click", () => send(pending ?? main));
+unsaved?.querySelector("button").addEventListener("click", () => {
+  if (pending) send(pending);
+  else sendDraft();
+});
 
 // An ignored item leaves no copy behind; the page of an item that is not ignored after all has it.
 document.querySelector("#ignore")?.addEventListener("click", () => {
@@ -415,16 +508,18 @@ function fillIn() {
 const still = document.querySelector("#still");
 const WARNING = 5 * 60_000;
 let lapsesAt = null;
-let asksAt = null;
+let warnsAt = null;
+let mayKeep = true;
 let leaseTimer = null;
 
 // Only the time that is left comes from the server: the browser's clock may be wrong by years.
-// Nobody is asked whether to keep a place that a draft can't renew any more.
+// Where only an answer can keep the place, a message says so instead of a question.
 function keepUntil(until, serverNow, isFinal = false) {
   const left = Date.parse(until) - Date.parse(serverNow);
   if (!still || Number.isNaN(left)) return;
   lapsesAt = Date.now() + left;
-  asksAt = isFinal ? lapsesAt : lapsesAt - Math.min(WARNING, left / 2);
+  warnsAt = lapsesAt - Math.min(WARNING, left / 2);
+  mayKeep = !isFinal;
   checkLease();
 }
 
@@ -437,11 +532,14 @@ function checkLease() {
     say(words.lapsed);
     return;
   }
-  if (now >= asksAt && !still.open) {
+  if (now >= warnsAt && !mayKeep) {
+    say(words.ending);
+  } else if (now >= warnsAt && !still.open) {
     keysDialog.close();
+    reporting?.close();
     still.showModal();
   }
-  leaseTimer = setTimeout(checkLease, (now < asksAt ? asksAt : lapsesAt) - now + 50);
+  leaseTimer = setTimeout(checkLease, (now < warnsAt ? warnsAt : lapsesAt) - now + 50);
 }
 
 still?.addEventListener("close", () => {
@@ -450,50 +548,100 @@ still?.addEventListener("close", () => {
   else sendDraft();
 });
 
+// --- reporting a problem --------------------------------------------------------------
+
+const reporting = document.querySelector("#reporting");
+const report = reporting?.querySelector("form");
+const reported = document.querySelector("#reported");
+
+document.querySelector("#report")?.addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  event.target.closest("details")?.removeAttribute("open");
+  reporting.showModal();
+});
+
+report?.querySelector("[data-close]").addEventListener("click", () => reporting.close());
+
+report?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  // what is entered is on the server before the report, so that it doesn't count as a change of mind
+  clearTimeout(timer);
+  if (isChanged) await sendDraft();
+  clearTimeout(timer);
+  const response = await post(report.action, 15_000, null, report);
+  if (isChanged) wait(600);
+  report.querySelector("[data-unsent]").hidden = !isAway(response);
+  if (isAway(response)) return;
+  if (response.ok) await noteReported(response);
+  else if (response.status === 422) showReportErrors((await response.json()).errors);
+  else report.submit();
+});
+
+async function noteReported(response) {
+  const { next, is_reported: isReported } = await response.json();
+  if (!isReported) {
+    location.assign(next);
+    return;
+  }
+  clearTimeout(leaseTimer);
+  lapsesAt = null;
+  showReportErrors({});
+  report.reset();
+  reporting.close();
+  say("");
+  reported.querySelector("a").href = next;
+  reported.hidden = false;
+  scrollTo(0, 0);
+  reported.querySelector("a").focus();
+}
+
+function showReportErrors(errors) {
+  for (const name of ["reason", "note"]) {
+    const place = report.querySelector(`#report-${name}-error`);
+    place.lastElementChild.textContent = errors[name] ?? "";
+    place.hidden = !errors[name];
+    place.parentElement.classList.toggle("bad", name in errors);
+  }
+  report.querySelector(".bad :is(input, textarea)")?.focus();
+}
+
 // --- what is in view ----------------------------------------------------------------
 
-const context = document.querySelector("#context");
-const peek = document.querySelector(".peek");
-if (context && peek) {
-  // its room stays, so that nothing below moves under a finger
-  const seen = new IntersectionObserver(([entry]) => {
-    peek.classList.toggle("away", entry.isIntersecting);
-  });
-  seen.observe(context);
-}
+// Whether the text is folded away is this person's choice from item to item.
+const read = document.querySelector("#read");
+const FOLDED = "evalsite:folded";
+read.open = recall(local, FOLDED) === null;
+read.addEventListener("toggle", () => remember(local, FOLDED, read.open ? null : "folded"));
 
-// A long dialogue scrolls in a box of its own, and begins at its end: what is judged follows there.
-for (const turns of form.querySelectorAll(".turns")) {
-  if (turns.scrollHeight <= turns.clientHeight + 1) {
-    // no stop for the Tab key where there is nothing to scroll
-    turns.removeAttribute("tabindex");
-    continue;
+// The cue that more follows is there only while something is out of sight, and what doesn't scroll
+// is no stop for the Tab key.
+function watchReel(reel) {
+  const more = reel.querySelector(".more");
+  const isLast = reel.classList.contains("last");
+  function check() {
+    const hidden = reel.scrollHeight - reel.clientHeight;
+    const isScroller = hidden > 1;
+    reel.toggleAttribute("tabindex", isScroller);
+    if (isScroller) reel.tabIndex = 0;
+    if (!more) return;
+    // a box that starts at its end counts from there, downwards from 0; both may be fractions
+    const unseen = isLast ? hidden + reel.scrollTop : hidden - reel.scrollTop;
+    more.hidden = unseen <= more.offsetHeight + 1;
   }
-  const hint = document.createElement("p");
-  hint.className = "help";
-  hint.textContent = turns.dataset.long;
-  turns.before(hint);
-  turns.classList.add("long");
-  turns.scrollTop = turns.scrollHeight;
+  reel.addEventListener("scroll", check, { passive: true });
+  new ResizeObserver(check).observe(reel);
+  check();
 }
+form.querySelectorAll(".reel, .read .specimen").forEach(watchReel);
 
-// The pinned standard covers no box that gets the focus; a very tall one is not pinned whole.
-const standard = document.querySelector(".live .standard");
-function makeRoom() {
-  standard.classList.remove("tall");
-  const isTall = standard.offsetHeight > innerHeight * 0.45;
-  standard.classList.toggle("tall", isTall);
-  const pinned = [standard, standard.querySelector(".standard-score")].find(
-    (one) => one.offsetHeight && getComputedStyle(one).position === "sticky",
-  );
-  const room = pinned ? `${pinned.offsetHeight + 16}px` : "";
-  document.documentElement.style.scrollPaddingBlockStart = room;
-}
-if (standard) {
-  makeRoom();
-  addEventListener("resize", makeRoom);
+// A new item opens at its top, its heading read out; the keyboard needs no press of Tab before.
+if (new URLSearchParams(location.search).has("was")) {
+  document.querySelector("h1").focus({ preventScroll: true });
 }
 
 setCurrent(questions.every(isAnswered) ? null : nextUnanswered());
 restore();
-if (words.leaseUntil) keepUntil(words.leaseUntil, words.now);
+if (location.search === "?undo") mayMove = false;
+offerUndo();
+if (words.leaseUntil) keepUntil(words.leaseUntil, words.now, "leaseFinal" in words);

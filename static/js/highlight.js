@@ -51,7 +51,7 @@ class Marks {
   constructor(box) {
     this.box = box;
     this.words = box.dataset;
-    this.text = box.parentElement.querySelector("[data-markable]");
+    this.text = form.querySelector(`[data-markable="${box.dataset.marks}"]`);
     this.string = this.text.textContent;
     this.places = findWords(this.string, this.text.lang);
     this.field = this.find("kept");
@@ -130,15 +130,14 @@ class Marks {
   drawList() {
     const list = this.find("list");
     const { length } = this.spans;
-    this.find("count").textContent = length
-      ? `${length} ${length === 1 ? this.words.one : this.words.many}`
-      : "";
-    list.hidden = !length;
+    this.find("count").textContent =
+      length === 1 ? this.words.one : this.words.many.replace("%s", length);
+    this.find("shown").hidden = !length;
     list.replaceChildren(...this.spans.map((span) => this.makeEntry(span)));
   }
 
   makeEntry(span) {
-    const shown = make("span", "", `“${this.quote(span)}”`);
+    const shown = make("q", "", this.quote(span));
     shown.lang = this.text.lang;
     shown.dir = "auto";
     const button = make("button", "plainbtn", this.words.remove);
@@ -191,7 +190,7 @@ class Marks {
 
   // --- a selection
 
-  // How many signs of the text stand before this point.
+  // How many characters of the text are before this point.
   before(node, offset) {
     const range = document.createRange();
     range.selectNodeContents(this.text);
@@ -231,7 +230,8 @@ class Marks {
     const width = this.here.offsetWidth;
     const at = (this.isRightToLeft ? left : right - width) - around.left;
     this.here.style.left = `${Math.max(0, Math.min(at, around.width - width))}px`;
-    this.here.style.top = `${bottom - around.top + 4}px`;
+    const { scrollTop } = this.text.parentElement;
+    this.here.style.top = `${bottom - around.top + scrollTop + 4}px`;
   }
 
   // --- the button: marks a selection, or from the first to the last word chosen

@@ -89,3 +89,57 @@ for (const place of document.querySelectorAll("[data-print]")) {
   place.hidden = false;
   place.querySelector("button").addEventListener("click", () => print());
 }
+
+// Times come as UTC, and are shown in the reader's time zone.
+function tellTime(time) {
+  const words = new Intl.DateTimeFormat(document.documentElement.lang, { timeStyle: "short" });
+  time.textContent = words.format(new Date(time.dateTime));
+}
+
+for (const time of document.querySelectorAll("time[data-clock]")) tellTime(time);
+
+// Waiting for a place: the page checks again, and opens the page of a free place.
+function waitForPlace(box) {
+  const sound = box.querySelector("[data-switch=sound]");
+  let audio = null;
+  sound.parentElement.hidden = false;
+  // a page may only make a sound after a press on it
+  sound.addEventListener("change", () => (audio ??= new AudioContext()));
+
+  async function check() {
+    const isFree = await askAgain();
+    if (!isFree) return setTimeout(check, box.dataset.seconds * 1000);
+    if (sound.checked) await beep(audio);
+    return location.replace(box.dataset.wait);
+  }
+
+  async function askAgain() {
+    try {
+      const response = await fetch(box.dataset.wait, { cache: "no-store" });
+      if (!response.ok) return false;
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const again = page.querySelector("[data-wait] time");
+      if (!again) return true;
+      const time = box.querySelector("time");
+      time.dateTime = again.dateTime;
+      tellTime(time);
+    } catch (error) {
+      // no network: the next try may find one
+      if (!(error instanceof TypeError)) throw error;
+    }
+    return false;
+  }
+
+  setTimeout(check, box.dataset.seconds * 1000);
+}
+
+function beep(audio) {
+  const tone = new OscillatorNode(audio, { frequency: 660 });
+  const gain = new GainNode(audio, { gain: 0.2 });
+  tone.connect(gain).connect(audio.destination);
+  tone.start();
+  tone.stop(audio.currentTime + 0.4);
+  return new Promise((resolve) => tone.addEventListener("ended", resolve));
+}
+
+for (const box of document.querySelectorAll("[data-wait]")) waitForPlace(box);

@@ -14,7 +14,7 @@ RATINGS = Path(__file__).resolve().parents[2] / "fixtures/ratings"
 
 
 def report(capsys, *options):
-    assert main([*map(str, options), "--json"]) == 0
+    assert main(["report", *map(str, options), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -96,7 +96,7 @@ def test_a_number_that_is_none_is_told_with_the_row_of_the_file(tmp_path, capsys
             "p60,i1,3,A,lots,B"]  # fmt: skip
     path.write_text("\n".join(rows), encoding="utf-8")
 
-    assert main([str(path)]) == 2
+    assert main(["report", str(path)]) == 2
 
     assert "Row 61: 'lots'" in capsys.readouterr().err
 
@@ -105,6 +105,6 @@ def test_a_file_without_ratings_says_how_to_name_them(tmp_path, capsys):
     path = tmp_path / "ratings.csv"
     path.write_text("judge,item,speed\np1,i1,3\n", encoding="utf-8")
 
-    assert main([str(path)]) == 2
+    assert main(["report", str(path)]) == 2
 
     assert "“value:” and its criterion" in capsys.readouterr().err

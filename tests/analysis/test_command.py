@@ -10,6 +10,8 @@ import pytest
 from evalsite.analysis.__main__ import main
 from tests.support.published import published_file
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -24,7 +26,7 @@ def file(tmp_path):
 
 
 def test_the_report_of_a_bare_file_is_json_without_nan(file, capsys):
-    assert main([str(file), "--json", "--scale", "1-5"]) == 0
+    assert main(["report", str(file), "--json", "--scale", "1-5"]) == 0
 
     report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     (criterion,) = report["criteria"]
@@ -33,7 +35,7 @@ def test_the_report_of_a_bare_file_is_json_without_nan(file, capsys):
 
 
 def test_the_report_of_a_bare_file_is_plain_text(file, capsys):
-    assert main([str(file), "--seed", "7"]) == 0
+    assert main(["report", str(file), "--seed", "7"]) == 0
 
     text = capsys.readouterr().out
     assert "36 ratings, 3 participants, 6 items" in text
@@ -48,7 +50,7 @@ def test_plain_text_tells_items_from_inputs(tmp_path, capsys):
     path = tmp_path / "ratings.csv"
     path.write_text("\n".join(lines), encoding="utf-8")
 
-    assert main([str(path)]) == 0
+    assert main(["report", str(path)]) == 0
 
     text = capsys.readouterr().out
     assert "36 ratings, 3 participants, 12 items of 6 inputs\n" in text
@@ -56,14 +58,54 @@ def test_plain_text_tells_items_from_inputs(tmp_path, capsys):
     assert "; n: outputs 12, ratings 36, raters 3, units left out 0" in text
 
 
+def test_results_are_written_to_the_file_that_output_names(file, tmp_path, capsys):
+    path = tmp_path / "report.json"
+
+    assert main(["report", str(file), "--json", "-o", str(path)]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["report", str(file), "--json"]) == 0
+
+    assert path.read_text(encoding="utf-8") == capsys.readouterr().out
+
+
+def test_an_output_that_cannot_be_written_is_named(file, tmp_path, capsys):
+    path = tmp_path / "none" / "report.json"
+
+    assert main(["report", str(file), "-o", str(path)]) == 2
+    assert f"{path}: No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["ratings.csv"], ["compare", "ratings.csv"]])
+def test_a_command_and_its_files_are_required(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+
+    assert stopped.value.code == 2
+    assert "usage: python -m evalsite.analysis" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_both_commands_read_and_write_by_the_same_options(command, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+
+    printed = capsys.readouterr().out
+    assert stopped.value.code == 0
+    shared = (
+        "map protocol items scale standard baseline raters-unknown with-excluded seed json output"
+    )
+    for option in shared.split():
+        assert f"--{option} " in printed or f"--{option}\n" in printed
+
+
 def test_a_file_that_cannot_be_read_is_told_and_fails(tmp_path, file, capsys):
     bad = tmp_path / "bad.csv"
     bad.write_text("who,what\n1,2\n", encoding="utf-8")
 
-    assert main([str(bad)]) == 2
+    assert main(["report", str(bad)]) == 2
     assert "“participant” (who rated) is missing" in capsys.readouterr().err
-    assert main([str(tmp_path / "none.csv")]) == 2
-    assert main([str(file), "--scale", "1-3"]) == 2
+    assert main(["report", str(tmp_path / "none.csv")]) == 2
+    assert main(["report", str(file), "--scale", "1-3"]) == 2
     assert "no points of a scale" in capsys.readouterr().err
 
 
@@ -72,11 +114,11 @@ def test_a_baseline_is_asked_for_by_its_name(file, capsys):
     more = [line.replace(",A,", ",C,") for line in text.splitlines() if ",A," in line]
     file.write_text("\n".join([text, *more]), encoding="utf-8")
 
-    assert main([str(file), "--json", "--baseline", "B"]) == 0
+    assert main(["report", str(file), "--json", "--baseline", "B"]) == 0
     (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
-    assert main([str(file), "--baseline", "B"]) == 0
+    assert main(["report", str(file), "--baseline", "B"]) == 0
     assert "Comparisons with B\n" in capsys.readouterr().out
-    assert main([str(file), "--baseline", "b"]) == 2
+    assert main(["report", str(file), "--baseline", "b"]) == 2
 
     assert [(pair["system_1"], pair["system_2"]) for pair in criterion["pairs"]] == [
         ("A", "B"), ("C", "B"),
@@ -87,7 +129,7 @@ def test_a_baseline_is_asked_for_by_its_name(file, capsys):
 def test_the_command_needs_no_django(file):
     code = (
         "import sys; from evalsite.analysis.__main__ import main; "
-        f"main([{str(file)!r}]); assert 'django' not in sys.modules"
+        f"main(['report', {str(file)!r}]); assert 'django' not in sys.modules"
     )
 
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
@@ -98,7 +140,7 @@ def test_the_command_needs_no_django(file):
 def test_rankme_gives_the_published_figures_as_it_is(capsys):
     path = published_file("rankme/ratings_long.csv")
 
-    main([str(path), "--protocol", "magnitude", "--file-order", "--json"])
+    main(["report", str(path), "--protocol", "magnitude", "--file-order", "--json"])
 
     report = json.loads(capsys.readouterr().out)
     (criterion,) = report["criteria"]
@@ -112,7 +154,7 @@ def test_rankme_gives_the_published_figures_as_it_is(capsys):
 def test_marco_gives_its_counts_as_it_is(capsys):
     path = published_file("marco_pairwise/ratings_long.csv")
 
-    main([str(path), "--protocol", "pairwise", "--raters-unknown", "--json"])
+    main(["report", str(path), "--protocol", "pairwise", "--raters-unknown", "--json"])
 
     report = json.loads(capsys.readouterr().out)
     assert [one["key"] for one in report["criteria"]] == ["completion", "readability"]
@@ -139,18 +181,20 @@ def rate_alternately():
 def test_a_scale_may_be_as_wide_as_its_option_says(tmp_path, capsys):
     path = write(tmp_path, rate_alternately())
 
-    assert main([path, "--scale", "1-100", "--json"]) == 0
+    assert main(["report", path, "--scale", "1-100", "--json"]) == 0
     (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
     assert [one["headline"]["value"] for one in criterion["systems"]] == [56, 47]
 
-    assert main([path, "--scale", "1-50"]) == 2
+    assert main(["report", path, "--scale", "1-50"]) == 2
     assert "no points of a scale from 1 to 50" in capsys.readouterr().err
-    assert main([path, "--scale", "1-1000"]) == 2
+    assert main(["report", path, "--scale", "1-1000"]) == 2
     assert "more than 101 points" in capsys.readouterr().err
 
 
 def test_raters_who_differ_too_much_for_a_ratio_get_no_number_without_sense(tmp_path, capsys):
-    assert main([write(tmp_path, rate_alternately()), "--protocol", "magnitude", "--json"]) == 0
+    path = write(tmp_path, rate_alternately())
+
+    assert main(["report", path, "--protocol", "magnitude", "--json"]) == 0
 
     (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
     (pair,) = criterion["pairs"]
@@ -162,7 +206,7 @@ def test_a_criterion_without_variation_has_no_lowest_two_points(tmp_path, capsys
     rows = [(f"p{rater}", item, system, "flow", 4)
             for rater in range(3) for item in range(4) for system in "AB"]  # fmt: skip
 
-    assert main([write(tmp_path, rows), "--json"]) == 0
+    assert main(["report", write(tmp_path, rows), "--json"]) == 0
     (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
     assert {one["name"] for one in criterion["systems"][0]["others"]} == {"median"}
 
@@ -170,7 +214,7 @@ def test_a_criterion_without_variation_has_no_lowest_two_points(tmp_path, capsys
 def test_a_magnitude_of_nought_is_told_in_a_sentence(tmp_path, capsys):
     rows = [("p1", 1, "A", "flow", 0), ("p2", 1, "B", "flow", 40)]
 
-    assert main([write(tmp_path, rows), "--protocol", "magnitude"]) == 2
+    assert main(["report", write(tmp_path, rows), "--protocol", "magnitude"]) == 2
     assert "must be above 0" in capsys.readouterr().err
 
 
@@ -181,9 +225,9 @@ def test_rows_that_are_no_ratings_of_the_report_are_counted_by_their_reason(tmp_
     head = "participant,item,system,value,kind,excluded"
     path.write_text("\n".join([head, *rows]), encoding="utf-8")
 
-    assert main([str(path)]) == 0
+    assert main(["report", str(path)]) == 0
     text = capsys.readouterr().out
-    assert main([str(path), "--json"]) == 0
+    assert main(["report", str(path), "--json"]) == 0
     left_out = json.loads(capsys.readouterr().out)["data"]["left_out"]
 
     assert (
@@ -203,15 +247,15 @@ def test_an_item_in_two_groups_is_told_by_name_in_a_file_and_between_two(tmp_pat
     other.write_text(head + rows.format("f"), encoding="utf-8")
     mixed.write_text(head + "r3,i1,f,A,3\n" + rows.format("g"), encoding="utf-8")
 
-    assert main([str(one), "--repeat", str(one)]) == 0
+    assert main(["compare", str(one), str(one)]) == 0
     capsys.readouterr()
-    for arguments in ([str(one), "--repeat", str(other)], [str(mixed)]):
+    for arguments in (["compare", str(one), str(other)], ["report", str(mixed)]):
         assert main(arguments) == 2
         assert "The item i1 is in two groups, " in capsys.readouterr().err
 
 
 def test_nothing_is_said_to_be_left_out_where_nothing_is(file, capsys):
-    assert main([str(file)]) == 0
+    assert main(["report", str(file)]) == 0
 
     assert "left out" not in capsys.readouterr().out.split("==")[0]
 
@@ -224,9 +268,9 @@ def test_text_tells_ranks_other_tests_and_how_intervals_were_made(tmp_path, caps
     path = tmp_path / "ratings.csv"
     path.write_text("\n".join(["participant,item,system,value", *rows]), encoding="utf-8")
 
-    assert main([str(path), "--scale", "1-7"]) == 0
+    assert main(["report", str(path), "--scale", "1-7"]) == 0
     text = capsys.readouterr().out
-    assert main([str(path), "--scale", "1-7", "--json"]) == 0
+    assert main(["report", str(path), "--scale", "1-7", "--json"]) == 0
     (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
 
     (friedman,) = criterion["tests"]
@@ -242,7 +286,7 @@ def test_text_tells_why_a_figure_has_no_interval(tmp_path, capsys):
     path = tmp_path / "ratings.csv"
     path.write_text("participant,item,system,value\np1,i1,A,3\np2,i1,A,4\n", encoding="utf-8")
 
-    assert main([str(path), "--scale", "1-5"]) == 0
+    assert main(["report", str(path), "--scale", "1-5"]) == 0
 
     (line,) = [one for one in capsys.readouterr().out.splitlines() if one.startswith("  mean: ")]
     assert line.startswith("  mean: 3.5000, mean of ratings")
@@ -259,9 +303,9 @@ def test_text_of_preferences_tells_expected_counts_and_how_answers_are_weighed(t
     head = "participant,item,group,system_1,system_2,preferred"
     path.write_text("\n".join([head, *rows]), encoding="utf-8")
 
-    assert main([str(path)]) == 0
+    assert main(["report", str(path)]) == 0
     text = capsys.readouterr().out
-    assert main([str(path), "--json"]) == 0
+    assert main(["report", str(path), "--json"]) == 0
     (criterion,) = json.loads(capsys.readouterr().out)["criteria"]
 
     fit = criterion["fit"]["pairs"][0]

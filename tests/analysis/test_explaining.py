@@ -64,7 +64,7 @@ def test_noise_is_told_where_ratings_of_one_output_lie_apart(tmp_path: Path) -> 
 
     found = report(tmp_path / "ratings.csv", rate(lambda rater, item: chance.randint(1, 7)))
 
-    assert "(noise)" in find_why(found)
+    assert "The residual varies more" in find_why(found)
 
 
 def test_nothing_is_explained_where_raters_agree(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def write(folder: Path, rows: list[Row]) -> Path:
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
     """The report of the bare command."""
-    assert main([*map(str, arguments), "--json"]) == 0
+    assert main(["report", *map(str, arguments), "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     return found
 

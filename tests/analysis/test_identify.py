@@ -9,7 +9,7 @@ from evalsite.analysis.findings import describe_finding
 from evalsite.analysis.mixed import fit_mixed, mean_figures, split_tied
 from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.reml import usable_terms
-from evalsite.analysis.report.warnings import warn_of_criterion
+from evalsite.analysis.report.notes import warn_of_criterion
 from evalsite.analysis.scores import read_scores
 
 FEW = 200

@@ -13,7 +13,7 @@ from evalsite.analysis.clusters import certainly_above, max_t
 from evalsite.analysis.compare import MANY_PAIRS, compare_systems
 from evalsite.analysis.davidson import count_pairs, fit_davidson, fit_draws
 from evalsite.analysis.pair_checks import circular_triads
-from evalsite.analysis.report.warnings import describe
+from evalsite.analysis.report.notes import describe
 from evalsite.analysis.scores import Scores, read_scores
 
 

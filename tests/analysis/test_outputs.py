@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evalsite.analysis.families.scored import aggregate_outputs
 from evalsite.analysis.mixed import fit_mixed, mean_figures, predict_outputs
-from evalsite.analysis.outputs import aggregate_outputs
 from evalsite.analysis.report import make_reports
 from evalsite.analysis.scores import read_scores
 from evalsite.analysis.table import make_table

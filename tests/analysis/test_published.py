@@ -283,6 +283,6 @@ def test_the_ready_made_file_of_marco_tells_its_pairs_without_the_items(dialogue
 
     assert list(alone.rows.outcome) == list(dialogues.rows.outcome)
     assert alone.notes == (
-        "Which two systems an item compares was told by how its id ends: "
+        "Which two systems an item compares was read from the end of its id: "
         "1 is HDSA and MarCo; 2 is MarCo and human.",
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalsite.analysis.report import make_reports
-from evalsite.analysis.word_counts import count_words
+from evalsite.analysis.report.notes import count_words
 
 RESERVED = {"kind": "likert", "answers": [{"value": one, "label": ""} for one in range(1, 8)],
             "reserved": [3, 5]}  # fmt: skip

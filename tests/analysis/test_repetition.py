@@ -33,7 +33,7 @@ def rate(*, shift=0, systems="ABC", items=range(12), raters=6, day=1, turn=False
 def compare(tmp_path, capsys, first, second, *options, head=HEAD):
     one = write_file(tmp_path / "first.csv", first, head)
     two = write_file(tmp_path / "second.csv", second, head)
-    assert main([str(one), "--repeat", str(two), "--json", *options]) == 0
+    assert main(["compare", str(one), str(two), "--json", *options]) == 0
     return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
 
 
@@ -278,7 +278,7 @@ def test_the_comparison_is_plain_text_too(tmp_path, capsys):
     one = write_file(tmp_path / "one.csv", rate())
     two = write_file(tmp_path / "two.csv", rate(day=2))
 
-    assert main([str(one), "--repeat", str(two), "--scale", "1-7"]) == 0
+    assert main(["compare", str(one), str(two), "--scale", "1-7"]) == 0
 
     text = capsys.readouterr().out
     assert "First study: 216 ratings, 6 participants, 36 outputs" in text
@@ -289,7 +289,7 @@ def test_the_comparison_is_plain_text_too(tmp_path, capsys):
 def test_a_repeat_that_cannot_be_read_is_told(tmp_path, capsys):
     one = write_file(tmp_path / "one.csv", rate())
 
-    assert main([str(one), "--repeat", str(tmp_path / "none.csv")]) == 2
+    assert main(["compare", str(one), str(tmp_path / "none.csv")]) == 2
     assert "none.csv" in capsys.readouterr().err
 
 
@@ -313,7 +313,7 @@ def test_the_two_setups_of_rankme_are_compared(tmp_path, capsys):
     first = read_setup_1(tmp_path / "setup_1.csv")
 
     arguments = ["--protocol", "magnitude", "--standard", "100", "--json"]
-    assert main([str(first), "--repeat", str(second), *arguments]) == 0
+    assert main(["compare", str(first), str(second), *arguments]) == 0
 
     found = json.loads(capsys.readouterr().out)
     (criterion,) = found["criteria"]

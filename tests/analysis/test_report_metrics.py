@@ -331,7 +331,7 @@ def test_the_command_sets_metrics_beside_a_bare_file(
     ratings = write(tmp_path / "ratings.csv", rate())
     metrics = write(tmp_path / "metrics.csv", score("BLEU", BLEU))
 
-    assert main([str(ratings), "--metrics", str(metrics), "--scale", "1-9"]) == 0
+    assert main(["report", str(ratings), "--metrics", str(metrics), "--scale", "1-9"]) == 0
 
     text = capsys.readouterr().out
     assert "Automatic metrics" in text

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.correlation import correlate
-from evalsite.analysis.criterion_correlation import correlate_criteria, cronbach
 from evalsite.analysis.disagreement import split_variance
 from evalsite.analysis.intra_rater import POOLED, compare_passes, compare_swapped, find_passes
 from evalsite.analysis.magnitude import (
@@ -19,6 +18,7 @@ from evalsite.analysis.magnitude import (
     winsorise,
 )
 from evalsite.analysis.metrics import correlate_metrics, find_ceiling, williams
+from evalsite.analysis.report.across_criteria import correlate_criteria, cronbach
 from evalsite.analysis.table import make_table
 from tests.analysis.vectors import compare, find_vectors, read_vector
 
@@ -286,6 +286,15 @@ def test_undefined_williams_has_its_reason():
     assert williams(human=[1, 2, 3], first=[1, 2, 3], second=[2, 1, 3]).reason == "too_few"
     flat = williams(human=[1, 2, 3, 4], first=[1, 1, 1, 1], second=[2, 1, 3, 5])
     assert flat.reason == "no_variation"
+
+
+@pytest.mark.filterwarnings("error")
+def test_ratings_without_variation_have_no_ceiling_and_cause_no_warning():
+    output = np.repeat(np.arange(6), 2)
+
+    found = find_ceiling(output=output, value=np.full(12, 4.0))
+
+    assert (found.value, found.reason) == (None, "no_variation")
 
 
 def test_ceiling_is_high_where_raters_agree_and_absent_where_none_meet():

@@ -226,9 +226,9 @@ def test_bad_49_a_note_is_stored_and_shown_as_text(config, page):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x" * (LONGEST_NOTE + 1), f"at most {LONGEST_NOTE} letters"),
-        ("x" * 200_000, f"at most {LONGEST_NOTE} letters"),
-        ("a\x00b", "sign that can’t be stored"),
+        ("x" * (LONGEST_NOTE + 1), f"at most {LONGEST_NOTE} characters"),
+        ("x" * 200_000, f"at most {LONGEST_NOTE} characters"),
+        ("a\x00b", "character that can’t be stored"),
     ],
 )
 def test_bad_49_a_note_that_cannot_be_stored_is_refused_and_kept(config, page, text, message):

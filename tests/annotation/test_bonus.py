@@ -35,7 +35,7 @@ from tests.support.factories import (
 pytestmark = pytest.mark.django_db
 
 TOLD = "You can complete at most 2 sets. Completing all 2 earns a bonus of £2.00."
-YOURS = "the bonus of £2.00 is yours."
+YOURS = "bonus of £2.00 is yours."
 
 
 def make_live(*, items: int = 6, **fields) -> Study:
@@ -80,16 +80,16 @@ def read_people(study: Study, **options) -> list[dict[str, str]]:
 
 def test_cap_and_bonus_are_told_before_the_work_and_beside_it():
     study = make_live()
-    me = make_annotator(study)
-    home, client = mint_link(me), Client()
+    invited, at_work = mint_link(make_participant(study)), mint_link(make_annotator(study))
+    client = Client()
 
     landing = client.get(reverse("study-join", args=[study.pk])).content.decode()
-    start = client.get(home, follow=True).content.decode()
-    item = client.post(f"{home}start/", follow=True).content.decode()
+    consent = client.get(invited, follow=True).content.decode()
+    item = client.post(f"{at_work}start/", follow=True).content.decode()
 
     assert TOLD in landing
-    assert TOLD in start
-    assert "<b>Set 1 of at most 2.</b> Completing all 2 earns a bonus of £2.00." in item
+    assert TOLD in consent
+    assert "Set 1 of at most 2. Completing all 2 earns a bonus of £2.00." in item
 
 
 @pytest.mark.parametrize(
@@ -130,10 +130,13 @@ def test_bonus_is_due_after_all_sets_and_not_before(promises):
     assert not is_due(me)
     take_set(me)
 
-    assert "1 more set is open (at most 2; bonus of £2.00 after all 2)." in after_one
+    assert (
+        "You have finished 1 of at most 2 sets. Completing all 2 earns a bonus of £2.00."
+        in after_one
+    )
     assert is_due(me)
     after_all = Client().get(f"{mint_link(me)}finish/").content.decode()
-    assert f"You have completed all 2 sets: {YOURS}" in after_all
+    assert f"You have completed all 2 sets. The {YOURS}" in after_all
     assert "Do another" not in after_all
 
 
@@ -144,7 +147,7 @@ def test_more_sets_that_are_open_are_counted_down():
 
     page = Client().get(f"{mint_link(me)}finish/").content.decode()
 
-    assert "Up to 4 more sets are open (at most 5; bonus of £2.00 after all 5)." in page
+    assert "You have finished 1 of at most 5 sets. Completing all 5 earns a bonus of £2.00." in page
 
 
 def test_short_last_set_counts_as_a_set():
@@ -168,7 +171,7 @@ def test_bonus_is_due_when_sets_run_out_for_somebody_who_did_all_there_were():
 
     assert is_due(me)
     page = Client().post(f"{mint_link(me)}start/", follow=True).content.decode()
-    assert f"You have completed all there were for you: {YOURS}" in page
+    assert f"You have completed all the sets there were for you. The {YOURS}" in page
 
 
 def test_nothing_is_promised_while_a_place_of_others_may_come_free():
@@ -399,11 +402,11 @@ def test_other_sets_than_the_documents_are_remarked_on_and_not_refused(staff_cli
     assert checked(study).is_met
     assert own.startswith(
         "The document says at most 5 sets of 11 and a bonus for all of them; this study has at "
-        "most 3 sets of 11 and no bonus. Participants are told what this study has."
+        "most 3 sets of 11 and no bonus. Participants read what this study has."
     )
     assert "this study has at most 3 sets of 11 and no bonus" in page
     study.instructions = "Do at most 3 sets."
-    assert "See that your own instructions say so." in checked(study).remark
+    assert "Make sure that your own instructions say this." in checked(study).remark
 
 
 def test_other_sets_are_remarked_on_and_told_to_participants():
@@ -413,7 +416,7 @@ def test_other_sets_are_remarked_on_and_told_to_participants():
     told = shown_content(study)["texts"]["instructions"]
 
     assert "A set has 12 questions" in told
-    assert "You can complete at most 2 sets.**\n\n" in told
+    assert "THERE ARE A MAXIMUM OF 2 SETS YOU CAN COMPLETE.**\n\n" in told
 
 
 def test_bonus_in_a_study_without_any_money_is_remarked_on():

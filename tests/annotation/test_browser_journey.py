@@ -10,13 +10,14 @@ from tests.support.browsing import (
     come_in,
     fill_scores,
     follow,
+    press_and_stay,
     press_tab_to,
     take_a_set,
     walk_to_work,
 )
 from tests.support.factories import launch, make_study
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 BOX = "#informativeness-{}"
 
@@ -53,22 +54,20 @@ def test_the_whole_way_can_be_gone_by_keyboard_alone(page, live_server, study):
     page.goto(f"{live_server}/join/{study.pk}/")
     press_tab_to(page, MAIN)
     press_enter(page)
-    press_tab_to(page, "#agree")
-    page.keyboard.press("Space")
     press_tab_to(page, "button[value=agree]")
     press_enter(page)
     press_tab_to(page, "#first_language")
     page.keyboard.type("English")
-    press_tab_to(page, "#variety-british")
+    press_tab_to(page, "#variety-american")
     page.keyboard.press("Space")
     press_tab_to(page, MAIN)
     press_enter(page)
     press_tab_to(page, MAIN)
     press_enter(page)
-    for number in (1, 2, 3):
+    for number in (1,):
         page.wait_for_url(f"**/practice/{number}/")
         type_scores(page, 100, 90, 80)
-        expect(page.locator(".feedback")).to_be_focused()
+        expect(page.locator(MAIN).first).to_be_focused()
         press_enter(page)
     for place in (1, 2):
         page.wait_for_url(f"**/items/{place}/**")
@@ -85,6 +84,7 @@ def test_the_whole_way_can_be_gone_by_keyboard_alone(page, live_server, study):
     assert watch.found == []
 
 
+@pytest.mark.both_databases
 def test_the_whole_way_can_be_gone_without_scripts(browser, live_server, study):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -96,7 +96,7 @@ def test_the_whole_way_can_be_gone_without_scripts(browser, live_server, study):
     page.fill(BOX.format(2), "100")
     page.fill(BOX.format(3), "90")
     follow(page, MAIN)
-    assert page.url.endswith("/items/2/?was=saved#main")
+    assert page.url.endswith("/items/2/?was=saved")
     fill_scores(page, 1, 2, 3)
     with page.expect_navigation():
         # means the main button, not Back that stands before it
@@ -113,7 +113,7 @@ def test_a_refused_page_leads_to_each_fault(page, live_server, study):
     take_a_set(page, str(live_server), study)
     fill_scores(page, 70, "", "12.5")
 
-    follow(page, MAIN)
+    press_and_stay(page)
 
     assert page.title().startswith("Error: ")
     summary = page.locator(".problem[role=alert]").first
@@ -125,14 +125,20 @@ def test_a_refused_page_leads_to_each_fault(page, live_server, study):
     expect(box).to_have_attribute("aria-invalid", "true")
     message = page.locator(f"#{box.get_attribute('aria-describedby').split()[0]}")
     expect(message).to_contain_text("must be a whole number")
+    # the page was not sent again: going back asks for nothing
+    fill_scores(page, 70, 80, 90)
+    follow(page, MAIN)
+    page.go_back()
+    assert values(page) == ["70", "80", "90"]
 
 
+@pytest.mark.both_databases
 def test_back_shows_the_answer_and_a_change_is_kept(page, live_server, study):
     take_a_set(page, str(live_server), study)
     type_scores(page, 70, 100, 90)
     page.wait_for_url("**/items/2/**")
 
-    follow(page, "text=Back")
+    follow(page, "button[value=back]")
     assert values(page) == ["70", "100", "90"]
     texts = page.locator(".trio .text").all_inner_texts()
     page.reload()
@@ -140,7 +146,7 @@ def test_back_shows_the_answer_and_a_change_is_kept(page, live_server, study):
     fill_scores(page, 60)
     follow(page, MAIN)
 
-    expect(page.locator("#status")).to_contain_text("Changed")
+    expect(page.locator("#status")).to_contain_text("Your new answer is saved")
     page.go_back()
     assert values(page) == ["60", "100", "90"]
     annotation = Annotation.objects.get(study=study)
@@ -149,6 +155,7 @@ def test_back_shows_the_answer_and_a_change_is_kept(page, live_server, study):
     assert [scores_of(annotation)[text] for text in texts] == [60, 100, 90]
 
 
+@pytest.mark.both_databases
 def test_a_draft_comes_back_on_another_device(page, browser, live_server, study):
     take_a_set(page, str(live_server), study)
     address = page.url
@@ -194,8 +201,8 @@ def test_a_save_that_fails_keeps_the_page_and_can_be_tried_again(page, live_serv
 
     page.click(MAIN)
     failed = page.locator("#unsaved")
-    expect(failed).to_be_focused()
-    expect(failed).to_contain_text("Your answers are still on this page.")
+    expect(failed).to_be_visible()
+    expect(failed).to_contain_text("Your answers are still on this page")
     assert values(page) == ["70", "100", "90"]
     page.context.set_offline(False)
     failed.get_by_role("button", name="Try again").click()
@@ -208,12 +215,12 @@ def test_an_answer_in_memory_never_covers_one_that_was_saved(page, live_server, 
     take_a_set(page, str(live_server), study)
     type_scores(page, 70, 100, 90)
     page.wait_for_url("**/items/2/**")
-    follow(page, "text=Back")
+    follow(page, "button[value=back]")
     fill_scores(page, 60)
     follow(page, MAIN)
-    expect(page.locator("#status")).to_contain_text("Changed")
+    expect(page.locator("#status")).to_contain_text("Your new answer is saved")
 
-    follow(page, "text=Back")
+    follow(page, "button[value=back]")
 
     assert values(page) == ["60", "100", "90"]
     assert page.evaluate("Object.keys(localStorage).filter(key => key.includes('draft'))") == []
@@ -242,14 +249,14 @@ def test_keys_open_their_list_and_can_be_switched_off(page, live_server, study):
     assert values(page) == ["", "", ""]
     page.reload()
     page.keyboard.press("x")
-    assert "/report/" not in page.url
+    expect(page.locator("#reporting")).to_be_hidden()
 
     page.get_by_role("button", name="Keys").click()
     page.check("[data-switch=keys]")
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Keys")).to_be_focused()
     page.keyboard.press("x")
-    page.wait_for_url("**/report/**")
+    expect(page.locator("#reporting")).to_be_visible()
 
 
 def test_single_keys_are_dead_in_a_box(page, live_server, study):
@@ -327,7 +334,7 @@ def test_the_error_summary_has_the_focus_on_a_later_item_too(page, live_server, 
     follow(page, MAIN)
     fill_scores(page, "0", 2, 3)
 
-    follow(page, MAIN)
+    press_and_stay(page)
 
     assert page.title().startswith("Error: ")
     assert page.evaluate("document.activeElement.className") == "problem"

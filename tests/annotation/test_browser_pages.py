@@ -7,7 +7,8 @@ from tests.support.factories import launch, make_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SMALLEST = 44
+# of what is pressed with a finger, and with a mouse
+SMALLEST = {True: 44, False: 32}
 
 FIND_SMALL = """smallest => [...document.querySelectorAll(
     'label.pt, .btn, input.number, input[type=text], textarea, .top nav a, .top nav button')]
@@ -22,33 +23,27 @@ def walk(page, live_server, **fields):
     yield from walk_to_the_end(page)
 
 
-def test_pages_complain_of_nothing_and_leave_no_cookie(page, live_server):
+@pytest.mark.parametrize("has_touch", [True, False])
+def test_pages_complain_of_nothing_fit_a_narrow_window_and_are_large_enough_to_press(
+    browser, live_server, has_touch
+):
+    context = browser.new_context(
+        viewport={"width": 320, "height": 700}, has_touch=has_touch, is_mobile=has_touch
+    )
+    page = context.new_page()
     watch = Watch(page)
+    small, widths = {}, {}
 
-    steps = list(walk(page, live_server, is_aided=True))
+    for step in walk(page, live_server, is_aided=True):
+        small[step] = page.evaluate(FIND_SMALL, SMALLEST[has_touch])
+        widths[step] = page.evaluate("document.documentElement.scrollWidth")
 
-    assert "withdrawn" in steps
-    assert watch.found == []
-    assert page.context.cookies() == []
-
-
-def test_every_control_is_large_enough_to_press(page, live_server):
-    page.set_viewport_size({"width": 360, "height": 900})
-
-    small = {step: page.evaluate(FIND_SMALL, SMALLEST) for step in walk(page, live_server)}
-
+    assert "withdrawn" in widths
     assert {step: found for step, found in small.items() if found} == {}
-
-
-def test_no_page_is_wider_than_a_narrow_window(page, live_server):
-    page.set_viewport_size({"width": 320, "height": 700})
-
-    widths = {
-        step: page.evaluate("document.documentElement.scrollWidth")
-        for step in walk(page, live_server)
-    }
-
     assert {step: width for step, width in widths.items() if width > 320} == {}
+    assert watch.found == []
+    assert context.cookies() == []
+    context.close()
 
 
 def test_rating_page_takes_few_requests_to_no_other_host(page, live_server):

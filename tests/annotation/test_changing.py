@@ -44,3 +44,25 @@ def test_an_answer_saved_after_a_draft_shows_the_answer():
     tab.save(("10", "20", "30"))
 
     assert tab.open().entered == ("10", "20", "30")
+
+
+def test_answer_that_replaces_one_from_another_tab_says_so_on_the_next_page():
+    first = open_tab()
+    second = first.duplicate()
+    first.save(("10", "20", "30"))
+
+    became = second.save(("10", "20", "40"))
+
+    assert what_became(became) == "replaced"
+    assert "on another page or tab" in second.client.get(became.headers["Location"]).text
+    assert Revision.objects.count() == 1
+    assert sorted(Rating.objects.values_list("value", flat=True)) == [10, 20, 40]
+
+
+def test_same_answer_from_two_tabs_replaces_nothing():
+    first = open_tab()
+    second = first.duplicate()
+    first.save(("10", "20", "30"))
+
+    assert what_became(second.save(("10", "20", "30"))) == "already"
+    assert not Revision.objects.exists()

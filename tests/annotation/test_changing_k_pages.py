@@ -36,7 +36,7 @@ def test_page_says_how_many_people_more_answers_take(staff_client):
 
     page = staff_client.get(url("study-answers", study), {"k": 4}).text
 
-    assert "6 places come behind those that stand." in page
+    assert "6 places come after the existing ones." in page
     assert "It then takes 4 people or more." in page
     assert "4 answers per item instead of 1?" in page
 

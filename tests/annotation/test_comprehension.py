@@ -21,29 +21,86 @@ def answer_questions(one: Candidate, *, right: int, attempt: int = 1):
     return answer
 
 
-def test_without_any_gold_questions_on_the_instructions_are_asked():
+def read_questions(one: Candidate):
+    """The questions as the page shows them now, and the page itself."""
+    page = one.get("qualification/questions/")
+    return page.context["questions"], page.content.decode()
+
+
+def test_without_any_gold_questions_on_the_instructions_follow_them():
     one = Candidate(without_gold(make_live()))
 
-    intro = one.get("qualification/").content.decode()
-    begun = one.client.post(f"{one.home}qualification/")
-    page = one.get("qualification/questions/").content.decode()
+    intro = one.get("qualification/")
+    questions, html = read_questions(one)
 
-    assert "There are 5 questions on the instructions." in intro
-    assert "You pass if you answer at least 4 of 5 rightly." in intro
-    assert begun.headers["Location"].endswith("/qualification/questions/")
-    assert page.count("<fieldset") == 5
-    assert " checked" not in page
+    assert one.where() == "qualification/questions/"
+    assert intro.status_code == 302
+    assert html.count("<fieldset") == len(questions) == 5
+    assert " checked" not in html
+    assert not any(question["was_right"] for question in questions)
 
 
-def test_questions_are_passed_with_the_pass_mark_and_then_explained():
+def test_right_answers_stay_and_wrong_ones_are_cleared_for_the_second_try():
+    one = Candidate(without_gold(make_live()))
+    comprehension = one.me.study.config.comprehension
+
+    answer_questions(one, right=3)
+    questions, html = read_questions(one)
+
+    assert [question["was_right"] for question in questions] == [True] * 3 + [False] * 2
+    assert [bool(question["value"]) for question in questions] == [True] * 3 + [False] * 2
+    assert html.count(" checked") == 3
+    assert 'id="result" tabindex="-1" autofocus' in html
+    for question, asked in zip(questions[3:], comprehension[3:], strict=True):
+        assert question["given_wrong"] in asked.choices
+        assert question["given_wrong"] != asked.right
+
+
+def test_second_try_is_passed_by_answering_only_what_was_wrong():
+    one = Candidate(without_gold(make_live()))
+    answer_questions(one, right=3)
+    questions, _ = read_questions(one)
+    fields = {question["name"]: question["value"] for question in questions}
+
+    for number in (4, 5):
+        question = one.me.study.config.comprehension[number - 1]
+        fields[f"question-{number}"] = str(1 + question.choices.index(question.right))
+    one.client.post(f"{one.home}qualification/questions/", fields | {"attempt": "2"})
+
+    one.me.refresh_from_db()
+    assert (one.me.tries, one.me.is_qualified) == (2, True)
+
+
+def test_who_has_everything_right_goes_on_to_work():
+    one = Candidate(without_gold(make_live()))
+
+    answer_questions(one, right=5)
+
+    assert one.me.is_qualified
+    assert one.where() == "sets/1/items/1/"
+
+
+def test_who_passes_with_an_error_reads_about_it_first():
     one = Candidate(without_gold(make_live()))
 
     answer_questions(one, right=4)
 
     assert one.me.is_qualified
-    html = one.get("qualification/suggestions/").content.decode()
-    assert html.count("Your answer is right") == 4
-    assert "Equal scores are right" in html
+    assert one.where() == "qualification/suggestions/"
+    wrong = one.get("qualification/suggestions/").context["questions"]
+    assert [result.question for result in wrong] == [one.me.study.config.comprehension[4]]
+
+
+@pytest.mark.parametrize("right", [0, 4])
+def test_right_choice_is_never_pointed_out(right):
+    one = Candidate(without_gold(make_live()))
+
+    answer_questions(one, right=right)
+    page = one.get(one.where()).content.decode()
+
+    assert "The right answer" not in page
+    for question in one.me.study.config.comprehension[right:]:
+        assert f">{question.right}</span>" in page or question.right not in page
 
 
 def test_questions_have_two_tries_both_are_kept_and_one_send_is_one_try():
@@ -52,7 +109,7 @@ def test_questions_have_two_tries_both_are_kept_and_one_send_is_one_try():
     answer_questions(one, right=0)
     answer_questions(one, right=0)  # the same page again, from a tab that was left open
     assert (one.me.tries, one.me.is_qualified) == (1, None)
-    assert "You got 0 of 5." in one.get("qualification/").content.decode()
+    assert one.get("qualification/questions/").context["score"].met == 0
     answer_questions(one, right=3, attempt=2)
 
     assert (one.me.tries, one.me.is_qualified) == (2, False)

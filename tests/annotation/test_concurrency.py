@@ -170,7 +170,7 @@ def test_forty_arrivals_for_thirty_places_are_thirty_people_at_work_and_ten_poli
     assert Counter(page.name for page in pages) == {"rating-page": 30, "participant-no-work": 10}
     assert Slot.objects.leased().count() == Slot.objects.count() == 300
     polite = [page.html for page in pages if page.name == "participant-no-work"]
-    assert ["items are taken just now" in html for html in polite] == [True] * 10
+    assert ["Other people are working on all the items." in html for html in polite] == [True] * 10
     check_invariants(study)
 
 

@@ -20,7 +20,7 @@ from evalsite.results.progress import activity_of, progress_of
 from evalsite.results.report.computation import take_fingerprint
 from evalsite.studies.models import Item, Study
 from tests.annotation.test_consent import answer_consent, change_text
-from tests.support.bundles import check, pack, read_files
+from tests.support.bundles import examine, pack, read_files
 from tests.support.exports import annotate, export, read
 from tests.support.factories import launch, make_participant, make_study
 from tests.support.tabs import Tab, open_tab
@@ -110,7 +110,7 @@ def test_no_bundle_holds_it_nor_a_decision_about_it():
     files = read_files(bundle)
     assert not [name for name, data in files.items() if WORDS.encode() in data]
     assert str(waiting.key).encode() not in b"".join(files.values())
-    report = check(bundle)
+    report = examine(bundle)
     assert report.faults == []
     assert report.about["counts"]["annotations"] == {"counted": 1}
 

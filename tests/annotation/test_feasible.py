@@ -25,9 +25,9 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Membership, Study
 from tests.site.test_staff_pages import sign_in, url
-from tests.support.factories import launch, make_participant, make_study, make_user
+from tests.support.factories import launch, make_annotator, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.slow]
 
 PLAYED = hypothesis_settings(
     max_examples=10,
@@ -75,7 +75,7 @@ def is_finished_by(study: Study, people: int, *, seed: int) -> bool:
     chance = Random(seed)
     is_one_by_one = chance.random() < 0.3
     with transaction.atomic():
-        here = [make_participant(study) for _ in range(people)]
+        here = [make_annotator(study) for _ in range(people)]
         while here:
             place = 0 if is_one_by_one else chance.randrange(len(here))
             if not takes_a_set(here[place]):

@@ -23,13 +23,13 @@ def test_the_completion_link_carries_the_code():
 
     code = ItemSet.objects.get().code
     assert page.context["completion_url"] == f"https://example.org/done?cc={code}"
-    assert "hands the code over for you" in page.content.decode()
+    assert page.context["hands_over"]
 
 
 def test_a_link_without_the_code_does_not_promise_to_hand_it_over():
     _, page = finished_page(completion_url="https://example.org/done")
 
-    assert "hands the code over for you" not in page.content.decode()
+    assert not page.context["hands_over"]
     assert ItemSet.objects.get().code in page.content.decode()
 
 
@@ -71,6 +71,25 @@ def test_who_withdraws_hears_what_became_of_the_answers_and_keeps_the_code(keep,
 
     assert words in page.content.decode()
     assert ItemSet.objects.get().code in page.content.decode()
+
+
+def test_next_set_is_named_by_its_size_and_pay():
+    tab = open_tab(make_live(items=2, set_size=1, pay_per_set="2.10"))
+    tab.finish()
+
+    page = tab.client.get(tab.home, follow=True)
+
+    assert page.context["another_label"] == "Do another set of 1 (£2.10)"
+
+
+def test_everything_but_the_code_and_the_way_back_is_folded_away():
+    _, page = finished_page(completion_url="https://example.org/done?cc={code}")
+
+    html = page.content.decode()
+    assert html.count('class="fold"') >= 2
+    assert "open>" not in html
+    assert html.index(ItemSet.objects.get().code) < html.index('class="fold"')
+    assert html.count('class="code') == 1
 
 
 # --- the next set without the page between ------------------------------------------------

@@ -11,7 +11,7 @@ from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.highlights import MISFIT
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.studies.models import Item
-from tests.support.factories import make_annotator
+from tests.support.factories import launch, make_study
 from tests.support.marking import (
     ANSWERS,
     CONFIG,
@@ -21,6 +21,7 @@ from tests.support.marking import (
     make_marking_study,
     marked_in,
 )
+from tests.support.qualifying import Candidate
 from tests.support.tabs import Tab, open_tab, what_became
 
 MOST_QUERIES = 14
@@ -86,8 +87,8 @@ def test_other_highlights_are_a_change_and_the_earlier_ones_are_kept(tab):
     output = tab.item.outputs.get()
     save(tab, first)
 
-    assert what_became(save(tab, second)) == "changed"
-    assert what_became(save(tab)) == "changed"
+    assert what_became(save(tab, second)) == "replaced"
+    assert what_became(save(tab)) == "replaced"
 
     assert not Highlight.objects.exists()
     states = [one.state["highlights"] for one in Revision.objects.all()]
@@ -219,17 +220,17 @@ def test_answers_that_are_deleted_leave_no_passage(tab):
     assert not Highlight.objects.exists()
 
 
-def test_practice_offers_nothing_to_mark_and_takes_nothing(study):
-    me = make_annotator(study, practised_at=None)
-    tab = Tab(me)
-    page = tab.client.get(f"{tab.home}practice/1/")
+def test_a_test_offers_nothing_to_mark_and_takes_nothing(db):
+    study = launch(make_study(protocol="rrgen", is_qualification_on=True))
+    one = Candidate(study)
+    one.client.post(f"{one.home}qualification/")
+    page = one.get("qualification/1/")
     html = page.content.decode()
     assert 'name="highlights"' not in html
     assert "highlight.js" not in html
 
-    state = page.context["state"]
-    data = {"state": state, "go": "next", **ANSWERS, "highlights": '[[0,1,"x"]]'}
-    tab.client.post(f"{tab.home}practice/1/", data)
+    data = {"state": page.context["state"], "go": "next", **ANSWERS, "highlights": '[[0,1,"x"]]'}
+    one.client.post(f"{one.home}qualification/1/", data)
 
     assert Annotation.objects.filter(item__kind=Item.Kind.PRACTICE).exists()
     assert not Highlight.objects.exists()
@@ -259,7 +260,7 @@ def test_the_box_for_passages_has_its_words_and_its_hint(tab):
 
     assert "Copy passages here, one per line" in html
     assert CONFIG.highlight in html
-    assert "into the text, to mark passages of it" in html
+    assert "go into the text to highlight passages" in html
 
 
 def test_simulated_visitors_mark_passages_through_the_page(study):

@@ -55,7 +55,7 @@ def test_the_second_report_holds_the_item_for_the_researcher():
 
     assert Item.objects.main().get().held_at is not None
     newcomer = Tab(make_annotator(study)).start()
-    assert newcomer.page.redirect_chain[-1][0] == f"{newcomer.home}no-work/"
+    assert newcomer.page.redirect_chain[-1][0] == f"{newcomer.home}no-work/?taken"
 
 
 def test_reports_of_a_pilot_hold_nothing():

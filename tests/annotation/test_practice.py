@@ -15,8 +15,10 @@ from tests.support.factories import (
     answer_item,
     launch,
     make_annotator,
+    make_learner,
     make_study,
     mint_link,
+    practise_as_in_0_1,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
@@ -26,7 +28,7 @@ class Learner:
     """Somebody who has read the instructions and practises, in a browser without scripts."""
 
     def __init__(self, study: Study) -> None:
-        self.me = make_annotator(study, practised_at=None)
+        self.me = make_learner(study)
         self.home = mint_link(self.me)
         self.client = Client()
 
@@ -45,7 +47,7 @@ class Learner:
 
 
 def learn(protocol: str) -> Learner:
-    return Learner(launch(make_study(items=0, protocol=protocol)))
+    return Learner(launch(practise_as_in_0_1(make_study(items=3, protocol=protocol))))
 
 
 def names_asked(page) -> list[str]:
@@ -53,7 +55,8 @@ def names_asked(page) -> list[str]:
 
 
 def told(page) -> list[str]:
-    return [line.sentence for line in page.context["feedback"]]
+    questions = page.context["item"].questions
+    return [line.sentence for question in questions for line in question.feedback]
 
 
 # --- what is asked --------------------------------------------------------------------
@@ -94,7 +97,7 @@ def test_criterion_without_a_gold_is_not_on_the_page_and_not_required():
 
 
 def test_part_of_a_gold_that_is_empty_leaves_its_output_asked_and_unjudged():
-    study = make_study(items=0)
+    study = make_study(items=3)
     study.items.practice().filter(key="practice-1").update(gold={"informativeness": "1<2"})
     one = Learner(launch(study))
 
@@ -121,33 +124,75 @@ def test_empty_check_is_refused_and_names_only_what_is_asked():
     assert not Annotation.objects.exists()
 
 
+@pytest.mark.parametrize("may_skip", [False, True])
+def test_practice_is_skipped_only_where_the_study_allows_it(may_skip):
+    one = Learner(launch(make_study(may_skip_practice=may_skip)))
+
+    offered = 'value="skip"' in one.ask().text
+    one.client.post(f"{one.home}practice/1/", {"go": "skip"})
+
+    one.me.refresh_from_db()
+    assert offered is may_skip
+    assert (one.me.practised_at is not None) is may_skip
+    assert one.where().startswith("practice/") is not may_skip
+    assert not Annotation.objects.exists()
+
+
+def test_missed_item_may_be_tried_again_and_the_first_answer_is_the_one_kept():
+    one = learn("pairwise")
+    missed = one.answer(1, completion="first")
+    assert missed.context["may_try_again"]
+
+    address = f"{one.home}practice/1/?again"
+    asked = one.client.get(address)
+    refused = one.client.post(address, {})
+    met = one.client.post(address, {"completion": "tie"}, follow=True)
+
+    assert not asked.context["item"].questions[0].is_disabled
+    assert refused.status_code == 422
+    assert told(met) == ["You chose tie, as we suggest."]
+    assert not met.context["may_try_again"]
+    rating = Annotation.objects.get().ratings.get()
+    assert rating.value == 1
+    assert told(one.ask()) == ["You chose sys1. We suggest tie."]
+
+
+def test_address_of_an_answer_that_is_none_asks_again():
+    one = learn("pairwise")
+    one.answer(1, completion="first")
+
+    page = one.client.get(f"{one.home}practice/1/?again=checked&completion=both")
+
+    assert (page.status_code, page.context["is_checked"]) == (200, False)
+
+
 # --- what is said ---------------------------------------------------------------------
 
 
 def test_responses_are_named_as_on_the_page():
     one = learn("pairwise")
 
-    assert told(one.answer(1, completion="first")) == ["You chose Response A. We suggest a tie."]
-    assert told(one.answer(2, completion="second")) == ["You chose Response B, as we suggest."]
-    assert told(one.answer(3, completion="second")) == ["You chose Response B. We suggest a tie."]
+    assert told(one.answer(1, completion="first")) == ["You chose sys1. We suggest tie."]
+    assert told(one.answer(2, completion="second")) == ["You chose sys2, as we suggest."]
+    assert told(one.answer(3, completion="second")) == ["You chose sys2. We suggest tie."]
 
 
-def test_several_criteria_are_told_apart_by_their_names():
+def test_verdict_is_at_the_question_that_it_is_about():
     one = learn("rrgen")
 
     page = one.answer(1, relevance=1, fluency=2, sentiment=7, domain=7, decision=1)
 
     html = page.content.decode()
-    assert "<b>SEMANTIC RELEVANCE:</b> You gave 1 (Not at all), as we suggest." in html
-    assert "<b>FLUENCY:</b> You gave 2 (Slightly). We suggest 6 or 7." in html
-    assert "<b>ACCEPT / REJECT:</b> You chose ACCEPT. We suggest REJECT." in html
+    at = {
+        question.name: [line.sentence for line in question.feedback]
+        for question in page.context["item"].questions
+    }
+    assert at["relevance"] == ["You chose 1 (Not at all), as we suggest."]
+    assert at["fluency"] == ["You chose 2 (Slightly). We suggest 6 or 7."]
+    assert at["decision"] == ["You chose ACCEPT. We suggest REJECT."]
+    box = html.split('id="fluency"')[1].split("</fieldset>")[0]
+    assert '<p class="feedback">You chose 2 (Slightly). We suggest 6 or 7.</p>' in box
     assert "Every sentence is good English" in html
-
-
-def test_one_criterion_alone_is_not_named_again():
-    page = learn("pairwise").answer(1, completion="tie")
-
-    assert "completion:</b>" not in page.content.decode()
 
 
 def test_points_are_said_with_their_labels_where_those_are_short():
@@ -156,41 +201,28 @@ def test_points_are_said_with_their_labels_where_those_are_short():
         1, appropriateness=5, information_content=5, human_likeness=4
     )
 
-    assert told(fluency)[0] == "You gave 2 (poor). We suggest 5."
-    assert told(dialogue)[0] == "You gave 5, as we suggest."
+    assert told(fluency)[0] == "You chose 2 (poor). We suggest 5."
+    assert told(dialogue)[0] == "You chose 5, as we suggest."
 
 
-def test_suggestions_have_the_focus_and_the_answers_can_not_be_changed():
+def test_way_on_has_the_focus_and_the_answers_can_not_be_changed():
     page = learn("pairwise").answer(1, completion="tie").content.decode()
 
-    assert 'class="keep feedback" role="status" tabindex="-1" autofocus' in page
+    assert 'autofocus aria-describedby="status">Next practice item</a>' in page
     assert page.count('type="radio"') == page.count(" disabled>") == 3
 
 
-def test_what_comes_next_stands_beside_the_suggestions_too():
-    one = learn("dialogue")
-    asked = one.ask().content.decode()
-
-    page = one.answer(1, appropriateness=5, information_content=5, human_likeness=4)
-
-    html = page.content.decode()
-    box = html.split('class="keep feedback"')[1].split("<form")[0]
-    assert f'href="{one.home}practice/2/">Next practice item</a>' in box
-    assert html.count(">Next practice item</a>") == 2
-    assert "Press 1 to 5" in asked
-    assert "Press 1 to 5" not in html
-
-
 def test_without_a_gold_everything_is_asked_and_nothing_is_judged():
-    study = make_study(items=0, protocol="fluency")
+    study = make_study(items=3, protocol="fluency")
     study.items.practice().update(gold={"why": "Both could be said."})
     one = Learner(launch(study))
 
     page = one.answer(1, fluency=1, coherence=1)
 
     html = page.content.decode()
-    assert told(page) == []
-    assert "There is no one right answer here." in html
+    assert len(told(page)) == 2
+    assert "You chose" not in html
+    assert not page.context["may_try_again"]
     assert "Both could be said." in html
     assert "We suggest" not in html
 
@@ -201,8 +233,23 @@ def test_practice_offers_nothing_that_would_do_nothing(protocol):
 
     assert "/ignore/" not in page
     assert "/report/" not in page
-    assert "highlights" not in page
     assert "instructions/" in page
+
+
+def test_passages_can_be_highlighted_in_practice():
+    one = learn("rrgen")
+    asked = one.ask()
+    (output,) = asked.context["item"].outputs
+    scores = dict.fromkeys(("relevance", "fluency", "sentiment", "domain", "decision"), 1)
+
+    page = one.answer(**scores | {output.marks.passages_name: "your wonderful review"})
+
+    assert 'data-marks="' in asked.content.decode()
+    assert [one.quote for one in Annotation.objects.get().highlights.all()] == [
+        "your wonderful review"
+    ]
+    assert "<mark>your wonderful review</mark>" in page.content.decode()
+    assert "data-marks" not in page.content.decode()
 
 
 # --- items of a batch -----------------------------------------------------------------
@@ -218,19 +265,19 @@ def make_practice(study: Study, key: str, gold: dict[str, str]) -> Item:
 
 
 def test_practice_items_of_a_batch_follow_the_protocols_own():
-    study = make_study(items=0)
+    study = make_study(items=3)
     item = make_practice(study, "item-901", {"informativeness": "1<2", "why": "Ours."})
     one = Learner(launch(study))
 
-    page = one.ask(4)
+    page = one.ask(2)
 
-    assert "Practice 4 of 4" in page.content.decode()
+    assert "Practice 2 of 2" in page.content.decode()
     assert item.outputs.first().text in page.content.decode()
-    assert one.ask(5).status_code == 404
+    assert one.ask(3).status_code == 404
 
 
 def test_batch_whose_practice_a_pilot_has_answered_can_be_undone():
-    study = make_study(items=0)
+    study = make_study(items=3)
     item = make_practice(study, "item-901", {"informativeness": "1<2"})
     me = make_annotator(study, is_pilot=True)
     answer_item(me, item)

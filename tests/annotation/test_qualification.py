@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.allocation.claims import claim_set, has_work
-from evalsite.annotation.models import Annotation, Revision
+from evalsite.annotation.models import Annotation, Revision, Slot
 from evalsite.annotation.running.checklist import check_launch
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.services import Choice, stream_file
@@ -21,7 +21,13 @@ from evalsite.studies.models import Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.versions import build_content
-from tests.support.factories import launch, make_annotator, make_study, make_user
+from tests.support.factories import (
+    launch,
+    make_annotator,
+    make_study,
+    make_user,
+    practise_as_in_0_1,
+)
 from tests.support.qualifying import PARTS, RIGHT, WRONG, Candidate, make_live, without_gold
 from tests.support.tabs import BOXES
 
@@ -37,7 +43,7 @@ def test_landing_page_tells_the_length_the_pass_mark_the_tries_and_what_follows(
 
     assert "A short test comes first" in html
     assert "There are 3 items" in html
-    assert f"You pass if at least 9 of {PARTS} agree." in html
+    assert f"in {PARTS} points. You pass if at least 9 of them agree." in html
     assert "You have 2 tries." in html
     assert "you can’t take part, and there is no completion code" in html
 
@@ -54,15 +60,15 @@ def test_page_before_the_test_tells_the_same_and_counts_nothing():
     page = one.get("qualification/")
 
     assert one.where() == "qualification/"
-    assert f"You pass if at least 9 of {PARTS} agree." in page.content.decode()
-    assert "Begin the test" in page.content.decode()
+    assert (page.context["plan"].needed, page.context["plan"].asked) == (9, PARTS)
+    assert page.context["score"] is None
     one.me.refresh_from_db()
     assert one.me.tries == 0
 
 
 @pytest.mark.parametrize(("mark", "needed"), [(1, 1), (50, 6), (75, 9), (76, 10), (100, 12)])
 def test_pass_mark_is_a_share_rounded_up(mark, needed):
-    study = make_study(is_qualification_on=True, pass_mark=mark)
+    study = practise_as_in_0_1(make_study(is_qualification_on=True, pass_mark=mark))
 
     assert plan_qualification(study).needed == needed
 
@@ -100,14 +106,15 @@ def test_who_passes_reads_the_suggestions_once_and_then_works():
 
     assert (one.me.is_qualified, one.me.tries) == (True, 1)
     assert one.where() == "qualification/suggestions/"
-    html = one.get("qualification/suggestions/").content.decode()
-    assert f"You got {PARTS} of {PARTS}." in html
-    assert "Utterance 1 is lower than utterance 3, as it should be." in html
-    assert "leaves out the price" in html
+    page = one.get("qualification/suggestions/")
+    assert page.context["score"].met == PARTS
+    lines = [line for item in page.context["explained"] for line in item["feedback"]]
+    assert len(lines) == PARTS
+    assert all(line.is_met for line in lines)
+    assert page.context["explained"][0]["why"] in page.content.decode()
     assert one.client.post(f"{one.home}start/").headers["Location"].endswith("suggestions/")
     one.client.post(f"{one.home}qualification/suggestions/")
-    assert one.where() == "start/"
-    assert one.client.post(f"{one.home}start/").headers["Location"].endswith("sets/1/items/1/")
+    assert one.where() == "sets/1/items/1/"
 
 
 def test_nine_of_twelve_pass_and_eight_do_not():
@@ -128,10 +135,9 @@ def test_who_fails_once_hears_the_score_and_may_read_again_and_begin_again():
     one.take_try(WRONG)
 
     assert one.where() == "qualification/"
-    html = one.get("qualification/").content.decode()
-    assert f"You got 0 of {PARTS}. You can try once more after re-reading." in html
-    assert f'href="{one.home}instructions/"' in html
-    assert "Begin the second try" in html
+    page = one.get("qualification/")
+    assert (page.context["score"].met, page.context["is_last_try"]) == (0, True)
+    assert f'href="{one.home}instructions/"' in page.content.decode()
     assert one.client.post(f"{one.home}start/").headers["Location"].endswith("qualification/")
     one.take_try(RIGHT)
     assert (one.me.is_qualified, one.me.tries) == (True, 2)
@@ -165,12 +171,11 @@ def fail_twice(study: Study, **fields) -> Candidate:
 def test_who_fails_twice_is_thanked_and_told_what_to_do():
     one = fail_twice(make_live())
 
-    html = one.get("not-qualified/").content.decode()
+    page = one.get("not-qualified/")
 
     assert one.where() == "not-qualified/"
-    assert f"You got 0 of {PARTS} at the second try, and 9 were needed." in html
-    assert "return the study there" in html
-    assert "jane@example.org" in html
+    assert (page.context["score"].met, page.context["score"].needed) == (0, 9)
+    assert "jane@example.org" in page.content.decode()
 
 
 @pytest.mark.parametrize("is_pilot", [False, True])
@@ -188,14 +193,14 @@ def test_who_fails_twice_gets_no_work_by_any_address(is_pilot):
     assert one.where() == "not-qualified/"
     assert claim_set(one.me) is None
     assert not has_work(one.me, study)
-    assert not ItemSet.objects.exists()
+    assert not Slot.objects.leased().exists()
 
 
 def test_who_has_not_taken_the_test_gets_no_work():
     one = Candidate(make_live())
 
     assert one.client.post(f"{one.home}start/").headers["Location"].endswith("/qualification/")
-    assert not ItemSet.objects.exists()
+    assert one.get("sets/1/items/1/").headers["Location"] == one.home
 
 
 def test_researcher_sees_who_is_not_qualified(staff_client):
@@ -315,7 +320,7 @@ def test_practice_gives_way_to_the_qualification():
 
 
 def test_who_practised_before_the_qualification_was_turned_on_takes_it():
-    study = make_study(items=3)
+    study = practise_as_in_0_1(make_study(items=3))
     one = Candidate(study, is_pilot=True)
     page = one.fields("practice/1/") | dict(zip(BOXES, RIGHT[0], strict=True))
     one.client.post(f"{one.home}practice/1/", page)

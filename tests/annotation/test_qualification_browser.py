@@ -8,7 +8,7 @@ from evalsite.participants.models import Participant
 from evalsite.studies.models import Study
 from tests.support.annotators import run_threads
 from tests.support.browsing import MAIN, Watch, find_faults, follow, press_tab_to
-from tests.support.factories import launch, make_annotator, make_study, mint_link
+from tests.support.factories import launch, make_learner, make_study, mint_link
 from tests.support.qualifying import RIGHT, WRONG, Candidate, make_live, without_gold
 from tests.support.tabs import BOXES
 
@@ -18,7 +18,7 @@ SIZES = ({"width": 1280, "height": 900}, {"width": 360, "height": 740})
 
 
 def arrive(page: Page, base: str, study: Study) -> None:
-    page.goto(f"{base}{mint_link(make_annotator(study, practised_at=None))}")
+    page.goto(f"{base}{mint_link(make_learner(study))}")
 
 
 def look(page: Page) -> list[str]:
@@ -55,13 +55,13 @@ def test_test_can_be_taken_by_keyboard_alone(page, live_server):
     with page.expect_navigation():
         page.keyboard.press("Enter")
 
-    page.wait_for_url("**/start/")
+    page.wait_for_url("**/sets/1/items/1/")
     assert Participant.objects.get().is_qualified
     assert watch.found == []
 
 
 def test_every_page_of_the_test_is_accessible(page, live_server):
-    study = launch(make_study(items=0, protocol="rrgen", is_qualification_on=True))
+    study = launch(make_study(protocol="rrgen", is_qualification_on=True))
     page.goto(f"{live_server}/join/{study.pk}/")
     faults = look(page)
     arrive(page, str(live_server), study)
@@ -86,7 +86,7 @@ def test_every_page_of_the_test_is_accessible(page, live_server):
 
 
 def test_questions_on_the_instructions_are_accessible(page, live_server):
-    study = launch(make_study(items=0, protocol="pairwise", is_qualification_on=True))
+    study = launch(make_study(protocol="pairwise", is_qualification_on=True))
     arrive(page, str(live_server), without_gold(study))
     faults = look(page)
     follow(page, MAIN)
@@ -95,7 +95,7 @@ def test_questions_on_the_instructions_are_accessible(page, live_server):
     faults += look(page)
     choose_first(page)
     follow(page, MAIN)
-    assert "You got 2 of 5." in page.inner_text("main")
+    assert "2 of 5 are right." in page.inner_text("main")
     faults += look(page)
 
     assert faults == []

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.annotation.allocation.claims import claim_set, deal_pilot_set
-from evalsite.annotation.allocation.controls import lost_controls
-from evalsite.annotation.allocation.hidden_repeats import (
+from evalsite.annotation.allocation.controls import (
     Past,
     count_repeats,
     key_of_repeat,
+    lost_controls,
     place_repeats,
 )
 from evalsite.annotation.models import Annotation, Rating, Slot

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from evalsite.annotation.models import Annotation, Draft, Rating, Revision, Slot
+from evalsite.annotation.pages.saving import Saved
 from evalsite.annotation.pages.screens import load_screen
 from evalsite.lib.clock import now
 from evalsite.lib.seeds import arrange
@@ -180,7 +181,7 @@ def test_bad_55_another_answer_replaces_the_first_while_the_set_is_open():
 
     response = tab.save(("71", "80", "90"))
 
-    assert what_became(response) == "changed"
+    assert what_became(response) == "replaced"
     annotation = Annotation.objects.get()
     assert annotation.pk == first.pk
     assert sorted(rating.value for rating in annotation.ratings.all()) == [71, 80, 90]
@@ -188,7 +189,7 @@ def test_bad_55_another_answer_replaces_the_first_while_the_set_is_open():
     assert sorted(value for _, _, value, _ in revision.state["ratings"]) == [70, 80, 90]
     assert revision.submitted_at == first.submitted_at < annotation.submitted_at
     page = tab.client.get(response.headers["Location"])
-    assert page.context["status"] == "Changed: the new answer is saved"
+    assert page.context["status"] == Saved.REPLACED.value
 
 
 def test_bad_55_an_invalid_change_leaves_the_answer_as_it_was():
@@ -213,7 +214,7 @@ def test_bad_55_another_answer_after_the_set_is_finished_is_not_stored():
     assert what_became(response) == "final"
     assert snapshot() == before
     page = tab.client.get(response.headers["Location"], follow=True)
-    assert "This answer is final. Nothing was changed." in page.content.decode()
+    assert "This answer is final, so nothing was changed." in page.content.decode()
 
 
 def test_bad_56_back_keeps_what_was_entered_and_comes_back_to_it():
@@ -223,7 +224,7 @@ def test_bad_56_back_keeps_what_was_entered_and_comes_back_to_it():
 
     response = tab.post({BOXES[0]: "5", "go": "back"}, to=tab.address_of(2))
 
-    assert response.headers["Location"] == f"{tab.address_of(1)}#main"
+    assert response.headers["Location"] == f"{tab.address_of(1)}"
     assert tab.open(1).entered == SCORES
     assert tab.open(2).entered == ("5", "", "")
     assert Annotation.objects.count() == 1
@@ -236,7 +237,7 @@ def test_bad_56_the_page_behind_the_back_button_saves_the_same_answer():
     tab.open(2)
 
     assert what_became(behind.save()) == "already"
-    assert what_became(behind.save(("60", "80", "90"))) == "changed"
+    assert what_became(behind.save(("60", "80", "90"))) == "replaced"
     assert Annotation.objects.count() == 1
 
 

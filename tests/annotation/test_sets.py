@@ -14,7 +14,7 @@ from evalsite.participants.models import ItemSet
 from evalsite.participants.services import Withdrawn
 from evalsite.studies.models import Item, Study
 from tests.support.designs import make_designed, one_each
-from tests.support.factories import answer_item, launch, make_annotator, make_study
+from tests.support.factories import answer_item, launch, make_annotator, make_learner, make_study
 from tests.support.tabs import BOXES, SCORES, Tab, after_the_lease, make_live, open_tab
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
@@ -45,7 +45,7 @@ def test_a_change_that_is_no_answer_is_asked_for_before_the_set_is_finished():
 
     page = tab.client.post(f"{tab.home}sets/1/review/")
 
-    assert [place for place, _ in page.context["wrong"]] == [1]
+    assert [row.place for row, _, is_wrong in page.context["rows"] if is_wrong] == [1]
     assert not page.context["is_complete"]
     assert ItemSet.objects.get().finished_at is None
     assert sorted(Rating.objects.values_list("value", flat=True)) == [10, 20, 30]
@@ -89,7 +89,7 @@ def test_places_keep_their_items_when_some_of_them_are_lost():
         page = tab.client.get(f"{tab.home}sets/1/review/")
 
     assert page.context["is_complete"]
-    assert [place for place, *_ in page.context["places"]] == [2, 3]
+    assert [row.place for row, *_ in page.context["rows"]] == [2, 3]
     assert set(Annotation.objects.values_list("place", flat=True)) == {2, 3}
 
 
@@ -244,7 +244,7 @@ def test_who_has_agreed_withdraws_instead_of_declining():
 
 def test_practice_cannot_be_skipped_by_its_last_item():
     study = make_live()
-    me = make_annotator(study, practised_at=None)
+    me = make_learner(study)
     tab = Tab(me)
     tab.show(tab.client.get(f"{tab.home}practice/3/"))
 

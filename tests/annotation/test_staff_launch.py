@@ -198,7 +198,7 @@ def test_stopped_launch_says_so_and_starts_again(staff_client, state):
 
     study.refresh_from_db()
     assert "Start again" in page.text
-    assert state.get("message", "the job worker seems to have gone") in page.text
+    assert state.get("message", "stopped responding") in page.text
     assert study.state == "live"
     assert Slot.objects.filter(study=study).count() == 6
 

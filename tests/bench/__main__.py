@@ -23,6 +23,7 @@ MEASURES = {
     "saving": "tests.bench.measure",
     "importing": "tests.bench.importing",
     "exporting": "tests.bench.exporting",
+    "bundles": "tests.bench.bundles",
     "analysing": "tests.bench.analysing",
 }
 
@@ -43,7 +44,7 @@ def main() -> int:
         "--ratings",
         type=int,
         default=1_000_000,
-        help="of a study to export, and of the larger report",
+        help="of a study to export or pack, and of the larger report",
     )
     given = parser.parse_args()
     names = ["sqlite", "postgresql"] if given.database == "both" else [given.database]

@@ -6,7 +6,7 @@ from uuid import uuid4
 from django.db import connection
 
 from evalsite.annotation.models import Annotation, Rating, Slot
-from evalsite.participants.models import ItemSet
+from evalsite.participants.models import ItemSet, make_completion_code
 from evalsite.studies.models import Output, Study
 from tests.bench.study import SET_SIZE, make_live_study
 from tests.support.factories import make_annotator
@@ -15,6 +15,7 @@ _PER_PERSON = 300
 _PER_ANNOTATION = 3
 _K = 3
 _CHUNK = 20_000
+_VALUE = "1 + (one.id * 7 + output.id * 13) %% 400"
 
 
 def make_rated_study(ratings: int) -> Study:
@@ -35,8 +36,15 @@ def _answer(study: Study, slots: list[Slot]) -> None:
     me = make_annotator(study)
     moment, version = me.created_at, study.versions.last()
     sets = ItemSet.objects.bulk_create(
-        ItemSet(study=study, participant=me, number=number + 1, finished_at=moment)
-        for number in range(-(-len(slots) // SET_SIZE))
+        ItemSet(
+            study=study,
+            participant=me,
+            number=number + 1,
+            item_ids=[slot.item_id for slot in slots[start : start + SET_SIZE]],
+            code=make_completion_code(),
+            finished_at=moment,
+        )
+        for number, start in enumerate(range(0, len(slots), SET_SIZE))
     )
     Slot.objects.filter(pk__in=[slot.pk for slot in slots]).update(
         state=Slot.State.DONE, participant=me, lease_until=None
@@ -75,7 +83,7 @@ def _rate_all(study: Study) -> None:
             f"INSERT INTO {names[Rating]} "  # noqa: S608 (names of tables)
             "(study_id, annotation_id, criterion, output_id, value, value_typed) "
             "SELECT one.study_id, one.id, 'informativeness', output.id, "
-            "1 + (one.id * 7 + output.id * 13) %% 400, '' "
+            f"{_VALUE}, CAST({_VALUE} AS text) "
             f"FROM {names[Annotation]} AS one "
             f"JOIN {names[Output]} AS output ON output.item_id = one.item_id "
             "WHERE one.study_id = %s ORDER BY one.id, output.position",

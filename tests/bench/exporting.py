@@ -55,14 +55,14 @@ def main(plan: dict[str, Any]) -> None:
 
 def write(study_id: str, file: str) -> None:
     """What a job worker does; in a fresh process, since memory is given back to nobody."""
+    from evalsite.exports.jobs import collect_seldom  # noqa: PLC0415
     from evalsite.exports.services import Choice, write_file  # noqa: PLC0415
     from evalsite.exports.snapshot import consistent_cut  # noqa: PLC0415
-    from evalsite.lib.gc_pause import collect_seldom  # noqa: PLC0415
 
     study = Study.objects.get(pk=study_id)
     # from here on the most memory that the process ever has is counted anew
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    idle, began, cpu = _most_kib(), perf_counter(), process_time()
+    idle, began, cpu = find_peak_kib(), perf_counter(), process_time()
     with TemporaryFile(dir=settings.DATA_DIR) as target:
         with consistent_cut(), collect_seldom():
             written = write_file(study, Choice(file=file), target)
@@ -72,12 +72,13 @@ def write(study_id: str, file: str) -> None:
         "mebibytes": size / 1024 / 1024,
         "seconds": perf_counter() - began,
         "cpu": process_time() - cpu,
-        "above_idle": (_most_kib() - idle) / 1024,
+        "above_idle": (find_peak_kib() - idle) / 1024,
     }
     sys.stdout.write(json.dumps(told))
 
 
-def _most_kib() -> int:
+def find_peak_kib() -> int:
+    """Return the most memory that this process had; unlike `ru_maxrss`, not its parent's."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 

@@ -7,7 +7,7 @@ import pytest
 
 from evalsite.exports.bundle.serialize import Serializer
 from tests.exports.test_export_cut import answer_two, change_all, meanwhile
-from tests.support.bundles import check, pack
+from tests.support.bundles import examine, pack
 from tests.support.factories import launch, make_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,4 +30,4 @@ def test_what_people_do_while_a_study_is_packed_is_in_none_of_its_files(monkeypa
         bundle = pack(study)
 
     assert bundle == before
-    assert check(pack(study)).about["counts"]["annotations"] == {"counted": 3, "withdrawn": 2}
+    assert examine(pack(study)).about["counts"]["annotations"] == {"counted": 3, "withdrawn": 2}

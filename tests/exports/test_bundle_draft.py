@@ -11,7 +11,7 @@ from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Study
 from evalsite.studies.versions import build_content
 from tests.support.batches import import_rows, make_rows
-from tests.support.bundles import change, check, pack, read_files, sum_up, zip_files
+from tests.support.bundles import change, examine, pack, read_files, sum_up, zip_files
 from tests.support.factories import launch, make_study, make_user
 from tests.support.imported import load, rows_for
 
@@ -39,14 +39,14 @@ def test_study_without_a_version_comes_with_what_would_be_shown(has_data):
     labels = [one["label"] for one in study.config.to_data()["criteria"]]
     assert all(label in files["versions/draft/scales.md"].decode() for label in labels)
     assert "`versions/draft/`" in files["README.md"].decode()
-    assert check(bundle).faults == []
+    assert examine(bundle).faults == []
 
 
 @pytest.mark.parametrize("protocol", sorted(installed_protocols()))
 def test_draft_of_every_protocol_is_sound(protocol):
     bundle = pack(make_study(items=2, protocol=protocol, pay_per_set="1.50"), has_data=False)
 
-    assert check(bundle).faults == []
+    assert examine(bundle).faults == []
 
 
 def test_study_with_a_version_has_no_draft_in_its_bundle():
@@ -70,6 +70,7 @@ def test_draft_comes_back_without_a_version_and_gives_the_same_bytes():
     assert shown[0] == shown[1]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("edit", "fault"),
     [
@@ -85,14 +86,15 @@ def test_draft_comes_back_without_a_version_and_gives_the_same_bytes():
 def test_draft_that_says_something_else_than_the_study_is_told(edit, fault):
     bundle = change(pack(make_study(items=2)), CONTENT, edit)
 
-    told = check(bundle).faults[0]
+    told = examine(bundle).faults[0]
 
     assert told.file == CONTENT
     assert fault in told.message
 
 
+@pytest.mark.one_database
 def test_draft_that_is_missing_is_told():
     files = read_files(pack(make_study(items=2)))
     del files[CONTENT]
 
-    assert check(zip_files(sum_up(files))).codes == ["file_missing"]
+    assert examine(zip_files(sum_up(files))).codes == ["file_missing"]

@@ -19,7 +19,7 @@ from evalsite.jobs.services import run_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Membership, Study
 from tests.support.browsing import is_watched
-from tests.support.bundles import bundle_of, check, pack, read_files
+from tests.support.bundles import bundle_of, check, move_data, pack, read_files
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _folder(settings: Any, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path
+    move_data(settings, tmp_path)
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from tests.support.bundles import (
     STAFF,
     bundle_of,
     change,
-    check,
     close,
     examine,
     make_full_study,
@@ -64,6 +63,7 @@ def plan_draft(**values: Any) -> Study:
 # --- packed -------------------------------------------------------------------------------
 
 
+@pytest.mark.one_database
 def test_plan_stands_in_the_bundle_with_how_many_answers_were_in():
     bundle = bundle_of("fluency")
 
@@ -75,6 +75,7 @@ def test_plan_stands_in_the_bundle_with_how_many_answers_were_in():
     assert STAFF not in json.dumps(plan)
 
 
+@pytest.mark.one_database
 def test_readme_tells_what_was_fixed_before_and_after_the_first_answer():
     told = readme_of(bundle_of("fluency")).partition("## Analysis plan")[2].partition("## ")[0]
 
@@ -84,9 +85,10 @@ def test_readme_tells_what_was_fixed_before_and_after_the_first_answer():
     assert 'Whose answers are left out: “=1+1, "too fast": fewer than 8 of 10' in told
     assert f"; last changed after {answers} answers, on 2" in told
     assert "They read `analysis-plan.json` beside them" in readme_of(bundle_of("fluency"))
-    assert "`gold` 0.7, `rho` -0.1, and for the rest those that Evalsite starts with" in told
+    assert "`gold` 0.7, `rho` -0.1, and for the rest the defaults of Evalsite" in told
 
 
+@pytest.mark.one_database
 def test_data_package_names_the_plan_beside_its_tables():
     files = read_files(bundle_of("fluency"))
 
@@ -105,7 +107,7 @@ def test_study_without_a_plan_says_so_and_none_comes_back():
     assert plan_in(bundle)["changed_at"] is None
     assert "Compared: every two systems.\n" in readme_of(bundle)
     assert "Whose answers are left out: no rule was written down.\n" in readme_of(bundle)
-    assert "No analysis plan was written." in check(bundle).checks
+    assert "No analysis plan was written." in examine(bundle).checks
     assert not AnalysisPlan.objects.filter(study=study).exists()
 
 
@@ -198,6 +200,7 @@ def test_original_that_cannot_be_linked_is_told(why):
 # --- bundles that say what can't be ------------------------------------------------------------
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
@@ -212,7 +215,7 @@ def test_original_that_cannot_be_linked_is_told(why):
         ({"thresholds": {"x" * 61: 1}}, "there is no threshold x"),
         ({"rule_changed_at": "2026-03-01"}, "rule_changed_at can't be"),
         ({"rule_changed_at": None}, "answers_before doesn't go with the times"),
-        ({"changed_at": None}, "says that nobody wrote it, but it isn't empty"),
+        ({"changed_at": None}, "has no changed_at, but it isn't empty"),
         ({"repeats": "first"}, "wrong type"),
         ({"repeats": 1}, "wrong type"),
         ({"repeats": "{12345678123456781234567812345678}"}, "repeats isn't written as an id"),
@@ -242,13 +245,14 @@ def test_answers_that_were_in_are_counted_again():
     assert fault.message == f"answers_before.exclusion_rule is 0, but {count} by the rows."
 
 
+@pytest.mark.one_database
 def test_plan_that_is_missing_or_no_object_is_told():
     files = read_files(pack(make_study(items=2)))
     without = {name: data for name, data in files.items() if name != PLAN}
 
-    assert check(zip_files(sum_up(without))).codes == ["file_missing"]
+    assert examine(zip_files(sum_up(without))).codes == ["file_missing"]
     for other in (b"[]", b"null", b"{}"):
-        (told,) = check(zip_files(sum_up(files | {PLAN: other}))).faults
+        (told,) = examine(zip_files(sum_up(files | {PLAN: other}))).faults
         assert (told.code, told.file) == ("plan_invalid", PLAN)
 
 
@@ -286,27 +290,29 @@ def test_bundle_of_format_1_is_imported_without_a_plan(has_scores):
 
     restored = restore(bundle)
 
-    assert check(bundle).faults == []
-    assert "No analysis plan: bundles have one since format 2." in check(bundle).checks
+    assert examine(bundle).faults == []
+    assert "No analysis plan: bundles have one since format 2." in examine(bundle).checks
     assert restored.remarks == []
     assert not AnalysisPlan.objects.exists()
     assert restored.study.metric_files.exists() == has_scores
-    assert check(pack(restored.study)).faults == []
+    assert examine(pack(restored.study)).faults == []
 
 
+@pytest.mark.one_database
 def test_scores_that_a_bundle_of_format_1_announces_must_be_there():
     files = read_files(age(bundle_of("fluency"), has_scores=True))
     del files["records/metrics.jsonl"]
 
-    assert check(zip_files(sum_up(files))).codes == ["file_missing"]
+    assert examine(zip_files(sum_up(files))).codes == ["file_missing"]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("number", [0, 4, True, "2", None])
 def test_format_that_is_not_known_is_refused(number):
     edit = {"format_version": number}
     bundle = change(pack(make_study(items=2)), "study.json", lambda about: about | edit)
 
-    (told,) = check(bundle).faults
+    (told,) = examine(bundle).faults
 
     assert told.code == "format_unknown"
 

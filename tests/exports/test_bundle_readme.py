@@ -82,7 +82,7 @@ def test_readme_names_the_column_with_all_that_was_uploaded_beside_the_texts(has
 
     told = files["README.md"].decode()
 
-    assert "other columns of your uploaded files held is in `items.csv`, column `extra`" in told
+    assert "other columns of your uploaded files are in `items.csv`, column `extra`" in told
     assert b"extra" in files["data/items.csv"].split(b"\r\n")[0].split(b",")
 
 

@@ -1,6 +1,7 @@
 """A report's figures go with its bundle, and are computed again when it is verified."""
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -8,22 +9,32 @@ import pytest
 from evalsite.analysis.figure import METHODS_VERSION
 from evalsite.exports.bundle.format import REPORT, STUDY
 from evalsite.results.report.computation import compute_report
-from evalsite.studies.models import Study
-from tests.support.bundles import bundle_of, change, check, close, make_full_study, pack, read_files
+from tests.support.bundles import (
+    bundle_of,
+    change,
+    close,
+    examine,
+    make_full_study,
+    pack,
+    read_files,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def study() -> Study:
+@cache
+def pack_with_report() -> dict[str, bytes]:
+    """Bundles of one study that has a report: made once, as its report takes seconds."""
     study = close(make_full_study("magnitude"))
     compute_report(study)
-    return study
+    bundles = {"whole": pack(study), "design": pack(study, has_data=False)}
+    study.annotations.filter(status="counted").last().delete()
+    return bundles | {"changed since": pack(study)}
 
 
 @pytest.fixture
-def bundle(study: Study) -> bytes:
-    return pack(study)
+def bundle() -> bytes:
+    return pack_with_report()["whole"]
 
 
 def count_one_more(figures: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +52,7 @@ def test_bundle_carries_the_figures_of_a_report_of_its_ratings(bundle: bytes) ->
 
 
 def test_every_figure_comes_out_as_before(bundle: bytes) -> None:
-    report = check(bundle)
+    report = examine(bundle)
 
     assert report.faults == []
     assert report.remarks == []
@@ -49,7 +60,7 @@ def test_every_figure_comes_out_as_before(bundle: bytes) -> None:
 
 
 def test_a_figure_that_was_changed_is_named(bundle: bytes) -> None:
-    report = check(change(bundle, REPORT, count_one_more))
+    report = examine(change(bundle, REPORT, count_one_more))
 
     assert report.codes == ["figure_differs"]
     assert "kept.data.ratings" in report.faults[0].message
@@ -59,7 +70,7 @@ def test_figures_of_other_methods_are_left_alone_and_that_is_said(bundle: bytes)
     def name_other_methods(about: dict[str, Any]) -> dict[str, Any]:
         return about | {"methods": "0"}
 
-    report = check(change(change(bundle, REPORT, count_one_more), STUDY, name_other_methods))
+    report = examine(change(change(bundle, REPORT, count_one_more), STUDY, name_other_methods))
 
     assert report.faults == []
     assert any("version 0 of the methods" in remark for remark in report.remarks)
@@ -69,19 +80,17 @@ def test_figures_of_other_columns_are_left_alone_and_that_is_said(bundle: bytes)
     def name_other_columns(about: dict[str, Any]) -> dict[str, Any]:
         return about | {"columns": "0"}
 
-    report = check(change(change(bundle, REPORT, count_one_more), STUDY, name_other_columns))
+    report = examine(change(change(bundle, REPORT, count_one_more), STUDY, name_other_columns))
 
     assert report.faults == []
     assert [remark for remark in report.remarks if "other columns" in remark]
     assert not [remark for remark in report.remarks if "of the methods" in remark]
 
 
-def test_a_bundle_without_a_report_of_its_ratings_has_no_figures(study: Study) -> None:
-    study.annotations.filter(status="counted").last().delete()
-
-    assert REPORT not in read_files(pack(study))
+def test_a_bundle_without_a_report_of_its_ratings_has_no_figures() -> None:
+    assert REPORT not in read_files(pack_with_report()["changed since"])
     assert REPORT not in read_files(bundle_of("magnitude"))
 
 
-def test_a_bundle_of_the_design_has_no_figures(study: Study) -> None:
-    assert REPORT not in read_files(pack(study, has_data=False))
+def test_a_bundle_of_the_design_has_no_figures() -> None:
+    assert REPORT not in read_files(pack_with_report()["design"])

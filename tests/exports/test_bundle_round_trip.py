@@ -59,6 +59,8 @@ from tests.support.exports import export
 from tests.support.factories import add_batch, launch, make_study, make_user
 from tests.support.imported import load, rows_for
 
+pytestmark = pytest.mark.slow
+
 PROTOCOLS = sorted(installed_protocols())
 # what a bundle carries of each model
 CARRIED: dict[type[models.Model], tuple[str, ...]] = {
@@ -173,6 +175,7 @@ def test_bundle_of_a_draft_holds_the_plan_that_its_launch_makes():
     assert read_files(before)["design/plan.csv"] == plan
 
 
+@pytest.mark.one_database
 @pytest.mark.django_db
 def test_bundle_without_data_holds_nothing_about_participants():
     study = restore(bundle_of("fluency")).study
@@ -184,6 +187,7 @@ def test_bundle_without_data_holds_nothing_about_participants():
     assert not [name for name in names if name.encode() in b"".join(files.values())]
 
 
+@pytest.mark.one_database
 @pytest.mark.django_db
 def test_bundle_names_nobody_and_opens_no_door():
     study = make_full_study("fluency")
@@ -203,6 +207,7 @@ def test_bundle_names_nobody_and_opens_no_door():
     assert len(secrets) > 12
 
 
+@pytest.mark.one_database
 @pytest.mark.django_db
 def test_free_text_is_in_the_bundle_only_where_it_is_asked_for():
     files = read_files(bundle_of("fluency"))
@@ -259,6 +264,7 @@ def test_copy_differs_in_ids_alone():
         assert told == files[0][name].decode()
 
 
+@pytest.mark.one_database
 @pytest.mark.django_db
 def test_bundle_of_an_unknown_protocol_is_refused_with_its_name():
     bundle = change(bundle_of("fluency"), "study.json", use_unknown_protocol)
@@ -269,6 +275,7 @@ def test_bundle_of_an_unknown_protocol_is_refused_with_its_name():
     assert not Study.objects.exists()
 
 
+@pytest.mark.one_database
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("edit", "said"),
@@ -298,6 +305,7 @@ def use_unknown_protocol(about: dict[str, Any]) -> None:
     about["study"]["protocol"] = "haiku"
 
 
+@pytest.mark.one_database
 @pytest.mark.django_db
 def test_bundle_of_another_format_is_refused_with_what_made_it():
     bundle = change(bundle_of("fluency"), "study.json", lambda about: about | {"format_version": 4})

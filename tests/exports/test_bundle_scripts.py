@@ -4,7 +4,7 @@ import pytest
 from django.core.management import call_command
 
 from evalsite.exports.bundle import compare
-from tests.support.bundles import bundle_of, change, check, examine, pack
+from tests.support.bundles import bundle_of, change, examine, pack
 from tests.support.factories import make_study
 
 pytestmark = pytest.mark.django_db
@@ -12,7 +12,7 @@ SCRIPTS = ["analysis.R", "analysis.py"]
 
 
 def test_scripts_of_this_software_are_said_to_be_so():
-    report = check(bundle_of("magnitude"))
+    report = examine(bundle_of("magnitude"))
 
     assert report.remarks == []
     assert report.checks[-1].startswith("analysis.R and analysis.py: as in Evalsite ")
@@ -24,7 +24,7 @@ def test_script_that_was_changed_is_noted_and_no_fault(name, tmp_path, capsys):
     file = tmp_path / "study.zip"
     file.write_bytes(bundle)
 
-    report = check(bundle)
+    report = examine(bundle)
     call_command("verify_bundle", str(file))
 
     assert (report.faults, len(report.remarks)) == ([], 1)
@@ -46,7 +46,7 @@ def test_scripts_of_another_version_are_not_judged(monkeypatch):
 
 
 def test_bundle_without_scripts_says_nothing_of_them():
-    report = check(pack(make_study(items=2), has_data=False))
+    report = examine(pack(make_study(items=2), has_data=False))
 
     assert (report.faults, report.remarks) == ([], [])
     assert "analysis.py" not in " ".join(report.checks)

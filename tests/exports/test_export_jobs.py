@@ -61,7 +61,7 @@ def test_bad_70_large_file_is_written_by_a_job_and_then_offered_with_its_checksu
     data = sent.getvalue()
 
     assert response["Location"].endswith("?status=counted#large")
-    assert "Writing ratings.csv, status counted:</b> it begins in a moment" in waiting
+    assert "Writing ratings.csv, status counted:</b> starts in a moment" in waiting
     assert data == export(answered, status="counted")
     assert sha256(data).hexdigest() in ready
     assert 'ratings.csv, status counted</th><td data-label="Rows">3</td>' in ready

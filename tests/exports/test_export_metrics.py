@@ -13,7 +13,7 @@ from evalsite.imports.core import Source
 from evalsite.imports.metrics.importer import store_scores, undo_scores
 from evalsite.imports.models import MetricFile, MetricScore
 from evalsite.studies.models import Item, Output, Study, System
-from tests.support.bundles import bundle_of, change, check
+from tests.support.bundles import bundle_of, change, examine
 from tests.support.checking import check_scores
 from tests.support.exports import export, read
 from tests.support.factories import make_study
@@ -87,6 +87,7 @@ def test_the_page_of_exports_offers_the_scores(staff_client: Client) -> None:
     assert "metrics.csv,output_id," in codebook.content.decode()
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("said", "code"),
     [
@@ -105,6 +106,6 @@ def test_a_score_that_was_tampered_with_makes_a_bundle_unsound(
     def tamper(rows: list[dict[str, Any]]) -> None:
         rows[0] |= said
 
-    report = check(change(bundle_of("fluency"), "records/metrics.jsonl", tamper))
+    report = examine(change(bundle_of("fluency"), "records/metrics.jsonl", tamper))
 
     assert code in report.codes, report.faults

@@ -28,6 +28,8 @@ from evalsite.studies.models import Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import START, export, main_items
 
+pytestmark = pytest.mark.slow
+
 VECTORS = Path(__file__).parents[2] / "fixtures" / "reference"
 PEOPLE = 4
 

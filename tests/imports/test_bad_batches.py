@@ -298,7 +298,7 @@ def test_bad_79_outputs_that_belong_together_need_an_id_and_it_is_said_why(confi
     checked = check_rows(study, rows)
 
     assert [fault.column for fault in checked.faults] == ["item"]
-    assert "can't be told from those of another" in told(checked)[0]
+    assert "it isn't clear which outputs belong to which item" in told(checked)[0]
 
 
 def test_bad_79_items_with_equal_inputs_share_a_group_unless_the_file_names_one(config, study):

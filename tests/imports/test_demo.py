@@ -1,5 +1,6 @@
 """Demo studies: each is made whole or not at all, and one that fails stops nothing else."""
 
+import json
 import shutil
 from io import StringIO
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from evalsite.annotation.models import Annotation
-from evalsite.imports.demo import make_demo_studies
+from evalsite.imports.demo import make_demo_studies, read_demo
 from evalsite.protocol import Protocol, ProtocolConfig, find_folder
 from evalsite.studies.models import Batch, Item, Study
 from tests.support.factories import make_study, make_user
@@ -18,9 +19,12 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def small(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def small(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two protocols are enough here, and as few people as give each item its answers."""
-    monkeypatch.setattr("evalsite.imports.demo._SHARE_DONE", 0)
+    demo = read_demo()
+    demo["crowd"]["share_of_answers"] = 0
+    (tmp_path / "demo.json").write_text(json.dumps(demo), encoding="utf-8")
+    monkeypatch.setattr("evalsite.imports.demo.DEMO_FILE", tmp_path / "demo.json")
     settings.PROTOCOLS = ["protocols.fluency", "protocols.rrgen"]
 
 

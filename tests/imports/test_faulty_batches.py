@@ -18,7 +18,6 @@ from tests.support.hostile_files import HostileFile, list_text_files, list_workb
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "batches" / "faulty"
-MESSAGES = FOLDER / "messages.txt"
 CASES: dict[str, dict[str, Any]] = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))
 HOSTILE = [*list_text_files(), *list_workbooks()]
 # the numbers of the list that aren't files: of sizes, names, and uploads that break off
@@ -43,7 +42,7 @@ def test_every_number_of_the_list_has_its_files() -> None:
 
     assert numbers | ELSEWHERE >= {*range(1, 39), *range(74, 81), 85, 86}
     assert {path.name for path in FOLDER.iterdir()} == {
-        *CASES, "cases.json", "make.py", "messages.txt", "__pycache__",
+        *CASES, "cases.json", "make.py", "__pycache__",
     } - ({"__pycache__"} if not (FOLDER / "__pycache__").exists() else set())  # fmt: skip
 
 
@@ -124,18 +123,3 @@ def test_a_hostile_file_is_refused_or_taken_with_its_code(
     if kept is not None and len(data) < 1_000_000:
         batches = try_to_import(staff_client, study, kept)
         assert batches == (0 if file.code else 1)
-
-
-def test_messages_are_those_of_the_list(study: Study, tmp_path: Path) -> None:
-    """One file holds the sentences, so that their English can be read and changed in one place."""
-    found: dict[str, str] = {}
-    for name, expected in CASES.items():
-        checked = check(study, read_case(name), expected.get("options"))
-        for one in (*checked.faults, *checked.remarks):
-            found.setdefault(one.code, str(one))
-    text = "".join(f"{code}: {found[code]}\n" for code in sorted(found))
-    (tmp_path / "messages.txt").write_text(text, encoding="utf-8")
-
-    assert text == MESSAGES.read_text(encoding="utf-8"), (
-        f"Read {tmp_path / 'messages.txt'}; if its English is better, copy it to {MESSAGES}."
-    )

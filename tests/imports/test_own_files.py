@@ -12,7 +12,8 @@ from django.db.models import Count
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from evalsite.imports.batches.importer import ITEMS
+from evalsite.annotation.models import Rating
+from evalsite.imports.batches.importer import ITEMS, import_file
 from evalsite.imports.core import check_source
 from evalsite.studies.models import Item, Output, Study
 from tests.site.test_staff_browser import sign_in
@@ -139,4 +140,49 @@ def test_a_file_as_people_have_it_goes_from_upload_to_import_in_a_browser(
 
     expect(page.get_by_role("link", name=f"Undo {Path(own_file.name).name}")).to_be_visible()
     assert count_items(study) == (own_file.items, own_file.systems)
+    assert watch.found == []
+
+
+# --- ratings that were collected elsewhere ----------------------------------------------------
+
+RATINGS = FIXTURES / "ratings" / "stp2_rankME_inf.csv"
+
+
+def make_rated_batch(**fields: Any) -> Study:
+    study: Study = make_study(protocol="magnitude", items=0, **fields)
+    import_file(study=study, path=FIXTURES / "ratings" / "rankme_batch.csv", by=None)
+    return study
+
+
+@pytest.mark.django_db
+def test_the_command_takes_ratings_as_they_were_published() -> None:
+    study = make_rated_batch()
+
+    call_command(
+        "import_ratings", str(study.pk), str(RATINGS), "--persons", "yes", stdout=StringIO()
+    )
+
+    assert Rating.objects.filter(study=study).count() == 900
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ratings_as_they_were_published_go_from_upload_to_import_in_a_browser(
+    page: Page, live_server: Any
+) -> None:
+    watch = Watch(page)
+    user = make_user()
+    sign_in(page, live_server.url, user)
+    study = make_rated_batch(by=user)
+    page.goto(f"{live_server.url}{reverse('admin:ratings-list', args=[study.pk])}")
+    page.set_input_files("#id_file", RATINGS)
+    follow(page, "text=Look at the file")
+    page.wait_for_selector("text=Cancel")
+
+    expect(page.get_by_role("heading", name="Answers per item")).to_be_visible()
+    expect(page.get_by_role("heading", name="Faults")).to_have_count(0)
+    page.check("#id_has_persons_0")
+    follow(page, "button:has-text('Import')")
+
+    expect(page.get_by_role("link", name=f"Undo {RATINGS.name}")).to_be_visible()
+    assert Rating.objects.filter(study=study).count() == 900
     assert watch.found == []

@@ -1,6 +1,5 @@
 """Importing ratings in a browser, from a file with faults to an undone import."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from playwright.sync_api import Page
 
 from evalsite.studies.models import Study
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, find_faults, follow
+from tests.support.browsing import Watch, find_faults_in_all_looks, follow
 from tests.support.factories import make_study, make_user
 from tests.support.imported import rows_for, write_csv
 
@@ -72,22 +71,15 @@ def walk(page: Page, base: str, folder: Path) -> Iterator[str]:
     yield "undone"
 
 
-@pytest.mark.parametrize("width", [360, 1280])
 def test_pages_of_ratings_complain_of_nothing_and_fit(
-    page: Page, live_server: Any, tmp_path: Path, width: int
+    page: Page, live_server: Any, tmp_path: Path
 ) -> None:
     watch, dialogs = Watch(page), []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    page.set_viewport_size({"width": width, "height": 900})
+    steps = walk(page, live_server.url, tmp_path)
 
-    faults, widths = {}, {}
-    for step in walk(page, live_server.url, tmp_path):
-        widths[step] = page.evaluate("document.documentElement.scrollWidth")
-        faults[step] = find_faults(page)
-        if folder := os.environ.get("SHOTS"):
-            page.screenshot(path=f"{folder}/{step.replace(' ', '-')}-{width}.png", full_page=True)
+    faults = {step: find_faults_in_all_looks(page) for step in steps}
 
     assert watch.found == []
     assert dialogs == []
     assert {step: found for step, found in faults.items() if found} == {}
-    assert {step: found for step, found in widths.items() if found > width} == {}

@@ -98,8 +98,8 @@ def test_the_declaration_stands_with_file_and_participants(
 
 def test_faults_leave_no_button_and_can_be_downloaded(staff_client: Client, study: Study) -> None:
     rows = rows_for(study, [f"w{number}" for number in range(60)])
-    for row in rows[::3]:
-        row["system"] = "=1+1"
+    for number, row in enumerate(rows[::3]):
+        row["system"] = f"=1+{number}"
     waiting = upload(staff_client, study, rows)
 
     page = show(staff_client, study, waiting)

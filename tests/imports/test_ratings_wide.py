@@ -55,7 +55,7 @@ def test_the_published_file_of_rankme_is_imported_as_it_is(
     assert find_breaches(rankme) == []
     exported = tmp_path / "ratings.csv"
     exported.write_bytes(export(rankme))
-    assert main([str(exported), "--file-order", "--json"]) == 0
+    assert main(["report", str(exported), "--file-order", "--json"]) == 0
     assert '"value": 0.8221' in capsys.readouterr().out
 
 

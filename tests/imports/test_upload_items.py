@@ -228,7 +228,7 @@ def test_it_is_said_how_checks_are_handed_out(check: Check, study: Any, kind: st
 
     (remark,) = waiting.remarks
     assert remark.message == (
-        f"Items of kind {kind}, which nobody gets while the settings ask for no checks"
+        f"Items of kind {kind}, which nobody gets, since the settings ask for no checks"
     )
     assert (remark.count, remark.places[0]) == (2, "line 2 (record 1), kind")
     assert not waiting.faults
@@ -297,8 +297,8 @@ def test_right_answer_of_a_wide_row_is_refused_where_its_outputs_are_items(
     one = run(study, f"{wide}A: x,5,One.,alpha,,\nA: y,,One.,alpha,Two.,beta\n")
 
     assert told(several) == [
-        "line 2 (record 1), gold_fluency: Each of the 2 outputs in this row is an item of its own, "
-        "which this right answer can't tell apart. Give each output a row."
+        "line 2 (record 1), gold_fluency: Each of the 2 outputs in this row is a separate item, "
+        "so one right answer can't apply to all of them. Give each output a row."
     ]
     assert [item.gold for item in one.items] == [{"fluency": "5"}, {}, {}]
 

@@ -138,15 +138,13 @@ def test_file_with_faults_has_no_import_button_and_forcing_it_stores_nothing(
 def test_first_100_faults_stand_on_the_page_and_all_in_the_csv(
     staff_client: Client, study: Study
 ) -> None:
-    rows = "".join(
-        f"m{n},name[A],{name},\n" for n in range(50) for name in ("alpha", "beta", "gamma")
-    )
-    page = send(staff_client, study, f"{GOOD}{rows}".replace("m1,", "x1,", 3)).content.decode()
+    rows = "".join(f"é{n},name[A],alpha,Text.\n" for n in range(150))
+    page = send(staff_client, study, f"{GOOD}{rows}").content.decode()
 
     listed = staff_client.get(address("upload-faults", study, Upload.objects.get().pk))
 
     found = list(csv.DictReader(io.StringIO(listed.content.decode())))
-    assert page.count('<li data-code="output_empty">') == 100
+    assert page.count('<li data-code="id_invalid">') == 100
     assert "50 more are in the CSV" in page
     assert len(found) == 150
     assert found[0]["line"] == "5"

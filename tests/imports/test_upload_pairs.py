@@ -68,7 +68,7 @@ def test_item_of_three_systems_becomes_all_pairs(check: Callable[[str], Checked]
         "d1/2-3": ("beta", "gamma"),
     }
     assert [str(remark) for remark in checked.remarks] == [
-        "1 item with 3 systems becomes 3 pairs, each an item of its own."
+        "1 item with 3 systems becomes 3 pairs, each a separate item."
     ]
     assert {str(item.extra) for item in checked.items} == {"{'item': 'd1'}"}
 
@@ -195,7 +195,7 @@ def test_item_of_very_many_outputs_is_refused_and_read_on_in_no_time(
 
     assert told(checked) == [
         "line 502 (record 501), item: Item “all” has more than 500 outputs. Map the column that "
-        "tells items apart to “item”."
+        "identifies items to “item”."
     ]
     assert checked.rows == 20_000
 
@@ -210,7 +210,7 @@ def test_column_of_pairs_names_those_that_are_made(check: Callable[[str], Checke
     assert systems_of(checked) == {"d1/1-2": ("alpha", "beta"), "d1/1-3": ("alpha", "gamma")}
     assert [item.extra["pair"] for item in checked.items] == ["against alpha", "2"]
     assert [str(remark) for remark in checked.remarks] == [
-        "1 item with 3 systems becomes 2 pairs, those that are named, each an item of its own."
+        "1 item with 3 systems becomes 2 pairs, those that are named, each a separate item."
     ]
 
 
@@ -359,7 +359,7 @@ def test_page_before_the_import_says_how_many_pairs_there_will_be(
     page = send(staff_client, study, f"{HEADER}\n{rows}").content.decode()
     after = press_import(staff_client, study, Upload.objects.get()).content.decode()
 
-    assert "37 items with 3 systems become 111 pairs, each an item of its own." in page
+    assert "37 items with 3 systems become 111 pairs, each a separate item." in page
     assert "111 rows · 111 items · 222 outputs of 3 systems" in page
     assert re.search(r'data-label="Items">111<', after)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evalsite.imports.batches.example_files import TEMPLATES
+from evalsite.imports.batches.views import TEMPLATES
 from evalsite.protocol import installed_protocols
 from tests.imports.test_upload_pages import address
 from tests.support.checking import check_file

@@ -42,7 +42,7 @@ def open_export(page: Page, base: Any) -> tuple[Study, Job]:
         annotate(study, make_participant(study), item)
     job = start_export(study, Choice(file="annotations"), by=user)
     page.goto(f"{base}{reverse('admin:study-export', args=[study.pk])}")
-    expect(page.locator(".ex-job")).to_contain_text("it begins in a moment")
+    expect(page.locator(".ex-job")).to_contain_text("starts in a moment")
     return study, job
 
 

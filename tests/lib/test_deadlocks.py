@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection  # noqa: F401 (the mark reads it)
+from django.db import connection
 
 from evalsite.annotation.allocation.change_k import remove_places
 from evalsite.annotation.allocation.claims import claim_set
@@ -18,7 +18,11 @@ pytestmark = [only_postgresql, pytest.mark.django_db(transaction=True)]
 
 
 class Crossed(Held):
-    """As `Held`; while the second waits, the first locks one more place, so each waits."""
+    """As `Held`; while the second waits, the first locks one more place, so each waits.
+
+    PostgreSQL ends the transaction whose `deadlock_timeout` is over first: that of the second,
+    however slow the machine is.
+    """
 
     def __init__(self, *, first: Slot, then: Slot, second: Callable[[], Any]) -> None:
         super().__init__(lambda: lock(first), second)
@@ -27,8 +31,18 @@ class Crossed(Held):
     def _is_second_waiting(self) -> bool:
         is_waiting = super()._is_second_waiting()
         if is_waiting:
+            set_deadlock_timeout(60)
             lock(self.then)
         return is_waiting
+
+    def _run_second(self) -> Any:
+        set_deadlock_timeout(3)
+        return super()._run_second()
+
+
+def set_deadlock_timeout(seconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('deadlock_timeout', %s, false)", [f"{seconds}s"])
 
 
 def lock(slot: Slot) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalsite.annotation.pages.view_models import InputView, view_item
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output, strip_markup
-from evalsite.protocol import InputColumn, get_protocol
+from evalsite.protocol import InputColumn, Layout, get_protocol
 from tests.support.published import published_file
 
 HTML = (
@@ -26,7 +26,8 @@ def texts(text: str) -> list[tuple[str, str]]:
 
 
 def render(text: str) -> str:
-    return render_to_string("annotation/_dialogue.html", {"turns": parse_dialogue(text)})
+    shown = {"label": "Said", "turns": parse_dialogue(text)}
+    return render_to_string("annotation/_input.html", {"input": shown})
 
 
 # --- lines ----------------------------------------------------------------------
@@ -288,6 +289,8 @@ class Stub:
     criteria = ()
     aids = ()
     has_ignore = False
+    page_note = ""
+    layout = Layout()
     output_name = "Response"
     inputs = (
         InputColumn(name="said", label="Said", kind="dialogue"),

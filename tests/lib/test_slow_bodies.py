@@ -63,6 +63,7 @@ def read_all(link: socket.socket) -> bytes:
     return b"".join(pieces)
 
 
+@pytest.mark.one_database
 def test_bad_81_bodies_that_never_end_are_cut_while_honest_requests_go_on(server, home):
     kinds = [
         ("/admin/login/", FORM, b"username=jane"),
@@ -81,6 +82,7 @@ def test_bad_81_bodies_that_never_end_are_cut_while_honest_requests_go_on(server
     assert "Traceback" not in server.errors.read_text(encoding="utf-8")
 
 
+@pytest.mark.one_database
 def test_bad_81_a_body_that_comes_by_single_bytes_is_cut_too(server, home):
     with ExitStack() as links:
         slow = [

@@ -42,7 +42,11 @@ from tests.support.bundles import close, make_full_study
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 
 data, path = backups.data, backups.path
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("data")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("data"),
+    pytest.mark.slow,
+]
 
 
 # --- the same site again ----------------------------------------------------------------

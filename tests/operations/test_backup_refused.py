@@ -38,7 +38,11 @@ from tests.support.backups import (
 from tests.support.factories import make_study, make_user
 
 data, path = backups.data, backups.path
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("data")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("data"),
+    pytest.mark.slow,
+]
 
 
 # --- refused ----------------------------------------------------------------------------
@@ -112,11 +116,13 @@ def flip(data: bytes) -> bytes:
     "spoil",
     [
         flip,
-        lambda data: data[: len(data) // 2],
-        lambda data: data[:-40],
-        lambda data: b"no archive at all",
-        lambda data: b"",
-        lambda data: gzip.compress(b"no archive either"),
+        pytest.param(lambda data: data[: len(data) // 2], marks=pytest.mark.one_database),
+        pytest.param(lambda data: data[:-40], marks=pytest.mark.one_database),
+        pytest.param(lambda data: b"no archive at all", marks=pytest.mark.one_database),
+        pytest.param(lambda data: b"", marks=pytest.mark.one_database),
+        pytest.param(
+            lambda data: gzip.compress(b"no archive either"), marks=pytest.mark.one_database
+        ),
     ],
 )
 def test_damaged_backup_is_refused_and_the_site_stays_empty(spoil, settings, tmp_path, path):
@@ -131,6 +137,7 @@ def test_damaged_backup_is_refused_and_the_site_stays_empty(spoil, settings, tmp
         assert not [one for one in (tmp_path / "new").rglob("*") if "evalsite" not in one.name]
 
 
+@pytest.mark.one_database
 def test_archive_that_is_whole_but_holds_other_bytes_is_refused(settings, tmp_path, path):
     keep(make_study(), b"a,b\n1,2\n")
     make_backup(path)
@@ -172,11 +179,13 @@ def test_file_that_a_row_needs_and_that_is_missing_fails_the_check(path):
     assert f"uploads/{upload.pk}" in told.getvalue()
 
 
+@pytest.mark.one_database
 def test_backup_that_is_not_there_is_said_in_a_sentence(tmp_path):
     with pytest.raises(CommandError, match="can't be unpacked"):
         call_command("restore", tmp_path / "nowhere.tar.gz")
 
 
+@pytest.mark.one_database
 def test_folder_that_is_not_there_is_said_in_a_sentence(tmp_path):
     assert refused(make_backup, tmp_path / "nowhere" / "backup.tar.gz") == "no_folder"
 

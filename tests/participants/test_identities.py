@@ -15,7 +15,7 @@ from evalsite.participants.models import Answer, Participant, ParticipantIdentit
 from evalsite.studies.models import Membership, Study, TeamRole
 from tests.exports.test_bundle_plan import restore
 from tests.site.test_staff_pages import sign_in
-from tests.support.bundles import check, pack, read_files
+from tests.support.bundles import examine, move_data, pack, read_files
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ FILES = ("ratings", "ratings_wide", "annotations", "items", "participants", "met
 
 @pytest.fixture(autouse=True)
 def _folder(settings: Any, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path
+    move_data(settings, tmp_path)
 
 
 @pytest.fixture
@@ -82,6 +82,7 @@ def entry_answers(bundle: bytes) -> int:
 # --- pages --------------------------------------------------------------------------
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("role", TeamRole)
 def test_receipts_are_shown_to_those_who_may_see_identities(study, person, role):
     client = client_of(study, role)
@@ -137,6 +138,7 @@ def test_raw_records_are_for_administrators_only(study, person):
 # --- bundles ------------------------------------------------------------------------
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("contents", ["data", "free-text"])
 @pytest.mark.parametrize("role", WITHOUT)
 def test_bundle_of_whoever_may_not_see_identities_has_no_entry_answers(study, role, contents):
@@ -147,7 +149,7 @@ def test_bundle_of_whoever_may_not_see_identities_has_no_entry_answers(study, ro
 
     assert entry_answers(bundle) == 0
     assert LANGUAGE.encode() not in b"".join(read_files(bundle).values())
-    assert check(bundle).about["has_entry_answers"] is False
+    assert examine(bundle).about["has_entry_answers"] is False
 
 
 def test_bundle_is_not_found_in_another_study(study):
@@ -157,6 +159,7 @@ def test_bundle_is_not_found_in_another_study(study):
     assert take(sign_in(make_user("root", is_superuser=True)), other, job).status_code == 404
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("role", WITH)
 def test_bundle_of_whoever_may_see_identities_has_them_as_before(study, role):
     client = client_of(study, role)
@@ -164,10 +167,11 @@ def test_bundle_of_whoever_may_see_identities_has_them_as_before(study, role):
     bundle = read(take(client, study, make(client, study, "free-text")))
 
     assert entry_answers(bundle) == 2
-    assert "has_entry_answers" not in check(bundle).about
+    assert "has_entry_answers" not in examine(bundle).about
     assert bundle == pack(study, has_free_text=True)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("contents", ["data", "free-text"])
 @pytest.mark.parametrize("role", WITHOUT)
 def test_bundle_with_entry_answers_is_not_for_whoever_may_not_see_them(study, role, contents):
@@ -211,7 +215,7 @@ def test_bundle_without_entry_answers_is_verified_and_imported(study):
 
     found = Answer.objects.filter(study=restored).values_list("question", flat=True)
     assert not [name for name in found if not name.startswith("qualification-")]
-    assert check(pack(restored, has_entry_answers=False)).about["has_entry_answers"] is False
+    assert examine(pack(restored, has_entry_answers=False)).about["has_entry_answers"] is False
 
 
 def test_contents_say_by_default_what_bundles_always_held():

@@ -208,7 +208,7 @@ def test_zero_sets_no_limit_and_counts_nobody(settings):
 
 
 def test_simulated_people_are_not_counted():
-    study = make_live(is_demo=True)
+    study = make_live(is_demo=True, items=PER_STUDY + 1, set_size=1)
 
     people = list(simulate_crowd(study, participants=PER_STUDY + 1, seed="joins"))
 

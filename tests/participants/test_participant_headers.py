@@ -30,6 +30,7 @@ EXEMPT = {
     "ignore-undo",
     "set-break",
     "set-review",
+    "worked-examples",
     "rating-draft",
     "participant-finish",
     "participant-no-work",

@@ -38,7 +38,7 @@ from evalsite.protocol import (
 from evalsite.studies.gold import asked_criteria, check_gold, find_gold
 from evalsite.studies.models import Item, Output, Study, System
 from tests.support.checking import check_file
-from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
+from tests.support.factories import launch, make_learner, make_study, make_user, mint_link
 
 pytestmark = pytest.mark.django_db
 
@@ -217,9 +217,9 @@ class Learner:
     """Somebody who has read the instructions and comes to practice next, without scripts."""
 
     def __init__(self, config: Protocol) -> None:
-        self.study = make_study(protocol=config.key, items=0)
+        self.study = make_study(protocol=config.key)
         self.items = list(self.study.items.practice())
-        self.me = make_annotator(launch(self.study), practised_at=None)
+        self.me = make_learner(launch(self.study))
         self.home = mint_link(self.me)
         self.client = Client()
 
@@ -264,13 +264,13 @@ def test_practice_asks_what_has_a_gold_and_agrees_with_who_answers_by_it(config)
         assert page.status_code == 200
         asked = {question.criterion.key for question in page.context["item"].questions}
         assert asked == {one.key for one in asked_criteria(config, item.gold)}
-        lines = page.context["feedback"]
+        lines = [line for question in page.context["item"].questions for line in question.feedback]
         assert bool(lines) == bool(find_gold(config, item.gold))
         assert all(line.is_met for line in lines), lines
         assert all("as we suggest" in one.sentence or ", as " in one.sentence for one in lines)
         if item.gold.get("why"):
             assert escape(item.gold["why"].splitlines()[0]) in page.content.decode()
-    assert learner.client.get(learner.home).headers["Location"].endswith("/start/")
+    assert learner.client.get(learner.home).headers["Location"].endswith("/sets/1/items/1/")
 
 
 def test_practice_says_what_is_suggested_to_who_answers_otherwise(config):
@@ -287,7 +287,7 @@ def test_practice_says_what_is_suggested_to_who_answers_otherwise(config):
         page = learner.check(number, fill(screen, wrong))
 
         html = page.content.decode()
-        for line in page.context["feedback"]:
+        for line in [one for asked in page.context["item"].questions for one in asked.feedback]:
             assert escape(line.sentence) in html
             if not line.is_met:
                 unmet += 1
@@ -335,6 +335,22 @@ def test_there_are_enough_questions_on_the_instructions(config):
         f"The right answer of each comprehension question is choice {places.pop() + 1}. Put it in "
         "different places."
     )
+
+
+def test_worked_examples_can_be_looked_up_while_practising(config):
+    learner = Learner(config)
+
+    practice = learner.client.get(f"{learner.home}practice/1/").content.decode()
+    page = learner.client.get(f"{learner.home}examples/")
+
+    assert (f'href="{learner.home}examples/"' in practice) == bool(config.worked_examples)
+    assert page.status_code == (200 if config.worked_examples else 404)
+    for example in config.worked_examples:
+        for text in example.outputs:
+            assert escape(text) in page.content.decode()
+        for key, ratings in example.ratings.items():
+            said = config.criterion_by_key[key].scale.describe_ratings(ratings)
+            assert not example.criterion or escape(said) in page.content.decode()
 
 
 # --- rating ---------------------------------------------------------------------------

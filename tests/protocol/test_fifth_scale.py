@@ -9,6 +9,8 @@ from django.db import connection
 
 from tests.support.plugins import COMPREHENSION, ROOT, count_results, read_documented, run_tests
 
+pytestmark = pytest.mark.slow
+
 APPS = """
 from evalsite.protocol import (
     Criterion, Design, InputColumn, Layout, Protocol, ProtocolConfig, Source,

@@ -1,7 +1,7 @@
 """What may be typed and chosen on the scales, and what pages and files say of them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
@@ -125,6 +125,33 @@ def test_box_for_a_number_neither_cuts_nor_counts_by_itself():
 # --- points and choices ---------------------------------------------------------
 
 
+def test_points_are_listed_from_either_end_and_stored_alike():
+    rising = make_likert(5)
+    falling = replace(rising, shown="falling", is_out_of=True)
+
+    assert [point.value for point in rising.points_shown] == [1, 2, 3, 4, 5]
+    assert [(point.number, point.label) for point in falling.points_shown][:2] == [
+        ("5/5", "(label 5):"),
+        ("4/5", "(label 4):"),
+    ]
+    assert falling.write_markdown().startswith("- 5/5 (label 5):\n- 4/5 (label 4):")
+    assert (falling.describe_values(), falling.name_choices()) == (
+        rising.describe_values(),
+        rising.name_choices(),
+    )
+    assert falling.first_control("fluency") == "fluency-5"
+
+
+def test_order_and_form_of_points_are_parameters():
+    falling = replace(make_likert(5), shown="falling", is_out_of=True)
+
+    data = falling.to_data()
+
+    assert (data["shown"], data["x_out_of"]) == ("falling", True)
+    assert Likert.from_data(data) == falling
+    assert not {"shown", "x_out_of"} & make_likert(5).to_data().keys()
+
+
 def make_likert(points: int) -> Likert:
     return Likert(points=tuple(Point(value=n, label=f"label {n}") for n in range(1, points + 1)))
 
@@ -174,8 +201,8 @@ def test_preference_takes_a_side_or_a_tie_only():
     scale = Preference(first="sys1", tie="tie", second="sys2")
 
     assert make_criterion(scale).make_field("Response").clean("tie") == "tie"
-    assert refusal("", scale) == "Choose which response is better on fluency, or tie"
-    assert refusal("left", scale).startswith("Choose which response is better on fluency, or tie")
+    assert refusal("", scale) == "Choose which response is better on fluency, or a tie"
+    assert refusal("left", scale).startswith("Choose which response is better on fluency, or a tie")
 
 
 def test_nothing_is_preselected():
@@ -210,7 +237,7 @@ POINTS = Likert(
     reserved_note="2 is for odd cases.",
 )
 SHOWN = "- 1: bad\n  - no sentence\n  - no words\n- 2: good (reserved)\n\n2 is for odd cases."
-PREFERRED = "- A\n- Tie\n- B\n\nStored as the output that is preferred, whatever its place."
+PREFERRED = "- A\n- Tie\n- B\n\nStored as the preferred output, whichever side it was on."
 
 
 @pytest.mark.parametrize(

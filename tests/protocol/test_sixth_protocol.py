@@ -11,6 +11,8 @@ from django.db import connection
 
 from tests.support.plugins import COMPREHENSION, count_results, read_documented, run_tests
 
+pytestmark = pytest.mark.slow
+
 # A folder of its own, with every scale that the magnitude protocol does not use.
 APPS = """
 from evalsite.protocol import (

@@ -186,7 +186,7 @@ def test_of_two_who_save_at_once_the_second_is_told(staff_client):
     )
 
     assert page.status_code == 422
-    assert "Somebody changed this plan while you had it open." in page.text
+    assert "Someone changed this plan while you had it open." in page.text
     assert AnalysisPlan.objects.get().baseline == "neural"
 
 

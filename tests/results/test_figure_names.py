@@ -5,15 +5,15 @@ import pytest
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.findings import describe_finding
 from evalsite.results.replication.tables import tabulate_findings
-from evalsite.results.report.criterion_tables import Table
 from evalsite.results.report.figure_details import (
-    count_entry,
+    count_figure,
     describe_computed,
     describe_n,
     entry,
     list_cells,
 )
 from evalsite.results.report.latex import escape
+from evalsite.results.report.table import Table
 from evalsite.results.report.wording import hold_together, let_go, name_figure
 from tests.support.reports import make_figure
 
@@ -94,10 +94,14 @@ def test_what_shares_an_input_is_counted_as_inputs() -> None:
 
 
 def test_ranks_are_no_counts_of_answers() -> None:
-    ranks = [count_entry("rank_best", 1), count_entry("rank_worst", 2), count_entry("wins", 3)]
+    ranks = [
+        entry(count_figure("rank_best", 1)),
+        entry(count_figure("rank_worst", 2)),
+        entry(count_figure("wins", 3)),
+    ]
 
     assert describe_computed(ranks) == [
-        "Best rank; Worst rank: what the comparisons of all systems uphold.",
+        "Best rank; Worst rank: as the comparisons of all systems support it.",
         "Wins: counts of what was answered.",
     ]
 
@@ -114,7 +118,9 @@ def test_file_of_figures_has_numbers_in_columns_and_reasons_as_codes() -> None:
     )
     missing = make_figure("fleiss", None, reason="unequal_raters")
 
-    head, *rows = list_cells([entry(figure, system_1="A"), entry(missing), count_entry("wins", 3)])
+    head, *rows = list_cells(
+        [entry(figure, system_1="A"), entry(missing), entry(count_figure("wins", 3))]
+    )
     first, second, third = (dict(zip(head, row, strict=True)) for row in rows)
 
     assert (first["system_1"], first["value"], first["p"], first["n_items"]) == (

@@ -1,6 +1,6 @@
 """The table that sets what the model of preferences expects beside what was observed."""
 
-from evalsite.results.report.fit_tables import tabulate_fit
+from evalsite.results.report.sections import tabulate_fit
 from tests.support.reports import make_figure
 
 
@@ -43,7 +43,7 @@ def test_pairs_stand_as_in_the_other_tables():
 def test_a_model_that_cannot_be_checked_is_not_told_as_one_that_fits():
     words = tabulate_fit(criterion(p=None)).words
 
-    assert "that is no sign that it holds" in words
+    assert "a good fit doesn’t support it" in words
 
 
 def test_a_model_that_fits_is_told_without_a_verdict():

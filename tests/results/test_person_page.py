@@ -157,7 +157,7 @@ def test_report_with_its_note_is_told_and_never_markup(staff_client, study):
 
     html = staff_client.get(url(me)).text
 
-    assert "Reported: text missing" in html
+    assert "Reported: text missing or broken" in html
     assert "&lt;i&gt;empty&lt;/i&gt;" in html
     assert "&lt;b&gt;neural&lt;/b&gt;" in html
     assert "<b>neural" not in html

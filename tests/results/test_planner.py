@@ -47,7 +47,7 @@ def test_a_plan_is_simulated_by_a_job_and_then_shown(staff_client):
     after = staff_client.get(answer["Location"])
 
     assert is_watched(waiting)
-    assert "it begins in a moment" in waiting.text
+    assert "starts in a moment" in waiting.text
     assert [row["items"] for row in job.result["rows"]] == [10, 40]
     assert job.done == job.total == 2
     assert not is_watched(after)
@@ -90,7 +90,7 @@ def test_too_few_people_are_told_that_no_number_of_inputs_is_enough(staff_client
     html = staff_client.get(url("study-planner", study)).text
     assert job.result["rows"] == []
     assert "no number of inputs finds a ratio of 1.05 on Informativeness" in html
-    assert "With fewer than 5 participants no test tells much" in html
+    assert "With fewer than 5 participants, no test says much" in html
 
 
 @pytest.mark.parametrize(

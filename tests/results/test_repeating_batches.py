@@ -43,9 +43,9 @@ def test_the_documented_lines_compare_two_batches(
     Path("ratings.csv").write_bytes(export(study))
 
     exec(DIVIDE, {})  # noqa: S102 (it is what the document tells to run)
-    assert main(["batch-1.csv", "--repeat", "batch-2.csv", "--json"]) == 0
+    assert main(["compare", "batch-1.csv", "batch-2.csv", "--json"]) == 0
 
-    assert "python -m evalsite.analysis batch-1.csv --repeat batch-2.csv" in DOCUMENT
+    assert "python -m evalsite.analysis compare batch-1.csv batch-2.csv" in DOCUMENT
     found = json.loads(capsys.readouterr().out)
     (criterion,) = found["criteria"]
     assert (found["first"]["ratings"], found["second"]["ratings"]) == (5 * 9, 4 * 9)

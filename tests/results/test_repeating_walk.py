@@ -11,10 +11,10 @@ from django.core.management import call_command
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.results.replication.comparison import find_changed_outputs
 from evalsite.studies.models import Study
-from tests.support.bundles import close, make_full_study
+from tests.support.bundles import close, make_full_study, move_data
 from tests.support.factories import launch, make_user
 
-pytestmark = pytest.mark.one_database
+pytestmark = [pytest.mark.one_database, pytest.mark.slow]
 
 
 def rerun(study: Study, folder: Path) -> Study:
@@ -29,7 +29,7 @@ def rerun(study: Study, folder: Path) -> Study:
     # only demonstrations may have simulated participants
     Study.objects.filter(pk=again.pk).update(is_demo=True)
     again = launch(Study.objects.get(pk=again.pk))
-    assert len(list(simulate_crowd(again, participants=4, seed="another crowd"))) == 4
+    assert len(list(simulate_crowd(again, participants=4, seed="another crowd"))) >= again.k
     return again
 
 
@@ -38,7 +38,7 @@ def rerun(study: Study, folder: Path) -> Study:
 def test_outputs_of_a_study_made_again_are_those_of_the_first(
     db: None, settings: Any, tmp_path: Path, protocol: str
 ) -> None:
-    settings.DATA_DIR = tmp_path / "data"
+    move_data(settings, tmp_path / "data")
     first = close(make_full_study(protocol))
     again = rerun(first, tmp_path)
     file = tmp_path / "comparison.json"

@@ -11,6 +11,8 @@ from evalsite.results.report.computation import write_drawings
 from evalsite.results.report.latex_document import list_files
 from tests.support.reported import keep_report, make_reported_study
 
+pytestmark = pytest.mark.slow
+
 Settings = Any
 NEEDED = ("booktabs.sty", "natbib.sty", "graphicx.sty")
 

@@ -12,10 +12,10 @@ from evalsite.results.report.datasheet import (
     Datasheet,
     fill_datasheet,
     list_open,
-    quote,
     write_json,
     write_markdown,
 )
+from evalsite.results.report.prose import quote_markdown
 from evalsite.results.report.study_facts import collect_facts, describe_evaluated
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
@@ -116,7 +116,7 @@ def test_markdown_shows_hostile_names_as_text(study: Study, report: Report) -> N
 
     assert "<script" not in text.replace("\\<script", "")
     for name in HOSTILE:
-        assert quote(name) in text
+        assert quote_markdown(name) in text
     assert text.count("*Open.*") == len(list_open(fill_datasheet(study, report)))
 
 

@@ -9,14 +9,14 @@ import pytest
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import tabulate_pairs
 from evalsite.results.report.datasheet import fill_datasheet
-from evalsite.results.report.latex import escape, write_comment, write_table
+from evalsite.results.report.latex import escape, set_p, write_comment, write_table
 from evalsite.results.report.latex_document import (
     find_cited,
     list_files,
     write_archive,
     write_fragment,
 )
-from evalsite.results.report.methods import set_p, write_findings, write_methods
+from evalsite.results.report.methods import write_findings, write_methods
 from evalsite.results.report.references import ENTRIES, write_references
 from evalsite.results.report.study_facts import collect_facts
 from evalsite.results.report.wording import write_interval, write_p, write_value
@@ -269,7 +269,7 @@ def test_methods_name_the_instrument_and_how_an_input_is_met(study: Study, repor
 
     assert "The instrument follows" not in fragment
     assert f"The instrument was ``{study.config.title}'', made after:" in fragment
-    assert "A participant could meet an input in several items." in fragment
+    assert "A participant could see an input in several items." in fragment
 
 
 def test_every_reference_is_well_formed() -> None:

@@ -99,7 +99,7 @@ def test_every_form_of_the_report_tells_baseline_family_and_rule(report: Report)
     assert "<dt>Rule of exclusions</dt>" in page
     assert "50 % \\input{this}.”; worded before the first answer" in page
     assert "whoever needs &lt; 2 s &amp; says" in page
-    assert "The rule of exclusions was worded before the first answer, on" in latex
+    assert "The exclusion rule was worded before the first answer, on" in latex
     assert "over these comparisons of a criterion" in latex
     assert "are compared with the baseline a\\_b" in latex
     assert "\\input{this}" not in latex

@@ -96,7 +96,7 @@ def test_results_show_each_metric_beside_what_people_said(
     assert "within inputs" in page
     assert "Informativeness: metrics compared" in page
     assert "what as many other people would reach" in page
-    assert "Automatic metrics stand beside the human score" in page
+    assert "Automatic metrics are shown beside the human score" in page
     assert {"informativeness-metrics.svg", "informativeness-metrics.pdf"} <= {
         path.name for path in report.folder.iterdir()
     }
@@ -122,7 +122,7 @@ def test_reports_to_be_saved_hold_the_metrics(study: Study) -> None:
     files = list_files(study, report)
 
     assert "Informativeness: automatic metrics" in page
-    assert "metrics. The same figures stand in the table." in page
+    assert "metrics. The table has the same figures." in page
     latex = files["report.tex"].decode()
     assert "Informativeness: automatic metrics" in latex
     assert "figures/informativeness-metrics.pdf" in latex

@@ -19,6 +19,8 @@ from evalsite.management.commands.serve import Part, Site, is_answering
 from tests.support.factories import launch, make_study, make_user
 from tests.support.workers import wait_until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -157,7 +159,7 @@ def test_with_several_researchers_a_name_is_asked_for(researcher):
 
 @pytest.mark.django_db
 def test_a_password_for_nobody_is_refused():
-    with pytest.raises(CommandError, match="Nobody can sign in yet"):
+    with pytest.raises(CommandError, match="There is no account yet"):
         call_command("password")
 
 

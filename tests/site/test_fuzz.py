@@ -7,7 +7,7 @@ import pytest
 from tests.support.fuzzing import BOUNDARY, CODECS, KINDS, Fuzz, Outcome
 from tests.support.wsgi import Site
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
 SECONDS = 1.0

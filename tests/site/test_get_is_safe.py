@@ -40,7 +40,7 @@ from tests.support.reports import keep_report
 from tests.support.tabs import Tab, make_live
 from tests.support.uploads import GOOD
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 METHODS = ("get", "head", "options")
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")

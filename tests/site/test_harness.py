@@ -5,8 +5,13 @@ import subprocess
 import sys
 
 import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import TransactionTestCase
 
+from evalsite.studies.models import Item
 from tests.support.browsing import follow
+from tests.support.emptying import Emptying, no_rows
+from tests.support.factories import make_study
 
 COUNT_USERS = """
 import django
@@ -40,3 +45,29 @@ def test_the_browser_signs_in_to_the_live_site(page, live_server, researcher):
     follow(page, "[type=submit]")
 
     assert page.get_by_role("button", name="Log out").is_visible()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_emptying_leaves_no_rows_but_every_permission(is_changed):
+    emptying, before = Emptying(), Permission.objects.count()
+    make_study(items=2)
+    if is_changed:
+        Permission.objects.earliest("pk").delete()
+
+    emptying.empty(TransactionTestCase())
+
+    assert not User.objects.exists()
+    assert not Item.objects.exists()
+    assert Permission.objects.count() == before
+
+
+@pytest.mark.django_db
+def test_rows_come_back_after_a_while_without_any():
+    make_study(items=2)
+    before = list(Item.objects.values())
+
+    with no_rows():
+        assert not Item.objects.exists()
+
+    assert list(Item.objects.values()) == before

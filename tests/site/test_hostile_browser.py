@@ -12,7 +12,7 @@ from evalsite.studies.models import Item
 from tests.site.test_staff_browser import sign_in
 from tests.support.batches import write_csv
 from tests.support.browsing import MAIN, Watch, follow
-from tests.support.factories import make_annotator, make_study, make_user, mint_link
+from tests.support.factories import make_annotator, make_learner, make_study, make_user, mint_link
 from tests.support.hostile import EVERYTHING, TITLE, hostile_rows, make_hostile
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,11 +64,11 @@ FIND_LOOSE = r"""() => {
 # the first answer of each question
 ANSWER = """() => {
   const seen = new Set();
-  for (const one of document.querySelectorAll('form input[type=radio]')) {
+  for (const one of document.querySelectorAll('#work input[type=radio]')) {
     if (!seen.has(one.name)) one.click();
     seen.add(one.name);
   }
-  for (const one of document.querySelectorAll('form input.number')) one.value = '70';
+  for (const one of document.querySelectorAll('#work input.number')) one.value = '70';
 }"""
 
 
@@ -114,13 +114,14 @@ def test_bad_22_24_no_text_runs_or_turns_the_words_beside_it_while_rating(
 
     for _ in range(items):
         guard.look()
-        follow(page, MAIN)  # nothing is answered: the page comes back with its errors
+        page.click(MAIN)  # nothing is answered: the page shows what is missing
+        page.locator(".problem").wait_for()
         guard.look()
         if config.has_note:
             page.fill("#note", EVERYTHING)
         page.evaluate(ANSWER)
         follow(page, MAIN)
-    follow(page, "nav.jump a")
+    follow(page, "td.end a")
     guard.look()
 
     assert page.locator("main").inner_text().count("alert(") >= 2
@@ -129,7 +130,7 @@ def test_bad_22_24_no_text_runs_or_turns_the_words_beside_it_while_rating(
 def test_bad_22_24_no_text_runs_or_turns_the_words_beside_it_in_practice(config, page, live_server):
     study = make_hostile(config, is_short=True, is_aided=True)
     number = Item.objects.practice().filter(study=study).count()
-    home = mint_link(make_annotator(study, practised_at=None))
+    home = mint_link(make_learner(study))
     guard = Guard(page)
     page.goto(f"{live_server.url}{home}practice/{number}/")
 
@@ -138,7 +139,7 @@ def test_bad_22_24_no_text_runs_or_turns_the_words_beside_it_in_practice(config,
     follow(page, MAIN)
     guard.look()
 
-    assert "(why)" in page.locator(".feedback").inner_text()
+    assert "(why)" in page.locator(".feedback.wrapped").inner_text()
 
 
 def test_bad_22_24_no_text_runs_or_turns_the_words_beside_it_before_the_import(

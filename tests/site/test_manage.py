@@ -11,6 +11,8 @@ from django.core.management import CommandError, call_command
 
 from tests.support.factories import make_study
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

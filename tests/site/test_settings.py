@@ -13,6 +13,8 @@ from django.db import connection, transaction
 from evalsite.checks import check_durability
 from evalsite.lib.log_safety import HideTokens
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 STRONG = "kT9-" + "only-for-this-test" * 4
 SAFE = {

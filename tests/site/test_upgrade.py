@@ -33,6 +33,8 @@ from evalsite.studies.models import Membership, Study
 from tests.support.exports import export
 from tests.support.factories import make_user
 
+pytestmark = pytest.mark.slow
+
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 KEPT = FIXTURES / "version_0_1"
 BUNDLES = [FIXTURES / "bundle" / f"format-{number}.zip" for number in (1, 2)]

@@ -93,7 +93,7 @@ def test_log_keeps_what_was_deleted_and_by_whom(researcher):
                 study.batches.all().delete(),
                 start_job("export", study_id=study.pk, by=None),
             ),
-            "A job is at work on this study. Wait until it is done",
+            "A job is running for this study. Wait until it is done",
         ),
     ],
 )

@@ -1,5 +1,7 @@
 """Gold cells: what may be written, and what an annotator is told."""
 
+import re
+
 import pytest
 from django.core.exceptions import ValidationError
 
@@ -27,9 +29,9 @@ MAGNITUDE = make_criterion(Magnitude())
 
 
 def say(criterion: Criterion, gold: str, values, *, standard=None, names=SHOWN, systems=()):
-    """The sentences of the feedback, and whether each is met."""
+    """The sentences of the feedback, without the scores in it, and whether each is met."""
     results = feedback(criterion, gold, values, standard, names[: len(values)], systems)
-    return [(result.is_met, result.sentence) for result in results]
+    return [(one.is_met, re.sub(r" \([0-9]+\)", "", one.sentence)) for one in results]
 
 
 def refusal(criterion: Criterion, gold: str, outputs=SYSTEMS) -> str:
@@ -47,17 +49,28 @@ def test_order_constraints_are_read_one_by_one():
     assert said == [
         (True, "Utterance 1 is lower than utterance 2, as it should be."),
         (True, "Utterance 1 is lower than the standard, as it should be."),
-        (True, "Utterances 2 and 3 have the same score, as they should."),
+        (True, "Utterance 2 and utterance 3 have the same score, as they should."),
     ]
 
 
-def test_unmet_order_says_what_should_be_and_names_no_score():
+def test_order_is_said_with_the_scores_that_were_given():
+    criterion, scores = MAGNITUDE, [110, 90, 90]
+
+    said = [one.sentence for one in feedback(criterion, "1<2, 2<standard", scores, 100, SHOWN)]
+
+    assert said == [
+        "Utterance 1 (110) should be lower than utterance 2 (90).",
+        "Utterance 2 (90) is lower than the standard (100), as it should be.",
+    ]
+
+
+def test_unmet_order_says_what_should_be_and_names_no_right_score():
     said = say(MAGNITUDE, "1<2, 1<standard, 2=3", [110, 90, 80], standard=100)
 
     assert said == [
         (False, "Utterance 1 should be lower than utterance 2."),
         (False, "Utterance 1 should be lower than the standard."),
-        (False, "Utterances 2 and 3 should have the same score."),
+        (False, "Utterance 2 and utterance 3 should have the same score."),
     ]
 
 
@@ -74,7 +87,7 @@ def test_numbers_are_those_uploaded_and_sentences_those_shown():
 
     assert said == [
         (False, "Utterance 3 should be lower than utterance 1."),
-        (False, "Utterances 2 and 3 should have the same score."),
+        (False, "Utterance 2 and utterance 3 should have the same score."),
     ]
 
 
@@ -159,11 +172,11 @@ def test_order_that_can_be_met_is_accepted(gold):
 @pytest.mark.parametrize(
     ("gold", "value", "expected"),
     [
-        ("5", 5, (True, "You gave 5 (label 5), as we suggest.")),
-        ("2..3", 5, (False, "You gave 5 (label 5). We suggest 2 or 3.")),
-        ("4..6", 3, (False, "You gave 3 (label 3). We suggest 4 to 6.")),
-        ("4 .. 6", 6, (True, "You gave 6 (label 6), as we suggest.")),
-        ("1", 2, (False, "You gave 2 (label 2). We suggest 1.")),
+        ("5", 5, (True, "You chose 5 (label 5), as we suggest.")),
+        ("2..3", 5, (False, "You chose 5 (label 5). We suggest 2 or 3.")),
+        ("4..6", 3, (False, "You chose 3 (label 3). We suggest 4 to 6.")),
+        ("4 .. 6", 6, (True, "You chose 6 (label 6), as we suggest.")),
+        ("1", 2, (False, "You chose 2 (label 2). We suggest 1.")),
     ],
 )
 def test_point_is_compared_with_the_points_suggested(gold, value, expected):
@@ -174,8 +187,8 @@ def test_several_outputs_have_one_part_each_and_an_empty_one_asks_nothing():
     said = say(LIKERT, "5, , 1..2", [5, 1, 3], names=("Response 1", "Response 2", "Response 3"))
 
     assert said == [
-        (True, "Response 1: you gave 5 (label 5), as we suggest."),
-        (False, "Response 3: you gave 3 (label 3). We suggest 1 or 2."),
+        (True, "Response 1: You chose 5 (label 5), as we suggest."),
+        (False, "Response 3: You chose 3 (label 3). We suggest 1 or 2."),
     ]
 
 
@@ -218,7 +231,7 @@ def test_preference_names_a_system_but_feedback_names_what_was_shown():
     unmet = feedback(PREFERENCE, "zebra", [0], None, shown, systems)
 
     assert [one.sentence for one in met] == ["You chose Response 1, as we suggest."]
-    assert [one.sentence for one in unmet] == ["You chose a tie. We suggest Response 2."]
+    assert [one.sentence for one in unmet] == ["You chose tie. We suggest Response 2."]
 
 
 def test_preference_for_a_tie():
@@ -262,7 +275,7 @@ def test_share_counts_what_was_met_of_what_was_asked():
 
 def test_feedback_names_its_criterion():
     assert feedback(LIKERT, "5", [5], None, SHOWN[:1]) == [
-        Feedback(criterion="Quality", is_met=True, sentence="You gave 5 (label 5), as we suggest.")
+        Feedback(criterion="Quality", is_met=True, sentence="You chose 5 (label 5), as we suggest.")
     ]
 
 

@@ -209,7 +209,7 @@ def test_settings_offer_the_protocols_instructions_to_start_from(staff_client):
     page = staff_client.get(address(study)).text
 
     assert 'id="own-instructions" rows="12" readonly' in page
-    assert "A set has 12 questions; each of them is one response" in page
+    assert "A set has 12 questions" in page
 
 
 def test_settings_page_shows_the_sum_of_the_design(staff_client):

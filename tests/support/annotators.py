@@ -31,7 +31,7 @@ from evalsite.lib.clock import standing_at
 
 MOST_PAGES = 2_000
 ENDS = ("participant-no-work", "participant-shut")
-ENTRY = {"agree": "yes", "go": "agree", "first_language": "English", "variety": "british"}
+ENTRY = {"go": "agree", "first_language": "English", "variety": "british"}
 
 
 def read_fields(html: str) -> dict[str, str]:
@@ -100,8 +100,13 @@ class Annotator:
         self.saves = 0
 
     def join(self, study_id: str) -> str:
-        """The address of this person's pages, everything before the work being done."""
+        """The address of this person's pages, everything before the work being done.
+
+        "": no place was free, so nobody was let in.
+        """
         page = self.browser.post(f"/join/{study_id}/", {})
+        if page.name == "study-join":
+            return ""
         home = page.address.split("consent")[0]
         for _ in range(MOST_PAGES):
             if page.name in ("rating-page", "participant-start", *ENDS):
@@ -147,7 +152,7 @@ class Annotator:
             case "set-review" if 'method="post"' not in page.html:
                 # another tab has opened the next set, or an answer is missing
                 return self.browser.get("/".join([*page.address.split("/")[:3], ""]))
-            case "participant-practice" if "What we suggest" not in page.html:
+            case "participant-practice" if 'autofocus aria-describedby="status"' not in page.html:
                 return self.browser.post(page.address, self._fill(page))
             case "participant-practice":
                 link = re.search(r'class="btn main" href="([^"]+)"', page.html)
@@ -166,12 +171,13 @@ def run_crowd(state: dict) -> dict:
 
     def arrive(person: dict) -> None:
         one = Annotator(Browser(site, moment), seed=person["seed"])
-        if not person["home"]:
-            person["home"] = one.join(state["study"])
+        person["home"] = person["home"] or one.join(state["study"])
         if person["page"]:
             one.rate(Page(**person["page"]))
 
     def work(person: dict, tab: int) -> None:
+        if not person["home"]:
+            return
         seed = f"{person['seed']}/{tab}/{moment}"
         one = Annotator(Browser(site, moment), seed=seed, leaves_after=person["leaves_after"])
         last = one.work(one.browser.get(person["home"]))

@@ -9,8 +9,14 @@ from playwright.sync_api import ConsoleMessage, Page, expect
 from evalsite.studies.models import Study
 from tests.support.factories import make_annotator, mint_link
 
-MAIN = ".actions .main"
+MAIN = ".actions .main:visible, .dock .main"
 AXE = (Path(__file__).parents[1] / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+# Every page is looked at in both: wide and light, narrow and dark.
+LOOKS = [(1280, "light"), (360, "dark")]
+# the narrowest phone, and a window of 1280 by 800 at 200 %
+TIGHT = [(320, 640), (640, 400)]
+FINISH_TRANSITIONS = """() => document.getAnimations()
+  .filter(one => one instanceof CSSTransition).forEach(one => one.finish())"""
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
 
 
@@ -87,16 +93,16 @@ def walk_to_work(page: Page, base: str, study: Study, *, with_errors: bool = Tru
     follow(page, MAIN)
     yield "consent"
     if with_errors:
+        page.evaluate("document.querySelector('[name=text]').value = 'another'")
         follow(page, "button[value=agree]")
         yield "consent with an error"
-    page.check("#agree")
     follow(page, "button[value=agree]")
     if "/questions/" in page.url:
         yield "entry"
         if with_errors:
             follow(page, MAIN)
             yield "entry with errors"
-        page.fill("#first_language", "English")
+        page.select_option("#first_language", "English")
         page.check("#variety-british")
         follow(page, MAIN)
     yield "instructions"
@@ -107,6 +113,12 @@ def walk_to_work(page: Page, base: str, study: Study, *, with_errors: bool = Tru
         follow(page, MAIN)
 
 
+def press_and_stay(page: Page) -> None:
+    """What is refused is said on the very page, whether by a script or by a new page."""
+    page.click(MAIN)
+    expect(page.locator(".problem")).to_be_visible()
+
+
 def walk_practice(page: Page, *, with_errors: bool) -> Iterator[str]:
     """The practice pages; those of the first item stand for those of all."""
     while "/practice/" in page.url:
@@ -114,13 +126,20 @@ def walk_practice(page: Page, *, with_errors: bool) -> Iterator[str]:
         if is_first:
             yield "practice"
         if with_errors and is_first:
-            follow(page, MAIN)
+            press_and_stay(page)
             yield "practice with errors"
         answer_all(page)
         follow(page, MAIN)
         if is_first:
             yield "practice explained"
         follow(page, MAIN)
+
+
+def open_menu(page: Page) -> None:
+    """The links of the header are in view: on a phone they are behind one of them."""
+    menu = page.locator(".menu > summary")
+    if menu.is_visible():
+        menu.click()
 
 
 def walk_to_the_end(page: Page) -> Iterator[str]:
@@ -130,13 +149,19 @@ def walk_to_the_end(page: Page) -> Iterator[str]:
     expect(page.locator("#keys")).to_be_visible()
     yield "keys"
     page.keyboard.press("Escape")
-    follow(page, MAIN)
+    page.click(MAIN)
+    expect(page.locator(".problem")).to_be_focused()
     yield "item with errors"
-    follow(page, "#report")
+    open_menu(page)
+    page.click("#report")
+    expect(page.locator("#reporting")).to_be_visible()
+    yield "reporting"
+    page.keyboard.press("Escape")
+    page.goto(page.locator("#report").evaluate("link => link.href"))
     yield "report"
     follow(page, MAIN)
     yield "report with an error"
-    follow(page, "text=Back to the")
+    follow(page, ".actions a:has-text('Back to the')")
     if page.locator("#ignore").count():
         yield from walk_ignoring(page)
     answer_all(page)
@@ -148,6 +173,7 @@ def walk_to_the_end(page: Page) -> Iterator[str]:
     yield "review"
     follow(page, MAIN)
     yield "finish"
+    page.click("#feedback > summary")
     follow(page, "text=Send feedback")
     yield "finish with feedback"
     page.goto(page.url.replace("/finish/?feedback=saved", "/stop/"))
@@ -173,24 +199,58 @@ def walk_ignoring(page: Page) -> Iterator[str]:
     yield "item after an ignored one"
     page.goto(item)
     yield "ignored item"
-    follow(page, ".taken-back button")
+    follow(page, ".feedback button")
     page.goto(item)
+
+
+UNPIN = """position => {
+  for (const one of document.querySelectorAll(".read, .dock, .auto")) one.style.position = position;
+}"""
 
 
 def find_faults(page: Page) -> list[str]:
     """The faults of accessibility that axe finds, WCAG 2.2 A and AA."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
+    # a control that happens to be half under the lower bar is not too small
+    page.evaluate(UNPIN, "static")
     result: dict[str, Any] = page.evaluate(
         "tags => axe.run(document, {runOnly: {type: 'tag', values: tags},"
         " resultTypes: ['violations']})",
         AXE_TAGS,
     )
+    page.evaluate(UNPIN, "")
     return [
         f"{fault['id']}: {node['html'][:120]} ({node['failureSummary']})"
         for fault in result["violations"]
         for node in fault["nodes"]
+        # by what is pinned, at this one place of the page
+        if "partially obscured" not in str(node["failureSummary"])
     ]
+
+
+def find_faults_in_all_looks(page: Page) -> list[str]:
+    """Return what axe finds in a wide and a narrow window, and whether the page overflows it.
+
+    The page stands in the wide window afterwards.
+    """
+    found = []
+    for width, height in TIGHT:
+        page.set_viewport_size({"width": width, "height": height})
+        found += find_overflow(page, width)
+    for width, scheme in reversed(LOOKS):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        # colours of links change little by little
+        page.evaluate(FINISH_TRANSITIONS)
+        found += [f"{width}: {fault}" for fault in find_faults(page)]
+        found += find_overflow(page, width)
+    return found
+
+
+def find_overflow(page: Page, width: int) -> list[str]:
+    needed = page.evaluate("document.documentElement.scrollWidth")
+    return [f"{width}: the page is {needed} pixels wide"] if needed > width else []
 
 
 def read_clipboard(page: Page) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import cache
@@ -28,7 +29,8 @@ from evalsite.participants.models import Answer, ParticipantIdentity, Participan
 from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.studies.models import Output, Study
-from tests.support.factories import make_participant, make_user
+from tests.support.emptying import no_rows
+from tests.support.factories import make_annotator, make_participant, make_user, mint_link
 from tests.support.hostile import make_hostile
 
 Files = dict[str, bytes]
@@ -46,9 +48,16 @@ def make_full_study(protocol: str, **fields: Any) -> Study:
     config = installed_protocols()[protocol]
     given = {"is_demo": True, "k": 3, "completion_code": CODE, "by": make_user(STAFF), **fields}
     study = make_hostile(config, is_short=True, **given)
-    one, two, three, four = simulate_crowd(study, participants=4, seed="bundle")
-    make_participant(study, is_pilot=True)
+    crowd = simulate_crowd(study, participants=4, seed="bundle")
+    four = next(crowd)
     withdraw(participant=four, is_kept=False)
+    people = list(crowd)
+    if len(people) == 2:
+        # nobody else was let in: somebody who has agreed and answered nothing
+        people.append(make_annotator(study, origin="simulated"))
+        mint_link(people[-1])
+    one, two, three = people
+    make_participant(study, is_pilot=True)
     ParticipantIdentity.objects.create(
         study=study, participant=one, platform="a platform", outside_id=WORKER
     )
@@ -135,8 +144,17 @@ def check(bundle: bytes) -> Report:
     return verify_bundle(io.BytesIO(bundle))
 
 
+def move_data(settings: Any, folder: Path) -> None:
+    """Keep the site's files in this folder, with the empty database for checks of bundles."""
+    made = list(Path(settings.DATA_DIR).glob("empty-database-*"))
+    folder.mkdir(exist_ok=True)
+    for file in made:
+        shutil.copyfile(file, folder / file.name)
+    settings.DATA_DIR = folder
+
+
 def examine(bundle: bytes) -> Report:
-    """As `check`, but without a child process: in this database, which doesn't have the study."""
+    """As `check`, but without a child process: in this database, emptied until that is done."""
     report = Report()
     file = io.BytesIO(bundle)
     try:
@@ -145,9 +163,8 @@ def examine(bundle: bytes) -> Report:
             if not report.faults:
                 report.about = read_about(archive)
                 findings = Findings()
-                with transaction.atomic():
+                with no_rows():
                     examine_bundle(archive, findings, Path(folder))
-                    transaction.set_rollback(True)
                 report.checks, report.remarks = findings.checks, findings.remarks
                 report.faults += findings.faults
     except BadBundle as error:

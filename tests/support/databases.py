@@ -15,6 +15,11 @@ from urllib.parse import quote
 import pytest
 
 _DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup"}
+# they bring a browser, or let another process see the rows of a test
+_SLOW_FIXTURES = {"browser", "database_url"}
+# Beside the one that most tests use: one that rates by points, and one that compares.
+_PROTOCOLS_ON_POSTGRESQL = {"rrgen", "pairwise"}
+_ROOM = 2 * 1024**3
 NO_SERVER = "PostgreSQL tests skipped: no server binaries (initdb, pg_ctl) are installed."
 
 
@@ -26,7 +31,7 @@ class Cluster:
     ) -> None:
         self.binaries = binaries
         self.is_durable = is_durable
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="evalsite-pg-"))
+        self.folder = folder or make_folder("evalsite-pg-")
         # PostgreSQL refuses to run as root; its own user comes with its package.
         self.user = "postgres" if os.geteuid() == 0 else None
         if self.user:
@@ -88,6 +93,16 @@ class Cluster:
             raise pytest.UsageError(f"{command} failed: {told.strip()}")
 
 
+def make_folder(prefix: str) -> Path:
+    """Return a new folder for databases: in memory if there is room, where no disk is waited for.
+
+    Databases still flush what they commit, as the site makes them; it costs nothing there.
+    """
+    memory = Path("/dev/shm")  # noqa: S108 (a folder of our own in it)
+    has_room = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=memory if has_room else None))
+
+
 def find_binaries() -> Path | None:
     """The folder of the newest PostgreSQL server programs, if there are any."""
     folders = sorted(
@@ -114,15 +129,22 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.exit(NO_SERVER, returncode=0)
     # Not a conftest.py: the tests in the protocols' folders need these fixtures as well.
     config.pluginmanager.import_plugin("tests.support.fixtures")
+    config.pluginmanager.import_plugin("tests.support.emptying")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On PostgreSQL only those tests run that what database it is may matter to."""
+    """Slow tests come first; on PostgreSQL only those whose answer may differ there."""
+    for item in items:
+        if not _SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
+    # or the last process would be busy with one of them when the others are done
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if config.getoption("database") != "postgresql":
         return
-    others = [item for item in items if not _may_differ(item)]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if item not in set(others)]
+    chosen = {item: _may_differ(item) for item in items}
+    config.hook.pytest_deselected(items=[item for item in items if not chosen[item]])
+    items[:] = [item for item in items if chosen[item]]
 
 
 def _may_differ(item: pytest.Item) -> bool:
@@ -130,7 +152,7 @@ def _may_differ(item: pytest.Item) -> bool:
     names = set(getattr(item, "fixturenames", ()))
     if item.get_closest_marker("both_databases"):
         return True
-    if item.get_closest_marker("one_database"):
+    if item.get_closest_marker("one_database") or _is_of_another_protocol(item):
         return False
     # what a page shows and how it is used is the same; on SQLite all of it is tested
     return "browser" not in names and (
@@ -138,15 +160,25 @@ def _may_differ(item: pytest.Item) -> bool:
     )
 
 
+def _is_of_another_protocol(item: pytest.Item) -> bool:
+    """Whether it is a test of each protocol: all of them store the same rows in the same tables."""
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    values = [given[name] for name in ("config", "protocol") if name in given]
+    keys = [key for value in values if isinstance(key := getattr(value, "key", value), str)]
+    return bool(keys) and _PROTOCOLS_ON_POSTGRESQL.isdisjoint(keys)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Choose the database before Django reads its settings; xdist's workers inherit the choice."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return
-    folder = tempfile.mkdtemp(prefix="evalsite-tests-")
+    folder = make_folder("evalsite-tests-")
     early_config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    os.environ["EVALSITE_DATA_DIR"] = folder
-    Path(folder, "static").mkdir()  # where whitenoise looks
+    os.environ["EVALSITE_DATA_DIR"] = str(folder)
+    (folder / "static").mkdir()  # where whitenoise looks
+    # a suite that a test runs copies the template of the suite that it belongs to
+    os.environ.setdefault("EVALSITE_TEST_TEMPLATE", str(folder / "template.sqlite3"))
     os.environ.pop("EVALSITE_DATABASE", None)
     options = early_config.known_args_namespace
     is_asked = options.database == "postgresql" and not (options.help or options.version)

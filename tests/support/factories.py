@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from django.contrib.auth.models import User
 
+from evalsite.annotation.allocation.claims import claim_set, deal_pilot_set
 from evalsite.annotation.allocation.slots import make_slots
 from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.saving import Saved, Submission, submit_annotation
@@ -12,8 +13,10 @@ from evalsite.annotation.pages.submitted_values import Value
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant, ParticipantLink
 from evalsite.participants.services import instructions_hash, record_consent
+from evalsite.protocol import Protocol
+from evalsite.protocol.installed import find_folder
 from evalsite.studies.models import Batch, Item, Output, Study, System
-from evalsite.studies.services import create_study, item_keys
+from evalsite.studies.services import add_practice_items, create_study, item_keys
 from evalsite.studies.versions import make_version
 
 SYSTEMS = ("baseline", "neural", "template")
@@ -46,6 +49,14 @@ def make_study(
     )
     if items:
         add_batch(study, items=items)
+    return study
+
+
+def practise_as_in_0_1(study: Study) -> Study:
+    """The study has the practice items of version 0.1: several, of every kind of gold."""
+    kept = find_folder(study.protocol).instrument_of_version_0_1
+    study.items.practice().delete()
+    add_practice_items(study, Protocol.from_stored(kept).practice)
     return study
 
 
@@ -100,6 +111,14 @@ def make_annotator(study: Study, **fields: Any) -> Participant:
     given = {"is_eligible": True, "practised_at": now(), **fields}
     me = make_participant(study, instructions_read=instructions_hash(study), **given)
     record_consent(participant=me, is_given=True)
+    return me
+
+
+def make_learner(study: Study, **fields: Any) -> Participant:
+    """Somebody who holds a place and has read: next comes practice, or the qualification."""
+    me = make_annotator(study, practised_at=None, **fields)
+    item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
+    assert item_set is not None, "no place is free in this study"
     return me
 
 

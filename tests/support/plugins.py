@@ -39,7 +39,7 @@ def run_tests(
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("PYTEST_", "EVALSITE_"))
+        if not name.startswith(("PYTEST_", "EVALSITE_")) or name == "EVALSITE_TEST_TEMPLATE"
     }
     return subprocess.run(
         [

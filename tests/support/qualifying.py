@@ -2,10 +2,15 @@
 
 from django.test import Client
 
-from evalsite.participants.models import Participant
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
-from tests.support.factories import launch, make_annotator, make_study, mint_link
+from tests.support.factories import (
+    launch,
+    make_learner,
+    make_study,
+    mint_link,
+    practise_as_in_0_1,
+)
 from tests.support.tabs import BOXES
 
 # of each of the three practice items: all that gold asks for, and nothing of it
@@ -15,19 +20,15 @@ PARTS = 12
 
 
 def make_live(*, items: int = 3, **fields) -> Study:
-    return launch(make_study(items=items, set_size=3, is_qualification_on=True, **fields))
-
-
-def make_candidate(study: Study, **fields) -> Participant:
-    """Somebody who has read the instructions and comes to the qualification next."""
-    return make_annotator(study, practised_at=None, **fields)
+    draft = make_study(items=items, set_size=3, is_qualification_on=True, **fields)
+    return launch(practise_as_in_0_1(draft))
 
 
 class Candidate:
     """A browser without scripts, in one tab, on its way through the qualification."""
 
     def __init__(self, study: Study, **fields) -> None:
-        self.me = make_candidate(study, **fields)
+        self.me = make_learner(study, **fields)
         self.home = mint_link(self.me)
         self.client = Client()
 

@@ -56,7 +56,7 @@ def find_family(criterion: Mapping[str, Any]) -> Family:
 
 
 def guess_family(*, is_compared: bool, has_standard: bool) -> Family:
-    """Return the family of answers of which a file tells the columns only."""
+    """Return the family of answers that a file describes by its columns only."""
     if is_compared:
         return PREFERENCE
     return MAGNITUDE if has_standard else POINTS

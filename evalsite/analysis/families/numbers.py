@@ -111,7 +111,7 @@ def average_outputs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def find_scale(table: Table) -> Ends | None:
-    """The ends of the scale as the file tells them; None: it tells none, or has magnitudes."""
+    """Return the ends of the scale from the file; None if it has none, or has magnitudes."""
     rows = table.rows
     low, high = rows.scale_min.min(), rows.scale_max.max()
     return None if np.isnan(low) or np.isnan(high) else (float(low), float(high))

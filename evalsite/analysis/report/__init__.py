@@ -1,6 +1,6 @@
 """The report of a study: everything that its ratings say, as plain data that JSON can hold.
 
-Made of the files that the study exports, so that whoever has them can make it again.
+Made from the files that the study exports, so that anyone who has them can make it again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,16 +21,20 @@ from evalsite.analysis.report.ignored import (
     warn_of_dropped,
 )
 from evalsite.analysis.report.metrics import read_metrics, report_metrics, write_metric_notes
-from evalsite.analysis.report.notes import write_notes
+from evalsite.analysis.report.notes import (
+    count_words,
+    warn_about,
+    warn_of_criterion,
+    warn_of_few,
+    write_notes,
+)
 from evalsite.analysis.report.rated_data import describe_data, list_design_figures
 from evalsite.analysis.report.raters import report_raters, report_repeats
 from evalsite.analysis.report.single_rater import describe_of_one_rater
-from evalsite.analysis.report.warnings import warn_about, warn_of_criterion, warn_of_few
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.thresholds import START, Thresholds, make_thresholds
 from evalsite.analysis.to_json import to_plain
-from evalsite.analysis.word_counts import count_words
 
 Progress = Callable[[int, int], None]
 Instrument = Sequence[Mapping[str, Any]]

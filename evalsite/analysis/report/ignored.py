@@ -23,7 +23,7 @@ _COMPARED = ("systems", "pairs", "agreement")
 
 @dataclass(frozen=True, kw_only=True)
 class Ignored:
-    """Who rated and who ignored what: a row for each main item that somebody rated or ignored.
+    """Who rated and who ignored what: a row for each main item that was rated or ignored.
 
     `rows` has item, participant and is_ignored; `dropped` are the items that most ignored.
     """
@@ -71,7 +71,7 @@ def warn_of_dropped(whole: Table, table: Table) -> list[dict[str, Any]]:
     text = (
         f"{phrases} left out of results with {ratings}: "
         "more than half of those who rated or ignored "
-        "such an item ignored it. Results with none left out stand beside."
+        "such an item ignored it. Results without leaving any out are shown beside them."
     )
     return [{"code": "ignored_by_most", "text": text, "criterion": None}]
 

@@ -176,7 +176,7 @@ def _correct(test: Figure, p: float, family: int) -> Figure:
 def write_metric_notes(found: Mapping[str, Any]) -> Iterator[str]:
     """The sentences under the figures of metrics."""
     yield (
-        f"Automatic metrics stand beside the human score, the {found['human']}. Of "
+        f"Automatic metrics are shown beside the human score, the {found['human']}. Of "
         f"{found['outputs']:,} outputs that people judged, those with a score of the metric are "
         "taken."
     )

@@ -1,33 +1,287 @@
-"""The part of a report on raters: what each did, and what is worth a look. Nobody is judged."""
+"""The part of a report on raters: what each did, and which of it to check."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
 
 from evalsite.analysis.behaviour import describe_pace
+from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.flags import (
+    Flag,
     RaterRow,
     check_gold,
     check_raters,
     find_order,
+    flag_changes,
     flag_sameness,
     see_speed,
 )
-from evalsite.analysis.intra_rater import find_passes
-from evalsite.analysis.report.rater_parts import (
-    Found,
-    add_family_columns,
-    add_preferences,
-    add_problems,
-    add_repeats,
-    add_reserved,
-)
+from evalsite.analysis.intra_rater import compare_passes, find_passes
+from evalsite.analysis.pair_checks import circular_triads
 from evalsite.analysis.table import Table
 from evalsite.analysis.thresholds import START, Thresholds
+from evalsite.analysis.tie_use import UNLIKELY, check_tie_use
+
+# --- preferences of single raters -----------------------------------------------------
+LEAST_TRIPLES = 20  # of a rater; fewer say little, as for other shares
+_LEAST_RATERS = 5
+Looked = dict[str, tuple[Figure, Flag | None]]
+
+
+def count_chosen_places(*, rater: ArrayLike, outcome: ArrayLike, first: ArrayLike) -> Looked:
+    """Of each rater by name how often they prefer the first place, of decided answers.
+
+    Arrays of length n; `outcome` is 0 for a tie, `first` the outcome that means the first place,
+    -1 or 1. Who has no decided answer is left out. Flagged below one chance in a thousand.
+    """
+    rows = pd.DataFrame(
+        {"rater": np.asarray(rater).astype(str), "outcome": np.asarray(outcome, dtype=float)}
+    )
+    rows["is_first"] = rows.outcome == np.asarray(first, dtype=float)
+    by = rows[rows.outcome != 0].groupby("rater").is_first.agg(["sum", "count"])
+    found: Looked = {}
+    for name, own, count in zip(by.index, by["sum"], by["count"], strict=True):
+        figure = wilson_share(int(own), int(count), name="share_of_first_place")
+        found[str(name)] = figure, _find_side(figure, int(own), int(count))
+    return found
+
+
+def _find_side(figure: Figure, own: int, count: int) -> Flag | None:
+    if stats.binomtest(own, count).pvalue >= UNLIKELY:
+        return None
+    is_first = 2 * own > count
+    place = "first" if is_first else "second"
+    # the line as a share: the most that is still likely; flagged beyond it
+    most = int(stats.binom.isf(UNLIKELY / 2, count, 0.5))
+    line = (most if is_first else count - most) / count
+    text = f"Prefers the {place} side whatever its text, of {count:,} decided answers"
+    return Flag(code="one_place", text=text, figure=figure, threshold=line, limits=())
+
+
+def count_circles(
+    *, rater: ArrayLike, unit: ArrayLike, first: ArrayLike, second: ArrayLike, outcome: ArrayLike
+) -> Looked:  # fmt: skip
+    """Of each rater by name the share of answered triples that go in a circle: A over B, B over C,
+    C over A. Who answered none is left out.
+
+    Arrays of length n: `unit`, what the answers of a circle have in common; the systems; the
+    outcome, -1 where the first is preferred, 0 for a tie, 1 for the second. Flagged above 95 % of
+    raters, of those with 20 triples, if there are five; a study cannot set that.
+    """
+    systems, codes = np.unique(
+        np.concatenate([np.asarray(first).astype(str), np.asarray(second).astype(str)]),
+        return_inverse=True,
+    )
+    rows = pd.DataFrame({"rater": np.asarray(rater).astype(str), "unit": np.asarray(unit)})
+    rows["first"], rows["second"] = np.split(codes, 2)
+    rows["outcome"] = -np.asarray(outcome, dtype=float)
+    figures = {}
+    for name, own in rows.groupby("rater"):
+        figure = circular_triads(
+            pd.factorize(own.unit)[0], own["first"].to_numpy(), own["second"].to_numpy(),
+            own.outcome.to_numpy(), len(systems),
+        )  # fmt: skip
+        if figure.value is not None:
+            figures[str(name)] = figure
+    return _flag_circles(figures)
+
+
+def _flag_circles(figures: dict[str, Figure]) -> Looked:
+    enough = [one.value for one in figures.values() if one.n["triples"] >= LEAST_TRIPLES]
+    found: Looked = {name: (figure, None) for name, figure in figures.items()}
+    if len(enough) < _LEAST_RATERS:
+        return found
+    line = float(np.quantile([value or 0.0 for value in enough], START.change_quantile))
+    for name, figure in figures.items():
+        if figure.n["triples"] >= LEAST_TRIPLES and (figure.value or 0.0) > line:
+            text = f"Goes in circles: {figure.n['circular']:,} of {figure.n['triples']:,} triples"
+            flag = Flag(code="circles", text=text, figure=figure, threshold=line, limits=())
+            found[name] = figure, flag
+    return found
+
+
+# --- columns and flags of each rater --------------------------------------------------
+RESERVED = "Points meant to be rare"
+PREFERENCES = "Preferences"
+REPEATS = "The same items shown twice"
+PROBLEMS = "Problems reported"
+
+
+@dataclass
+class Found:
+    """All raters by name, each with figures and flags, and the columns that show them.
+
+    `pool`: what all raters together did, in columns that have it.
+    """
+
+    raters: dict[str, dict[str, Any]]
+    limits: Thresholds = START
+    columns: list[dict[str, Any]] = field(default_factory=list)
+    pool: dict[str, Figure] = field(default_factory=dict)
+
+    def add_column(
+        self, key: str, label: str, *, part: str = "", has_n: bool = False, is_detail: bool = False
+    ) -> None:
+        """`has_n`: cells say of how many; `is_detail`: lists of people leave it out."""
+        self.columns.append(
+            {"key": key, "label": label, "part": part, "has_n": has_n, "is_detail": is_detail}
+        )
+
+    def add(self, rater: str, key: str, figure: Figure) -> None:
+        if rater in self.raters:
+            self.raters[rater]["figures"][key] = figure
+
+    def raise_flag(self, rater: str, flag: Flag | None, criterion: str = "") -> None:
+        """`criterion`: the label of the one that the flag is about, of several."""
+        if flag is None or rater not in self.raters:
+            return
+        limits = self.limits
+        self.raters[rater]["flags"].append(
+            {
+                "code": flag.code,
+                "text": flag.text,
+                "criterion": criterion,
+                "figure": flag.figure,
+                "threshold": flag.threshold,
+                # the study drew this line itself
+                "is_own": any(getattr(limits, key) != getattr(START, key) for key in flag.limits),
+            }
+        )
+
+    def to_report(self) -> dict[str, Any]:
+        """Keep only columns in which some rater has a figure with a value."""
+        known = {
+            key
+            for row in self.raters.values()
+            for key, figure in row["figures"].items()
+            if figure.value is not None
+        }
+        columns = [column for column in self.columns if column["key"] in known]
+        return {"columns": columns, "rows": list(self.raters.values()), "pool": self.pool}
+
+
+def add_reserved(
+    table: Table, instrument: Sequence[Mapping[str, Any]], rows: Mapping[str, Any], found: Found
+) -> None:
+    """The share of reserved points by rater and criterion, and that of all raters together.
+
+    `rows`: of each criterion by key what its raters did.
+    """
+    for one in instrument:
+        points = [float(point) for point in one.get("reserved", ())]
+        values = table.of(str(one["key"])).rows.value.dropna()
+        if not points or not len(values):
+            continue
+        key = f"{one['key']}: share_reserved"
+        found.add_column(key, str(one["label"]), part=RESERVED, has_n=True, is_detail=True)
+        for row in rows[str(one["key"])]:
+            found.add(row.rater, key, row.figures["share_reserved"])
+        share = float(values.isin(points).mean())
+        phrases = " and ".join(f"{point:g}" for point in points)
+        found.pool[key] = Figure(
+            name="share_reserved", method=f"share of {phrases}", value=share,
+            n={"ratings": len(values)}, details={"interval": "none: it describes what was done"},
+        )  # fmt: skip
+
+
+def add_family_columns(
+    instrument: Sequence[Mapping[str, Any]], rows: Mapping[str, Any], found: Found
+) -> None:
+    """What is shown of raters in one family only, such as how they use magnitudes: a part for each
+    criterion."""
+    rated = [(one, find_family(one)) for one in instrument if str(one["key"]) in rows]
+    families = [family.name for _, family in rated]
+    for one, family in rated:
+        is_only = families.count(family.name) == 1
+        part = family.rater_part if is_only else f"{family.rater_part}: {one['label']}"
+        for name, label in family.rater_columns.items():
+            key = f"{one['key']}: {name}"
+            found.add_column(key, label, part=part, is_detail=True)
+            for row in rows[str(one["key"])]:
+                if name in row.figures:
+                    found.add(row.rater, key, row.figures[name])
+
+
+def add_preferences(table: Table, found: Found) -> None:
+    """Ties, the place preferred and circles of each rater, over all criteria."""
+    rows = table.rows[table.rows.outcome.notna()]
+    if not len(rows):
+        return
+    found.add_column("tie_share", "Ties", part=PREFERENCES, has_n=True)
+    found.add_column("first_share", "First place preferred", part=PREFERENCES, has_n=True)
+    found.add_column("circular_share", "Triples in a circle", part=PREFERENCES, has_n=True)
+    placed = rows[(rows.shown_first == rows.system_1) | (rows.shown_first == rows.system_2)]
+    # answers to one input by one criterion can go in a circle
+    unit = rows.criterion + "\0" + rows.group
+    looked = {
+        "tie_share": check_tie_use(rater=rows.participant, outcome=rows.outcome),
+        "first_share": count_chosen_places(
+            rater=placed.participant,
+            outcome=placed.outcome,
+            first=np.where(placed.shown_first == placed.system_1, -1.0, 1.0),
+        ),
+        "circular_share": count_circles(
+            rater=rows.participant, unit=unit, first=rows.system_1, second=rows.system_2,
+            outcome=rows.outcome,
+        ),
+    }  # fmt: skip
+    for key, raters in looked.items():
+        for rater, (figure, flag) in raters.items():
+            found.add(rater, key, figure)
+            found.raise_flag(rater, flag)
+
+
+def add_repeats(
+    passes: pd.DataFrame, instrument: Sequence[Mapping[str, Any]], found: Found
+) -> None:
+    """How often each rater says the same again, how far off they are, and who changes most."""
+    for one in instrument:
+        mine = passes[passes.criterion == one["key"]]
+        if not len(mine):
+            continue
+        numbers = get_numbers(find_family(one))
+        compared = compare_passes(
+            rater=mine.participant, first=mine["first"], second=mine["second"], draws=0,
+            level=numbers.repeat_level,
+        )  # fmt: skip
+        several = str(one["label"]) if len(instrument) > 1 else ""
+        names = {"exact": "Same again"}
+        if numbers.change is not None:
+            change, column = numbers.change
+            names[change] = column
+            for rater, flag in flag_changes(compared, name=change, limits=found.limits).items():
+                found.raise_flag(rater, flag, several)
+        for name, words in names.items():
+            key = f"{one['key']}: {name}"
+            label = f"{several}: {words.lower()}" if several else words
+            found.add_column(key, label, part=REPEATS, has_n=name == "exact", is_detail=True)
+            for rater, figures in compared.items():
+                found.add(rater, key, figures[name])
+
+
+def add_problems(annotations: pd.DataFrame | None, found: Found) -> None:
+    """How many items each rater reported instead of rating them, where anybody did."""
+    if annotations is None or not (annotations.outcome == "reported").any():
+        return
+    main = annotations[annotations.kind == "main"]
+    by = (main.outcome == "reported").groupby(main.participant).agg(["sum", "count"])
+    found.add_column("reported", "Items reported", part=PROBLEMS, has_n=True, is_detail=True)
+    for rater, number, count in zip(by.index, by["sum"], by["count"], strict=True):
+        details = {"interval": "none: it describes what was done"}
+        figure = Figure(name="reported", method="count of items reported", value=float(number),
+                        n={"items": int(count)}, details=details)  # fmt: skip
+        found.add(str(rater), "reported", figure)
+
+
+# --- the part of the report -----------------------------------------------------------
+
 
 SCALE = "Use of the scale"
 _LABELS = {

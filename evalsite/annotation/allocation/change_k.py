@@ -17,7 +17,7 @@ from evalsite.annotation.models import TOP_UP_FROM, Annotation, Slot, SlotQueryS
 from evalsite.lib.deadlocks import in_transaction
 from evalsite.studies.models import Batch, Item, Study
 
-# items of one transaction: nobody who saves waits long on SQLite
+# items of one transaction, so that saves don't wait long on SQLite
 _CHUNK = 500
 
 _STATE = Slot.State
@@ -96,7 +96,7 @@ def remove_places(study: Study, note: Callable[[Fit], None]) -> None:
             gone = _remove_free(study, items)
             note(Fit(free_gone=gone))
         for item_id in _too_many(study, items):
-            # somebody who is dealt a group may wait for a place of this item, and hold another
+            # a person who is dealt a group may wait for a place of this item, and hold another
             in_transaction(partial(_fit_item, study, item_id, note))
 
 
@@ -146,7 +146,7 @@ def _remove_taken(study: Study, item_id: int) -> Fit:
     answers, slots = _lock_item(study, item_id)
     given = {answer.slot_id: answer for answer in answers}
     rank = {pk: number for number, pk in enumerate(given)}
-    # kept first: the oldest answers, then what somebody holds, then what is free
+    # kept first: the oldest answers, then held places, then free ones
     slots.sort(key=lambda slot: (-slot.state, rank.get(slot.pk, 0), slot.no))
     going = slots[study.k :]
     surplus = [given[slot.pk].pk for slot in going if slot.state == _STATE.DONE]
@@ -163,7 +163,7 @@ def _remove_taken(study: Study, item_id: int) -> Fit:
 def _lock_item(study: Study, item_id: int) -> tuple[list[Annotation], list[Slot]]:
     """The item's answers that count, oldest first, and its places, all of them locked.
 
-    Answers before places, as by whoever changes an answer.
+    Answers are locked before places, as when an answer is changed.
     """
     counted = Annotation.objects.counted().filter(item=item_id, slot__no__lt=TOP_UP_FROM)
     locked = counted.select_for_update(of=("self",)).order_by("submitted_at", "pk")

@@ -1,19 +1,20 @@
 """Handing out work: sets of free slots under a lease (reliability.md section 2).
 
-Counts are always derived from rows; there is no counter that could drift. Whoever writes for a
-participant locks that participant's row first, so two tabs of one person never cross.
+Counts are always derived from rows; there is no counter that could drift. All writes for a
+participant lock that participant's row first, so two tabs of one person never cross.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Exists, Q
 
 from evalsite.annotation.allocation.controls import deal_in_controls
 from evalsite.annotation.allocation.leases import (
     answered_items,
+    could_hold_again,
     hold_again,
     lapsed_slots,
     lease_end,
@@ -30,6 +31,7 @@ from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import Prepared
 from evalsite.lib.seeds import make_random
 from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.services import record_entry
 from evalsite.studies.models import Item, Study
 
 _TRIES = 3
@@ -40,28 +42,35 @@ _last_set_of = Prepared(
 
 
 class LostRace(Exception):
-    """Somebody else took a slot between the look and the update: look again."""
+    """Someone else took a slot between the query and the update: try again."""
 
 
-def claim_set(participant: Participant) -> ItemSet | None:
+# decides whether a person may take part, in the transaction that deals their first set
+Admission = Callable[[Participant], bool]
+
+
+def claim_set(participant: Participant, *, admit: Admission | None = None) -> ItemSet | None:
     """The participant holds the items of an open set, or None: there is nothing for them now.
 
     An open set comes back as it was, less what others have finished since its lease lapsed. In a
     study that is paused or closed it comes back with what is still held, and nothing new is dealt.
+    `admit` is called in each transaction that is tried, the last of which may have been undone.
     """
     # Locked rows are skipped; before anyone hears that nothing is left, they are waited for. In
     # a transaction of its own: who waits must hold no lock but in the order of the places, and
     # PostgreSQL keeps a lock on each row that it looked at and found taken.
-    return _claim_in_tries(participant, skip_locked=True) or _claim_in_tries(
-        participant, skip_locked=False
+    return _claim_in_tries(participant, admit, skip_locked=True) or _claim_in_tries(
+        participant, admit, skip_locked=False
     )
 
 
-def _claim_in_tries(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
+def _claim_in_tries(
+    participant: Participant, admit: Admission | None, *, skip_locked: bool
+) -> ItemSet | None:
     for _ in range(_TRIES):
         try:
             # who changes k locks the places of an item, and this those of a group
-            return in_transaction(partial(_claim, participant, skip_locked=skip_locked))
+            return in_transaction(partial(_claim, participant, admit, skip_locked=skip_locked))
         except LostRace:
             continue
         except IntegrityError as error:
@@ -77,10 +86,15 @@ def is_lost_race(error: IntegrityError) -> bool:
     )
 
 
-def _claim(participant: Participant, *, skip_locked: bool) -> ItemSet | None:
+def _claim(
+    participant: Participant, admit: Admission | None, *, skip_locked: bool
+) -> ItemSet | None:
     me = lock_participant(participant)
     study = _study_of.one(me.study_id)
-    if study is None or me.stopped_at or me.withdrawn_at:
+    # a person who has declined in another tab holds nothing
+    if study is None or me.stopped_at or me.withdrawn_at or not me.consented_to:
+        return None
+    if not (admit(participant) if admit else me.is_eligible is not False):
         return None
     last_set = _last_set_of.one(me.pk)
     open_set = last_set if last_set and last_set.finished_at is None else None
@@ -157,7 +171,7 @@ def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
     if mine._state.adding:
         dealt = deal_in_controls(dealt, items, me, study, mine.number)
     else:
-        # no controls then: nobody could say what stands how far from what
+        # no controls then: distances within the set would be undefined
         wanted = {*dealt, *answered_items(mine)}
         mine.lost_ids = [item_id for item_id in mine.lost_ids if item_id not in wanted]
     mine.item_ids += [item_id for item_id in dealt if item_id not in mine.item_ids]
@@ -167,15 +181,56 @@ def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
 
 def has_work(me: Participant, study: Study) -> bool:
     """Whether a claim by this person would find something now."""
-    if not study.is_open or me.stopped_at or not may_have_another_set(me, study):
+    if not study.is_open or me.stopped_at:
+        return False
+    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+    if open_set is not None:
+        if must_give_way(open_set, study):
+            return False
+        if could_hold_again(open_set, me):
+            return True
+    elif not may_have_another_set(me, study):
         return False
     left, is_new = items_left(me, study), new_to(me.pk, study.pk, study.groups)
+    if left == 0:
+        return False
     free = with_room(Slot.objects.free().filter(study=study), study, left)
     if free.filter(is_new).exists():
         return True
     # a claim frees what has lapsed, so that is work too
     lapsed = lapsed_slots(study)
     return with_room(lapsed, study, left, among=lapsed).filter(is_new).exists()
+
+
+def settle_entry(*, participant: Participant, answers: Mapping[str, str]) -> ItemSet | None:
+    """Record the entry answers, decide on them and reserve the first set, in one transaction.
+
+    None: this person may not take part, or there is no place for them now.
+    """
+
+    def admit(me: Participant) -> bool:
+        return record_entry(participant=me, answers=answers)
+
+    if participant.is_pilot:
+        return deal_pilot_set(participant) if admit(participant) else None
+    item_set = claim_set(participant, admit=admit)
+    if item_set is None:
+        # where others were faster each time, the last try was undone
+        admit(participant)
+    return item_set
+
+
+def has_free_place(study: Study) -> bool:
+    """Return whether a newcomer would be dealt something now: a place is free or lapsed."""
+    is_rated = Q(item__held_at__isnull=True)
+    free = Slot.objects.free().filter(is_rated, study=study)
+    lapsed = lapsed_slots(study).filter(is_rated)
+    return Study.objects.filter(Exists(free) | Exists(lapsed), pk=study.pk).exists()
+
+
+def may_come_free(study: Study) -> bool:
+    """Return whether waiting makes sense: places are held that may come free."""
+    return Slot.objects.leased().filter(study=study, item__held_at__isnull=True).exists()
 
 
 def deal_pilot_set(participant: Participant) -> ItemSet | None:

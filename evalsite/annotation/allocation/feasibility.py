@@ -60,16 +60,16 @@ def can_be_finished(work: Workload) -> bool:
 
 
 def fewest_people(work: Workload) -> int:
-    """With fewer than this nobody can finish the design, in whatever order they come."""
+    """Return the number of people below which the design can't be finished in any order."""
     least = work.k * (work.largest if work.groups == "once" else 1)
     most = most_each(work)
     return least if most is None else max(least, -(-work.answers // most))
 
 
 def people_needed(work: Workload) -> int:
-    """So many people finish the design in whatever order they come and take their sets.
+    """Return how many people finish the design in any order of arrivals and sets.
 
-    Say they are stuck: places are free, and nobody may take one. Everybody either has done all
+    Suppose they are stuck: places are free, and nobody may take one. Everybody either has done all
     that the cap allows, at least `sure` items, or has met all that is still free. The second are
     fewer than the answers that the smallest free thing wants, or it would not be free. So the
     answers given are at least `sure` for each of the others, and one more person is too many.
@@ -110,7 +110,7 @@ def sure_each(work: Workload) -> int | None:
 
 
 def _is_one_set_each(work: Workload) -> bool:
-    """Whether nobody comes back for a second set, and all that is dealt is of one size."""
+    """Return whether everyone gets a single set, and all sets have one size."""
     is_once = work.groups == "once" and work.largest > 1
     is_mixed = work.groups == "together" and len(work.sizes) > 1
     is_one = work.max_sets == 1 or (work.max_items or work.set_size + 1) <= work.set_size

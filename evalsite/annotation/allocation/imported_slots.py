@@ -1,6 +1,6 @@
 """Places for answers that were collected elsewhere.
 
-Before the launch the batches that such answers are about are opened for them: their places stand
+Before the launch, the batches of such answers are opened for them: their places exist
 as a launch would make them, and what is left of them is handed out after the launch.
 """
 
@@ -181,5 +181,5 @@ def free_places(file: RatingsFile) -> int:
 
 def fill_freed(study: Study) -> None:
     """No surplus answer waits while its item has a free place."""
-    # the log tells of what made room
+    # the log records what made room
     count_waiting(study, lambda fit: None)

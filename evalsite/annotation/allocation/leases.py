@@ -1,6 +1,6 @@
 """Leases: who holds which places, for how long, and how they come back (reliability.md 2).
 
-Whoever writes for a participant locks that participant's row first, so two tabs of one person
+All writes for a participant lock that participant's row first, so two tabs of one person
 never cross.
 """
 
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from evalsite.annotation.allocation.controls import find_controls, lost_controls
 from evalsite.annotation.models import Draft, Slot
@@ -52,7 +52,7 @@ _held = Prepared(
 def lock_participant(participant: Participant) -> Participant:
     """The participant's row, locked and fresh; every write for a person begins here.
 
-    no_key: rows that refer to this one may still be written by somebody else.
+    no_key: others may still write rows that refer to this one.
     """
     locked = _locked.one(participant.pk)
     if locked is None:
@@ -124,7 +124,7 @@ def must_give_way(open_set: ItemSet, study: Study) -> bool:
     """Whether this set was reserved for nothing until a moment ago, and others may want places.
 
     Otherwise a person who never answers could take the same places at every end of a reservation,
-    before anybody else can. If as many places are left for others, nobody has to wait.
+    before anyone else can. If as many places are left for others, nobody has to wait.
     """
     ended = open_set.reserved_until
     if not study.is_open or ended is None or not ended <= now() < ended + OTHERS_FIRST:
@@ -175,6 +175,16 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     return open_set.total > 0
 
 
+def could_hold_again(open_set: ItemSet, me: Participant) -> bool:
+    """Whether `hold_again` would find something of this set, in a study that is open."""
+    if me.slots.leased().filter(item__in=open_set.item_ids).exists():
+        return True
+    if answered_items(open_set):
+        return True
+    wanted = {*open_set.item_ids} - {*open_set.lost_ids}
+    return Slot.objects.free().filter(item__in=wanted, item__held_at__isnull=True).exists()
+
+
 def _find_new_end(open_set: ItemSet, study: Study, ends: Collection[datetime]) -> Any:
     """Return until when places are held that are retaken now: as long as others of the set."""
     running = [until for until in ends if until > now()]
@@ -216,16 +226,34 @@ def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) ->
     return locked.first()
 
 
+def held_until(me: Participant) -> datetime | None:
+    """Until when this person's places are held; None: none is."""
+    held = me.slots.leased().filter(lease_until__gt=now())
+    until: datetime | None = held.aggregate(until=Max("lease_until"))["until"]
+    return until
+
+
 def renew_leases(me: Participant, study: Study, until: Any) -> None:
     """Hold every place that I have in this study until then."""
     held = [pk for _, pk, _ in _held.all(me.pk, study.pk)]
     Slot.objects.filter(pk__in=held).update(lease_until=until)
 
 
+@transaction.atomic
+def prolong_reservation(participant: Participant) -> None:
+    """Hold reserved places to the end of their reservation, once the instructions are read."""
+    me = lock_participant(participant)
+    open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+    if open_set is None or open_set.reserved_until is None or open_set.reserved_until <= now():
+        return
+    study = Study.objects.for_pages().get(pk=me.study_id)
+    renew_leases(me, study, longest_hold(open_set, study))
+
+
 def keep_lease(participant: Participant, study: Study, slot: Slot | None) -> None:
     """What I hold is mine for a full lease again, unless that was written a moment ago.
 
-    Without a slot (the answer on the page stands already) nobody knows, so it is written.
+    Without a slot (the answer is saved already) that isn't known, so it is written.
     """
     if _is_fresh(slot, lease_end(study)):
         return

@@ -56,7 +56,7 @@ def _find_shown(study: Study, place: Place, systems: dict[int, tuple[int | None,
         if len(own) > 1:
             order = order_of(study.seed, slot.item, len(own), slot.arrangement)
             marks += [(own[position], at) for at, position in enumerate(order)]
-    # 0: a system that nobody named
+    # 0: a system without a name
     kinds = [sorted(system or 0 for system in systems.get(slot.item_id, ())) for slot in place]
     return Shown(tuple(map(tuple, sorted(kinds))), tuple(marks))
 
@@ -119,7 +119,7 @@ class Pick:
         return self.met.isdisjoint(map(self._key_of, place))
 
     def _key_of(self, slot: Slot) -> object:
-        """What nobody is shown twice: an item, or all of its group where once is all."""
+        """Return the ids never shown twice to a person: the item's, or its group's under `once`."""
         return slot.item.group if self.study.groups == Study.Groups.ONCE else slot.item_id
 
     def has_room(self, place: Place) -> bool:
@@ -310,7 +310,7 @@ def new_to(me: Any, study: Any, groups: str) -> Q:
     dealt = Slot.objects.filter(participant=me, **same)
     answered = Annotation.objects.filter(participant=me, **same)
     if groups == Study.Groups.ONCE:
-        # a control that shares its inputs with an item takes nobody away from that item
+        # a control that shares its inputs with an item doesn't bar anyone from that item
         answered = answered.filter(item__kind=Item.Kind.MAIN)
     return ~Q(Exists(dealt)) & ~Q(Exists(answered)) & Q(item__held_at__isnull=True)
 

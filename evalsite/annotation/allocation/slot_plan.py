@@ -1,7 +1,7 @@
-"""Planning slots: where each item stands in the queue, and how each showing of it is arranged.
+"""Planning slots: each item's position in the queue, and the arrangement of each showing.
 
 No database here: a plan is a function of the seed and of what was uploaded, so it can be proved,
-and made again to compare it with what stands.
+and made again to compare it with the slots that exist.
 
 Words of this module: a *unit* is what is dealt as one: an item, or a whole group where groups
 stay together. Its *kind* is which systems it shows. A *sublayer* is a part of a layer in which no
@@ -9,7 +9,7 @@ group has two units. A *turn* is one of the balanced arrangements of a unit: its
 whole group: its items) in the study's seeded order of systems, rotated, and from three on also
 mirrored. What is guaranteed, and played through in tests/annotation/test_layers.py:
 
-- every unit stands once in each layer, and each layer has another order;
+- every unit is once in each layer, and each layer has another order;
 - the units of a group are in different sublayers: with complete groups a Latin square of groups
   and sublayers, each with as many units of every kind, give or take one;
 - where the kinds of a sublayer are equally frequent, any run of places in it has each kind
@@ -37,7 +37,7 @@ from evalsite.lib.seeds import count_orders, find_arrangement, make_random
 
 # with more units than this in a group, sublayers are taken in turn and not weighed
 _MOST_WEIGHED = 12
-# outputs up to this number stand in an order of systems
+# up to this number, outputs are arranged by system
 _MOST_ORDERED = 5
 _LARGEST_NUMBER = 32_767
 # where there are more kinds, of fewer units each than this, they do not alternate
@@ -223,7 +223,7 @@ def _turn_in(turn: int, no: int, size: int, turns: int) -> int:
 
 @cache
 def _order_in(size: int, turn: int) -> tuple[int, ...]:
-    """What stands in each place in this turn, as numbers in the order of systems."""
+    """Return the system of each place in this turn, as numbers in the order of systems."""
     side, start = divmod(turn, size)
     order = list(range(size))[:: -1 if side else 1]
     return (*order[start:], *order[:start])
@@ -312,14 +312,15 @@ def _line_up(cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
     if len(cells) > _MOST_KINDS and count < _FEWEST_UNITS * len(cells):
         yield from _mix(cells, no, balance)
         return
+    # the time of each unit, and its kind; of equal times, that of the kind that comes next
     spread = [
-        ((2 * number + 1) / len(units), balance.find_turn(rank), rank)
-        for rank, units in cells.items()
+        ((2 * number + 1) / len(units), after)
+        for after, units in [(balance.find_turn(rank), units) for rank, units in cells.items()]
         for number in range(len(units))
     ]
     spread.sort()
     by_kind = {rank: _Cell(units, no) for rank, units in cells.items()}
-    for _, _, rank in spread:
+    for _, (_, rank) in spread:
         unit, turn = by_kind[rank].take(balance)
         yield _arrange_unit(unit, turn, no)
 
@@ -376,5 +377,5 @@ def join_arrangement(outputs: int, place: int, own: int) -> int:
 
 
 def place_in_group(outputs: int, arrangement: int) -> int:
-    """Where an item stands in its group, from 0, in a slot of this arrangement."""
+    """Return an item's position in its group, from 0, in a slot of this arrangement."""
     return arrangement // count_orders(outputs)

@@ -1,7 +1,7 @@
 """Making slots: k places for each item, in layers, as the plan of the study's seed has them.
 
 What was opened to participants together is planned together: an *opening* is all batches with the
-same `opened_at`. Layer by layer its slots stand one after the other, without gaps.
+same `opened_at`. Its slots follow one another layer by layer, without gaps.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ class PlannedSlot(NamedTuple):
 
 
 class _OtherPlan(Exception):
-    """What stands of an opening that nobody has been let into is not of this plan."""
+    """Raise if slots of an unopened launch don't belong to this plan."""
 
 
 @dataclass
@@ -58,13 +58,13 @@ def make_slots(
     """Each main item of these batches has its slots; returns how many slots they have.
 
     In layers: every item once in a seeded order, then again in another. May be run again after
-    a stop in the middle, or with a greater k: what stands already is left as it is.
+    a stop in the middle, or with a greater k: existing slots are left alone.
     """
     batches = list(batches)
     try:
         _make_missing(study, batches, progress)
     except _OtherPlan:
-        # a launch was stopped, and then the batches were changed: nobody has been dealt anything
+        # a launch was stopped, and then the batches were changed: nothing has been dealt
         _delete_unopened(study, batches)
         _make_missing(study, batches, progress)
     _refresh_statistics()
@@ -82,7 +82,7 @@ def _make_missing(study: Study, batches: list[Batch], progress: Progress) -> Non
                 done += opening.items
                 continue
             base = _find_base(study, opening, no, slots)
-            # the last place goes with the first, so that nobody else begins in between
+            # the last place goes with the first, so that no one else begins in between
             last = [slot for slot in slots if slot.rank == slots[-1].rank]
             for chunk in _in_chunks(slots):
                 base = _insert(study, base, chunk + last)
@@ -110,9 +110,9 @@ def _number(places: list[Place], no: int) -> list[PlannedSlot]:
 
 
 def _find_base(study: Study, opening: _Opening, no: int, slots: list[PlannedSlot]) -> int | None:
-    """The pos of the layer's first place, as what stands of the layer has it; None: nothing does.
+    """Return the pos of the layer's first place, from the slots that exist; None if none do.
 
-    What has been opened stays as it is, even if it was planned otherwise.
+    What has been opened stays, even if it was planned otherwise.
     """
     standing = opening.slots(study, no)
     if not standing.exists():
@@ -129,7 +129,7 @@ def _find_base(study: Study, opening: _Opening, no: int, slots: list[PlannedSlot
 
 
 def _insert(study: Study, base: int | None, slots: list[PlannedSlot]) -> int:
-    """These slots stand, in one short transaction; returns the pos of the layer's first place."""
+    """Create these slots in one short transaction; return the pos of the layer's first place."""
     with transaction.atomic():
         if base is None:
             # two jobs at once would begin at the same place
@@ -200,13 +200,20 @@ def _read_entries(study: Study, batch_ids: list[Any]) -> Iterator[Entry]:
     outputs = Output.objects.filter(item__in=items.order_by()).order_by("item_id", "position")
     ranks = _rank_systems(study)
     pairs = outputs.values_list("item_id", "system_id").iterator(chunk_size=CHUNK)
-    systems = {
-        item_id: tuple(ranks[system_id] for _, system_id in own)
-        for item_id, own in groupby(pairs, key=itemgetter(0))
-    }
+    systems = groupby(pairs, key=itemgetter(0))
+    next_id, own = next(systems, _NO_OUTPUTS)
+    # most items show the same systems: these are kept once, since a plan holds all items
+    known: dict[tuple[int, ...], tuple[int, ...]] = {}
     columns = ("id", "shuffle_key", "group_shuffle_key", "group", "cluster")
     for item_id, key, number, group, cluster in items.values_list(*columns).iterator(CHUNK):
-        yield Entry(item_id, key, (number, group), systems.get(item_id, ()), cluster)
+        shown: tuple[int, ...] = ()
+        if item_id == next_id:
+            shown = tuple(ranks[system_id] for _, system_id in own)
+            next_id, own = next(systems, _NO_OUTPUTS)
+        yield Entry(item_id, key, (number, group), known.setdefault(shown, shown), cluster)
+
+
+_NO_OUTPUTS: tuple[int, Iterator[tuple[int, int | None]]] = (0, iter(()))
 
 
 def _rank_systems(study: Study) -> dict[int | None, int]:
@@ -231,18 +238,29 @@ def planned_slots(study: Study, batches: Iterable[Batch] | None = None) -> Itera
 
 
 def count_strays(study: Study) -> int:
-    """How many slots of the first k layers stand otherwise than the seed gives them."""
+    """Count the slots of the first k layers that differ from what the seed gives."""
     opened = study.batches.filter(opened_at__isnull=False)
-    strays = 0
-    for opening in _find_openings(study, opened, study.k):
-        for no, places in enumerate(opening.layers):
-            planned = {slot.item_id: slot for slot in _number(places, no)}
-            rows = opening.slots(study, no)
-            good: Counter[int] = Counter()
-            count = 0
-            for item_id, pos, arrangement in rows.values_list("item_id", "pos", "arrangement"):
-                count += 1
-                if arrangement == planned[item_id].arrangement:
-                    good[pos - planned[item_id].rank] += 1
-            strays += count - max(good.values(), default=0)
-    return strays
+    return sum(
+        # a layer is passed on at once: it takes much memory, and the next is as large
+        _count_strays(next(opening.layers), opening.slots(study, no))
+        for opening in _find_openings(study, opened, study.k)
+        for no in range(study.k)
+    )
+
+
+def _count_strays(places: list[Place], slots: Any) -> int:
+    planned = {
+        item_id: (rank, arrangement)
+        for rank, place in enumerate(places)
+        for item_id, arrangement in place
+    }
+    places.clear()
+    good: Counter[int] = Counter()
+    count = 0
+    columns = slots.order_by().values_list("item_id", "pos", "arrangement")
+    for item_id, pos, arrangement in columns.iterator(CHUNK):
+        count += 1
+        rank, own = planned[item_id]
+        if arrangement == own:
+            good[pos - rank] += 1
+    return count - max(good.values(), default=0)

@@ -1,4 +1,4 @@
-"""What must hold of every study's rows at every moment, and how a breach is found and told."""
+"""What must hold for every study's rows at every moment, and how breaches are found."""
 
 from evalsite.annotation.fsck import answers, places, records, sets, values
 from evalsite.annotation.fsck.findings import Breach, Check, examine, is_in_progress

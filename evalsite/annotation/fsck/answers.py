@@ -8,7 +8,7 @@ from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from evalsite.annotation.fsck.findings import checks_in, is_in_progress
 from evalsite.annotation.fsck.sentences import name_answers
 from evalsite.annotation.models import TOP_UP_FROM, Annotation, AnnotationQuerySet, Draft, Slot
-from evalsite.annotation.pages.saving import REPORTS_TO_HOLD
+from evalsite.annotation.pages.held_items import REPORTS_TO_HOLD
 from evalsite.studies.models import Item, Output, Study
 
 _STATUS, _OUTCOME = Annotation.Status, Annotation.Outcome
@@ -102,7 +102,7 @@ def _count_outputs() -> QuerySet[Any]:
 
 
 def held_against_its_reports(study: Study) -> Iterable[str]:
-    """An item is held exactly when two reports stand that nobody has looked at yet."""
+    """An item is held exactly when it has two reports that weren't reviewed yet."""
     is_new = Q(item__released_at__isnull=True) | Q(submitted_at__gt=F("item__released_at"))
     standing = Annotation.objects.reports().filter(is_new, study=study).order_by()
     enough = standing.values("item").annotate(n=Count("pk")).filter(n__gte=REPORTS_TO_HOLD)
@@ -141,5 +141,5 @@ CHECKS = checks_in(
     ("Answers have a status or an outcome that does not exist", unknown_status_or_outcome),
     ("Answers were given to outputs in an order that can't be", order_that_is_none),
     ("Held items don't agree with the problem reports", held_against_its_reports),
-    ("Drafts stand that should be gone", draft_that_should_be_gone),
+    ("Drafts that should be gone are stored", draft_that_should_be_gone),
 )

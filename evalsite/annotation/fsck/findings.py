@@ -18,7 +18,7 @@ Finder = Callable[[Any], Iterable[str]]
 
 RESTORE = (
     "Something other than Evalsite has changed the database, or Evalsite has a fault. Stop the "
-    "web server and the job worker, keep a copy of the database as it is now, and restore the "
+    "web server and the job worker, keep a copy of the present database, and restore the "
     "newest backup in which fsck finds nothing. If the fault comes back, report it with these "
     "lines."
 )
@@ -62,7 +62,7 @@ def examine(checks: Sequence[Check], scope: Study | None) -> list[Breach]:
     """What these checks find, twice: work that is being done meanwhile is no breach.
 
     Each question to the database sees one moment. Where a check asks several, people may save
-    between them; what is found is looked for again, and told only if it is found both times.
+    between them; findings are checked a second time, and reported only if found both times.
     """
     found = []
     for check in checks:

@@ -1,4 +1,4 @@
-"""Studies and what stands around them: versions, batches, outputs, jobs, rows of two studies."""
+"""Studies and their records: versions, batches, outputs, jobs, rows of two studies."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -17,7 +17,7 @@ _NOT_LAUNCHED = (Study.State.DRAFT, Study.State.PILOT)
 
 
 def state_against_the_launch(study: Study) -> Iterable[str]:
-    """A study is launched once: from then on it has a version, and the state says so."""
+    """A study is launched once: from then on it has a version and a launched state."""
     is_draft = study.state in _NOT_LAUNCHED
     if study.is_launched and is_draft:
         yield f"the state is {study.state}, but it was launched"
@@ -28,7 +28,7 @@ def state_against_the_launch(study: Study) -> Iterable[str]:
     if study.version is not None and study.version.study_id != study.pk:
         yield "its version belongs to another study"
     if study.has_ended and study.closed_at is None:
-        yield "it is closed, but nobody knows since when"
+        yield "it is closed, but the time of closing is missing"
 
 
 def version_that_was_changed(study: Study) -> Iterable[str]:
@@ -52,7 +52,7 @@ def batch_open_at_the_wrong_time(study: Study) -> Iterable[str]:
 
 
 def outputs_that_are_not_numbered(study: Study) -> Iterable[str]:
-    """The outputs of an item stand in the positions 0, 1, 2 and so on."""
+    """The outputs of an item have the positions 0, 1, 2 and so on."""
     outputs = Output.objects.filter(item__study=study).order_by().values("item__key")
     counts = outputs.annotate(n=Count("pk"), last=Max("position")).exclude(n=F("last") + 1)
     for key in counts.order_by("item__key").values_list("item__key", flat=True).iterator():
@@ -71,7 +71,7 @@ def job_that_has_stopped(study: Study) -> Iterable[str]:
         newest[job.kind] = job
     for job in newest.values():
         if job.is_stale:
-            yield f"the job “{job.kind}”, which nobody has heard of for two minutes"
+            yield f"the job “{job.kind}”, which hasn't responded for two minutes"
         elif job.state == Job.State.FAILED and job.kind in PLACE_JOBS:
             yield f"the job “{job.kind}”: {job.message}"
 

@@ -1,4 +1,4 @@
-"""Rows in words, for whoever has to look at them."""
+"""Describe rows in words, for the person who has to look at them."""
 
 from collections.abc import Iterator
 

@@ -95,7 +95,7 @@ def answer_outside_its_set(study: Study) -> Iterable[str]:
 
 
 def _is_at(items: list[int], item: int, place: int) -> bool:
-    """Whether the item is in this place, from 1; 0: nobody noted which one it was."""
+    """Return whether the item is in this place, from 1; 0 if the place wasn't recorded."""
     return item in items if place == 0 else items[place - 1 : place] == [item]
 
 

@@ -48,7 +48,7 @@ def _name(rows: QuerySet[Rating] | QuerySet[Highlight], what: str) -> Iterator[s
 def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
     """What is rated has a rating for each question; of practice, for each that was asked.
 
-    What was collected elsewhere may lack some, if whoever imported it said so.
+    Ratings collected elsewhere may lack some, if that was confirmed at the import.
     """
     rated = Annotation.objects.filter(study=study, outcome=_RATED).exclude(status=_WITHDRAWN)
     ratings = Rating.objects.filter(annotation=OuterRef("pk")).order_by()
@@ -147,7 +147,7 @@ def typed_text_that_is_missing(study: Study) -> Iterable[str]:
 
 
 def highlight_that_does_not_fit(study: Study) -> Iterable[str]:
-    """The quote stands in the output, at this very place, and the output in the item."""
+    """The quote is in the output, at this very place, and the output in the item."""
     passage = Substr("output__text", F("start") + Value(1), F("end") - F("start"))
     fitting = Q(quote=passage, output__item=F("annotation__item"))
     return _name(_highlights(study).exclude(fitting), "highlight")
@@ -184,7 +184,7 @@ CHECKS = checks_in(
     ("Ratings were given twice", rating_given_twice),
     ("Ratings hold what no scale stores", rating_of_a_kind_that_no_scale_has),
     ("Numbers differ from what was typed", typed_text_that_says_another_number),
-    ("What was typed is missing, or stands where nothing is typed", typed_text_that_is_missing),
+    ("The typed text is missing, or present where nothing is typed", typed_text_that_is_missing),
     ("Highlights don't fit the text that they mark", highlight_that_does_not_fit),
     ("Highlights were given twice", highlight_given_twice),
     (

@@ -1,8 +1,8 @@
 """To whom the bonus is due, decided from rows alone.
 
-To whoever has finished as many sets as the cap allows; or fewer, and all that they were dealt, if
-at that moment no place was left to deal to them: each had gone to somebody who has filled it
-since, or the study had ended.
+To people who have finished as many sets as the cap allows; or fewer, and all that they were
+dealt, if at that moment no place was left to deal to them: each had gone to someone who has
+filled it since, or the study had ended.
 """
 
 from collections.abc import Collection, Iterable
@@ -12,8 +12,8 @@ from django.db.models import Max
 from django.db.models.functions import Coalesce
 
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.participants.models import ItemSet
-from evalsite.studies.bonus import promises_bonus
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.bonus import due_bonus_in_words, promises_bonus
 from evalsite.studies.models import Item, Study
 
 _NOT_DEALT = datetime.max.replace(tzinfo=UTC)
@@ -93,3 +93,10 @@ def _last_dealt(study: Study) -> dict[object, datetime]:
         # held until the end, so nobody could have had them
         unfilled = unfilled.filter(item__held_at__isnull=True)
     return dealt | dict.fromkeys(unfilled.values_list(unit, flat=True).distinct(), _NOT_DEALT)
+
+
+def due_bonus(me: Participant) -> str:
+    """Return the sentence for a person to whom the bonus is due; "" for others."""
+    if me.pk not in find_earners(me.study, [me.pk]):
+        return ""
+    return due_bonus_in_words(me.study, me.item_sets.filter(finished_at__isnull=False).count())

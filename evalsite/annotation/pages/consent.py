@@ -4,9 +4,9 @@ from django.db import transaction
 
 from evalsite.annotation.allocation.leases import lock_participant, release_places
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
+from evalsite.annotation.pages.held_items import hold_or_release
 from evalsite.annotation.pages.saving import (
     act_on_report,
-    hold_or_release,
     lock_awaiting,
     withdraw_awaiting,
 )
@@ -21,7 +21,7 @@ from evalsite.studies.models import Item
 def answer_consent(*, participant: Participant, is_given: bool) -> None:
     """Record the choice; answers waiting for it count, or are withdrawn with all places given back.
 
-    Somebody who has agreed to the current text already takes that back by withdrawing instead.
+    People who have agreed to the current text take that back by withdrawing instead.
     """
     me = lock_participant(participant)
     if me.withdrawn_at is not None:

@@ -1,14 +1,18 @@
 """What gold says of an answer, in the names that the page had."""
 
-from evalsite.annotation.models import Annotation
+from collections.abc import Iterable
+
+from evalsite.annotation.models import Rating
 from evalsite.annotation.pages.screens import Screen
+from evalsite.annotation.pages.submitted_values import Value
 from evalsite.annotation.pages.view_models import output_label, question_names
 from evalsite.studies.gold import Feedback, feedback, find_gold, right_values
 from evalsite.studies.models import Output
 
 
-def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
+def explain_answers(screen: Screen, ratings: Iterable[Rating | Value]) -> list[Feedback]:
     """What gold says of each answer, by the names under which the outputs were shown."""
+    ratings = list(ratings)
     config, uploaded = screen.study.config, _as_uploaded(screen)
     # gold speaks of outputs as uploaded; people know them by the place where they saw them
     count = len(uploaded)
@@ -18,7 +22,7 @@ def explain_answers(screen: Screen, annotation: Annotation) -> list[Feedback]:
         values = criterion.scale.read_values(
             {
                 rating.output_id: rating.value
-                for rating in annotation.ratings.all()
+                for rating in ratings
                 if rating.criterion == criterion.key and rating.value is not None
             },
             [output.pk for output in uploaded],
@@ -40,7 +44,7 @@ def standard_of(screen: Screen) -> int | None:
 
 
 def right_entries(screen: Screen) -> dict[str, str]:
-    """What to enter to meet this item's gold, by question name, as somebody would send it."""
+    """What to enter to meet this item's gold, by question name, as a person would send it."""
     uploaded, count = _as_uploaded(screen), len(screen.outputs)
     order = [uploaded.index(output) for output in screen.outputs]
     entries = {}

@@ -3,27 +3,31 @@
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
 from evalsite.annotation.pages.submitted_values import Passage, Value
 from evalsite.annotation.pages.view_models import output_label, question_names
 from evalsite.fields import NoteField, drop_unstorable, unify_breaks
-from evalsite.protocol import Criterion, Protocol
+from evalsite.protocol import ComprehensionQuestion, Criterion, Protocol
 
 logger = logging.getLogger(__name__)
 
 _DEVICE = re.compile(r"(narrow|medium|wide)-(portrait|landscape)")
 _LARGEST_MS = 2**31 - 1
+# of a choice that fits beside the others, in characters
+_SHORT_CHOICE = 12
 # of what marks an output, in a draft; a page posts a passage once, however long it is
 _LONGEST_MARKS = 200_000
 _OF_THE_PAGE = frozenset({"state", "go", "device", "client_ms", "active_ms", "first_ms"})
-SENT_TWICE = "This answer was sent twice with different values: enter it again"
-IGNORE_OR_SCORE = (
+SENT_TWICE = _("This answer was sent twice with different values. Enter it again")
+IGNORE_OR_SCORE = _(
     "Scores and “ignore” were sent together, so neither is saved. "
     "Save the scores, or ignore the example without scores"
 )
@@ -44,7 +48,7 @@ class RatingForm(forms.Form):
         super().__init__(data)
         self.config = config
         self.outputs = outputs
-        # without the texts nothing can be marked, as in practice
+        # without the texts nothing can be marked, as in a test
         self.texts = texts
         self.marks = marks_fields(config, outputs) if texts else []
         self.readings: list[Reading] = []
@@ -65,7 +69,7 @@ class RatingForm(forms.Form):
         if unasked := set(self.data) - set(self.fields) - _OF_THE_PAGE:
             logger.debug("ignored fields that this page does not have: %s", sorted(unasked))
         self._read_marks()
-        # what goes together can't be told while a part of it is not asked
+        # scores that depend on each other can't be checked while one of them is not asked
         if not self.errors and len(self.criteria) == len(self.config.criteria):
             self.config.clean(self.cleaned_data)
         return self.cleaned_data
@@ -134,7 +138,7 @@ def read_entered(config: Protocol, outputs: int, data: Mapping[str, Any]) -> dic
     names = [name for name, _, _ in question_names(config, outputs)]
     entered = {name: str(data[name])[:5000] for name in names if name in data}
     if config.has_note and "note" in data:
-        # longer than a note may be: whoever is asked to shorten it needs all of it
+        # longer than a note may be: a person who has to shorten it needs all of it
         entered["note"] = unify_breaks(str(data["note"]))[:_LONGEST_MARKS]
     for field in marks_fields(config, outputs):
         for name in (field.name, field.passages):
@@ -145,15 +149,17 @@ def read_entered(config: Protocol, outputs: int, data: Mapping[str, Any]) -> dic
 
 
 class ReportForm(forms.Form):
-    """A problem with an item. The item is then somebody else's, and this person is paid."""
+    """A problem with an item. The item goes to someone else, and this person is paid."""
 
     REASONS = (
-        ("missing", "text missing"),
-        ("offensive", "offensive or distressing"),
-        ("cannot-judge", "can't judge"),
-        ("other", "other"),
+        ("missing", _("text missing or broken")),
+        ("offensive", _("offensive or distressing")),
+        ("cannot-judge", _("can’t be judged as it is")),
+        ("other", _("something else")),
     )
-    reason = forms.ChoiceField(choices=REASONS, error_messages={"required": "Choose what is wrong"})
+    reason = forms.ChoiceField(
+        choices=REASONS, error_messages={"required": _("Choose what is wrong")}
+    )
     note = NoteField()
 
 
@@ -163,7 +169,7 @@ class IgnoreForm(forms.Form):
     def __init__(self, data: Any = None, *, config: Protocol, outputs: int) -> None:
         super().__init__(data)
         self.scores = [name for name, _, _ in question_names(config, outputs)]
-        why = "Choose why you ignore this example"
+        why = _("Choose why you are ignoring this example")
         self.fields["ignore"] = forms.ChoiceField(
             choices=[(reason.key, reason.label) for reason in config.ignore_reasons],
             error_messages={"required": why, "invalid_choice": why},
@@ -194,20 +200,43 @@ def _read_ms(value: Any) -> int | None:
     return int(text) if int(text) <= _LARGEST_MS else None
 
 
-class ComprehensionForm(forms.Form):
-    """The protocol's questions on its instructions, as radio buttons in the order declared."""
+@dataclass(frozen=True)
+class QuestionResult:
+    """A question on the instructions, what was answered in a try, and whether that is right."""
 
-    def __init__(self, data: Any = None, *, config: Protocol) -> None:
+    question: ComprehensionQuestion
+    given: str
+    is_met: bool
+
+
+class ComprehensionForm(forms.Form):
+    """The protocol's questions on its instructions, as radio buttons in the order declared.
+
+    `results` are those of an earlier try: what was right stays chosen, what was wrong is cleared.
+    """
+
+    def __init__(
+        self, data: Any = None, *, config: Protocol, results: Sequence[QuestionResult] = ()
+    ) -> None:
         super().__init__(data)
         self.config = config
+        self.results = dict(enumerate(results, start=1))
         for number, question in enumerate(config.comprehension, start=1):
             self.fields[f"question-{number}"] = forms.ChoiceField(
                 choices=[(str(n), text) for n, text in enumerate(question.choices, start=1)],
+                initial=self._right_before(number),
                 error_messages={
-                    "required": f"Choose an answer to question {number}",
-                    "invalid_choice": f"Choose one of the answers to question {number}",
+                    "required": _("Choose an answer to question %(number)s") % {"number": number},
+                    "invalid_choice": _("Choose one of the answers to question %(number)s")
+                    % {"number": number},
                 },
             )
+
+    def _right_before(self, number: int) -> str:
+        result = self.results.get(number)
+        if result is None or not result.is_met:
+            return ""
+        return str(1 + result.question.choices.index(result.given))
 
     @property
     def answers(self) -> dict[int, str]:
@@ -220,13 +249,26 @@ class ComprehensionForm(forms.Form):
     @property
     def questions(self) -> list[dict[str, Any]]:
         """Each question as the page shows it, with what was chosen and what is wrong."""
+        rows = enumerate(zip(self.fields, self.config.comprehension, strict=True), start=1)
         return [
             {
                 "name": name,
+                "number": number,
                 "text": question.question,
                 "choices": [(str(n), text) for n, text in enumerate(question.choices, start=1)],
+                "is_in_a_row": all(len(text) <= _SHORT_CHOICE for text in question.choices),
                 "value": self[name].value() or "",
                 "error": next(iter(self.errors.get(name, [])), ""),
+                "why": question.why,
+                **self._describe_result(number),
             }
-            for name, question in zip(self.fields, self.config.comprehension, strict=True)
+            for number, (name, question) in rows
         ]
+
+    def _describe_result(self, number: int) -> dict[str, Any]:
+        result = self.results.get(number)
+        is_wrong = result is not None and not result.is_met
+        return {
+            "was_right": result is not None and result.is_met,
+            "given_wrong": result.given if result is not None and is_wrong else "",
+        }

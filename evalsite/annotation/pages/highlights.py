@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from evalsite.protocol import Protocol
 
 MOST = 200
-MISFIT = "One highlight didn't fit the text and was not saved. Mark it again."
-TOO_MANY = f"At most {MOST} passages can be marked. Remove some, then save again."
+MISFIT = _("One highlight didn’t fit the text and wasn’t saved. Mark it again.")
+TOO_MANY = _("You can mark at most %(most)s passages. Remove some, then save again.")
 _LONGEST_LINE_SAID = 60
 
 
@@ -69,7 +71,7 @@ def read_marks(data: Mapping[str, Any], field: MarksField, text: str) -> Reading
 
 
 def write_marks(spans: Iterable[Span], text: str) -> str:
-    """What a page is given, and posts when nobody changes anything."""
+    """What a page is given, and posts if nothing is changed."""
     shown, places = _as_shown(text), _places(text)
     found = [(bisect_left(places, one.start), bisect_left(places, one.end)) for one in spans]
     entries = [[start, end, shown[start:end]] for start, end in found]
@@ -103,13 +105,13 @@ def _read_list(posted: str, shown: str) -> tuple[list[Span], str]:
     try:
         entries = json.loads(posted)
     except (ValueError, RecursionError):
-        return [], MISFIT
+        return [], str(MISFIT)
     if not isinstance(entries, list):
-        return [], MISFIT
-    error = TOO_MANY if len(entries) > MOST else ""
+        return [], str(MISFIT)
+    error = TOO_MANY % {"most": MOST} if len(entries) > MOST else ""
     fitting = (_fit(entry, shown) for entry in entries[:MOST])
     spans = [span for span in fitting if span]
-    return spans, error or (MISFIT if len(spans) < len(entries) else "")
+    return spans, error or (str(MISFIT) if len(spans) < len(entries) else "")
 
 
 def _fit(entry: Any, shown: str) -> Span | None:
@@ -123,12 +125,12 @@ def _fit(entry: Any, shown: str) -> Span | None:
 
 
 def _read_lines(posted: str, shown: str, standing: Iterable[Span]) -> tuple[list[Span], str]:
-    """Each line at its first free occurrence; the line of a passage that stands keeps its place.
+    """Each line at its first free occurrence; the line of a saved passage keeps its place.
 
     White space counts as any other white space: copying a passage may change it.
     """
     lines = [line for one in re.split(r"[\r\n]+", posted) if (line := _even(one))]
-    error = TOO_MANY if len(lines) > MOST else ""
+    error = TOO_MANY % {"most": MOST} if len(lines) > MOST else ""
     taken, rest = _keep_standing(lines[:MOST], shown, standing)
     # Plain search in the text with even spaces: patterns would be made of the lines, and somebody
     # could post lines of which making one takes seconds.
@@ -149,7 +151,7 @@ def _even(text: str) -> str:
 
 
 def _even_out(text: str) -> tuple[str, list[int]]:
-    """The text with one space for all white space that stands together, and where each sign was."""
+    """Return the text with single spaces for runs of white space, and where each character was."""
     pieces = list(re.finditer(r"\s+|\S", text))
     even = "".join(" " if one[0].isspace() else one[0] for one in pieces)
     return even, [one.start() for one in pieces]
@@ -193,7 +195,9 @@ def _keep_standing(
 def _describe_missing(line: str) -> str:
     line = line.replace("\x00", "")
     said = line if len(line) <= _LONGEST_LINE_SAID else f"{line[:_LONGEST_LINE_SAID]}…"
-    return f"“{said}” doesn't stand in the text. Copy each passage exactly, one per line."
+    return _("“%(line)s” isn’t in the text. Copy each passage exactly as it is, one per line.") % {
+        "line": said
+    }
 
 
 # --- the text as shown, and as stored -----------------------------------------------------

@@ -50,7 +50,7 @@ def _find_set(me: Participant, number: int, place: int) -> ItemSet | None:
 
 
 def _final(request: HttpRequest) -> HttpResponse:
-    """The set is finished: what was sent changes nothing any more, and the page says so."""
+    """Say that the set is finished, so nothing was changed."""
     was = "?was=final" if request.method == "POST" else ""
     return redirect(address(request, "participant-finish") + was)
 
@@ -81,7 +81,7 @@ def _ignore(
     if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
         keep_lease(me, me.study, screen.slot)
     following = _address_after(request, me, item_set, shown.place)
-    return redirect(f"{following}?was=ignored&undo={shown.place}#main")
+    return redirect(f"{following}?was=ignored&undo={shown.place}")
 
 
 def _address_after(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> str:
@@ -104,13 +104,15 @@ def _ask(
     form: IgnoreForm,
 ) -> HttpResponse:
     config = me.study.config
+    error = form.errors["ignore"][0] if form.errors else ""
     context = page_context(request, me) | {
         "frame": "annotation/ignore.html",
-        "layout": config.layout.style,
+        "layout": config.layout,
         "item": screen.view({}, is_disabled=True, group=group_place(me, item_set, shown.item_id)),
         "reasons": config.ignore_reasons,
         "chosen": form.data.get("ignore", ""),
-        "error": form.errors["ignore"][0] if form.errors else "",
+        "error": error,
+        "errors": [(f"ignore-{config.ignore_reasons[0].key}", error)] if error else [],
         "place": shown.place,
         "state": shown.sign(),
         "back_url": address(request, "rating-page", item_set.number, shown.place),
@@ -132,4 +134,4 @@ def undo(request: HttpRequest, me: Participant, number: int, place: int) -> Http
     item_id = item_set.item_ids[place - 1]
     undone = undo_ignoring(participant=me, item_set=item_set, item_id=item_id)
     was = "?was=undone" if undone else ""
-    return redirect(f"{address(request, 'rating-page', number, place)}{was}#main")
+    return redirect(f"{address(request, 'rating-page', number, place)}{was}")

@@ -47,7 +47,7 @@ def ignore_item(
 ) -> Saved:
     """The item is ignored, and so are those of its group in this set if the reason covers them.
 
-    Scores that stood are in the history. What went to others, or was reported, stays as it is.
+    Earlier scores are in the history. Items that went to others, or were reported, don't change.
     """
     agreement = lock_present(participant)
     asked = replace(submission, outcome=_IGNORED, reason=reason.key, values=(), highlights=())
@@ -114,7 +114,7 @@ def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) 
 def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) -> int:
     """All that was ignored together with this item is as it was before; returns how many are.
 
-    Where scores stood, they stand again. Where nothing stood, the place is this person's again.
+    Earlier scores are restored. Without any, the place is this person's again.
     Nothing is done once the set is finished, where nothing is ignored, or without consent.
     """
     if lock_present(participant) is not Agreement.CURRENT:

@@ -69,6 +69,15 @@ def menu_headings(study: Study) -> list[MenuHeading]:
     return [MenuHeading(label, anchors[label]) for label in config.layout.menu if label in anchors]
 
 
+def list_contents(study: Study) -> list[MenuHeading]:
+    """The headings of the instructions page: those of the menu, if there is one, and all others."""
+    anchors = list_anchors(shown_content(study)["texts"]["instructions"])
+    listed = menu_headings(study)
+    known = {heading.anchor for heading in listed}
+    others = [MenuHeading(label.rstrip(":"), anchor) for label, anchor in anchors.items()]
+    return listed + [heading for heading in others if heading.anchor not in known]
+
+
 def asked_place(go: str | None, shown: Shown, *, has_menu: bool) -> int | None:
     """The place that the button pressed names: [Back], or one of the menu; None: save and next."""
     if go == "back":

@@ -24,9 +24,11 @@ class Step:
     args: tuple[int, ...] = ()
 
 
+TAKE_PLACE = Step("participant-start")
+
+
 def entry_step(me: Participant) -> Step | None:
     """What must be done before any work, or None when all of it is done."""
-    study = me.study
     if me.withdrawn_at is not None:
         return Step("participant-withdrawn")
     if not has_agreed(me):
@@ -34,12 +36,28 @@ def entry_step(me: Participant) -> Step | None:
         return Step("participant-declined" if declined else "participant-consent")
     if shut_out := _admission_step(me):
         return shut_out
+    step = _preparation_step(me)
+    # nobody reads or practises for a place that they don't get
+    return TAKE_PLACE if step is not None and not _has_place(me) else step
+
+
+def _preparation_step(me: Participant) -> Step | None:
+    """What is to read and to practise before the first item."""
+    study = me.study
     if me.instructions_read != instructions_hash(study):
         return Step("participant-instructions")
     if study.is_qualification_on:
         return _qualification_step(me)
     number = next_practice(me)
     return Step("participant-practice", (number,)) if number else None
+
+
+def _has_place(me: Participant) -> bool:
+    """Whether this person holds a place, or had one and used it."""
+    if me.is_pilot:
+        # a draft may be tried before it has items
+        return me.item_sets.exists() or not Item.objects.main().filter(study=me.study).exists()
+    return me.slots.exists()
 
 
 def _admission_step(me: Participant) -> Step | None:
@@ -61,7 +79,9 @@ def _qualification_step(me: Participant) -> Step | None:
     plan = plan_qualification(me.study)
     if plan is None:
         return None
-    number = None if plan.is_on_instructions or not has_begun(me) else next_to_qualify(me)
+    if plan.is_on_instructions:
+        return Step("qualification-questions")
+    number = next_to_qualify(me) if has_begun(me) else None
     return Step("qualification-item", (number,)) if number else Step("participant-qualification")
 
 
@@ -87,7 +107,7 @@ def next_step(me: Participant) -> Step:
 
 
 def step_in(me: Participant, open_set: ItemSet | None) -> Step:
-    """The page of somebody who has nothing to do before work: in their open set, or between two."""
+    """Return the page of a person whose preparation is done: in their open set, or between two."""
     if open_set is not None and open_set.total:
         places = wanted_places(me, open_set)
         if places and not may_go_on(me, [open_set.item_ids[place - 1] for place in places]):
@@ -99,7 +119,7 @@ def step_in(me: Participant, open_set: ItemSet | None) -> Step:
             return Step("set-review", (open_set.number,))
     if ItemSet.objects.filter(participant=me, finished_at__isnull=False).exists():
         return Step("participant-finish")
-    return _unless_shut(me, Step("participant-start"))
+    return _unless_shut(me, TAKE_PLACE)
 
 
 def may_go_on(me: Participant, missing: Sequence[int]) -> bool:

@@ -1,12 +1,16 @@
 """Practice in the real layout, with feedback that says why. Nothing in it counts."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from evalsite.annotation.models import Annotation
+from evalsite.annotation.allocation.leases import held_until
+from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.feedback import explain_answers
 from evalsite.annotation.pages.forms import RatingForm, read_circumstances
 from evalsite.annotation.pages.next_step import entry_step, next_practice
@@ -14,18 +18,22 @@ from evalsite.annotation.pages.saving import Submission, submit_annotation
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values, load_screen
 from evalsite.annotation.pages.shown_screens import as_shown
 from evalsite.annotation.pages.signed_state import Shown, read_shown
-from evalsite.annotation.pages.view_models import Progress
+from evalsite.annotation.pages.submitted_values import Value
+from evalsite.annotation.pages.view_models import ItemView, Progress, add_feedback
 from evalsite.lib.clock import now
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
 from evalsite.participants.models import Participant
-from evalsite.studies.gold import find_gold
+from evalsite.studies.gold import Feedback
 from evalsite.studies.models import Item
 
 
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
-    """One practice item: asked, then explained. The first answer given is the one that is kept."""
+    """One practice item: asked, then explained. The first answer given is the one that is kept.
+
+    It may be tried again after that. Such an answer is explained from the address, and not stored.
+    """
     items = list(Item.objects.practice().filter(study=me.study))
     if not 1 <= number <= len(items):
         return unknown_link(request)
@@ -33,13 +41,18 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
     is_for_practice = step is None or step.name == "participant-practice"
     if me.study.is_qualification_on or not is_for_practice:
         return redirect(address(request, "participant-home"))
+    if request.POST.get("go") == "skip" and me.study.may_skip_practice:
+        _end_practice(me)
+        return redirect(address(request, "participant-home"))
     item = items[number - 1]
     annotation = (
         Annotation.objects.filter(participant=me, item=item).prefetch_related("ratings").first()
     )
     frame = _frame(request, me, number, len(items))
     if annotation is not None:
-        return _explain(request, me, item, annotation, frame)
+        if "again" in request.GET:
+            return _try_again(request, me, answered_screen(annotation, me.study), frame)
+        return _explain(request, me, annotation, frame)
     screen = load_screen(me, item, None)
     if request.method == "POST":
         return _check(request, me, screen, frame)
@@ -48,27 +61,33 @@ def practice(request: HttpRequest, me: Participant, number: int) -> HttpResponse
 
 def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> dict[str, Any]:
     is_last = number == total
+    config = me.study.config
     return frame_of(request, me, number, total) | {
+        "has_highlight": config.has_highlight,
+        "highlight_hint": config.highlight,
         "frame": "annotation/practice.html",
         "is_checked": False,
+        "may_skip": me.study.may_skip_practice,
         "next_url": "" if is_last else address(request, "participant-practice", number + 1),
         "start_url": address(request, "participant-start"),
-        "next_label": "Start rating" if is_last else "Next practice item",
+        "next_label": _("Start rating") if is_last else _("Next practice item"),
     }
 
 
 def frame_of(request: HttpRequest, me: Participant, number: int, total: int) -> dict[str, Any]:
-    """What stands around an item that is answered outside a set."""
+    """Return the context around an item that is answered outside a set."""
     config = me.study.config
     return page_context(request, me) | {
-        "layout": config.layout.style,
+        "layout": config.layout,
         "number": number,
         "total": total,
         "place": number,
         "errors": [],
         "progress": Progress(number - 1, total),
+        "held_until": held_until(me),
         "aids_script": config.aids_script,
-        # nothing to ignore, to mark or to report here
+        "help_label": config.help_label,
+        # nothing to ignore or to report here
         "is_practice": True,
     }
 
@@ -77,7 +96,7 @@ def _ask(
     request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
     context = frame | {
-        "item": screen.view({}),
+        "item": screen.view({}, with_marks=True),
         "state": as_shown(me, screen).sign(),
     }
     return render(request, me.study.config.item_template, context)
@@ -86,31 +105,63 @@ def _ask(
 def _check(
     request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
 ) -> HttpResponse:
-    form = read_form(request, screen)
+    form = read_form(request, screen, with_marks=True)
     shown = read_shown(request.POST.get("state"))
     if shown is None or (shown.participant_id, shown.item_id) != (me.pk, screen.item.pk):
         return unknown_link(request)
     if not form.is_valid():
         context = frame | {
-            "item": screen.view(form.entered, form.first_errors),
+            "item": screen.view(form.entered, form.first_errors, with_marks=True),
             "errors": list(form.first_errors.items()),
             "state": shown.sign(),
-            "status": "Look at what is marked, then check again",
+            "status": _("Fix what is marked, then check again"),
         }
         return render(request, me.study.config.item_template, context, status=422)
     submit_annotation(participant=me, submission=read_submission(request, screen, shown, form))
     if next_practice(me) is None:
-        Participant.objects.filter(pk=me.pk).update(practised_at=now())
+        _end_practice(me)
     return redirect(request.path)
 
 
-def read_form(request: HttpRequest, screen: Screen) -> RatingForm:
-    """What was posted from a page that asks what this screen asks."""
+def _end_practice(me: Participant) -> None:
+    Participant.objects.filter(pk=me.pk, practised_at=None).update(practised_at=now())
+
+
+def _try_again(
+    request: HttpRequest, me: Participant, screen: Screen, frame: dict[str, Any]
+) -> HttpResponse:
+    """Ask an item that has been explained once more, then explain the new answer."""
+    frame |= {"is_again": True, "may_skip": False}
+    if request.method == "POST":
+        form = read_form(request, screen)
+        if form.is_valid():
+            return redirect(f"{request.path}?{urlencode({'again': 'checked'} | form.entered)}")
+        errors = form.first_errors
+        context = frame | {
+            "item": screen.view(form.entered, errors),
+            "errors": list(errors.items()),
+            "status": _("Fix what is marked, then check again"),
+        }
+        return render(request, me.study.config.item_template, context, status=422)
+    if request.GET["again"] == "checked":
+        form = read_form(request, screen, request.GET)
+        if form.is_valid():
+            view = screen.view(form.entered, is_disabled=True)
+            ratings = form.values(screen.output_ids)
+            return _show_verdict(request, screen, view, ratings, frame)
+    return render(request, me.study.config.item_template, frame | {"item": screen.view({})})
+
+
+def read_form(
+    request: HttpRequest, screen: Screen, data: QueryDict | None = None, *, with_marks: bool = False
+) -> RatingForm:
+    """What was posted from a page that asks what this screen asks, or is in `data`."""
     return RatingForm(
-        request.POST,
+        request.POST if data is None else data,
         config=screen.study.config,
         outputs=len(screen.outputs),
         criteria=screen.criteria,
+        texts=[output.text for output in screen.outputs] if with_marks else (),
     )
 
 
@@ -121,6 +172,7 @@ def read_submission(
     return Submission(
         item=screen.item,
         values=form.values(screen.output_ids),
+        highlights=form.passages(screen.output_ids),
         note=form.cleaned_data.get("note", ""),
         version_id=shown.version_id,
         order_shown=tuple(screen.order),
@@ -131,21 +183,36 @@ def read_submission(
 
 
 def _explain(
-    request: HttpRequest,
-    me: Participant,
-    item: Item,
-    annotation: Annotation,
-    frame: dict[str, Any],
+    request: HttpRequest, me: Participant, annotation: Annotation, frame: dict[str, Any]
 ) -> HttpResponse:
     screen = answered_screen(annotation, me.study)
+    entered = entered_values(screen, annotation)
+    view = screen.view(entered, is_disabled=True, with_marks=True)
+    return _show_verdict(request, screen, view, annotation.ratings.all(), frame)
+
+
+def _show_verdict(
+    request: HttpRequest,
+    screen: Screen,
+    view: ItemView,
+    ratings: Iterable[Rating | Value],
+    frame: dict[str, Any],
+) -> HttpResponse:
+    feedback = explain_answers(screen, ratings)
     context = frame | {
-        "item": screen.view(entered_values(screen, annotation), is_disabled=True),
+        "item": add_feedback(view, feedback),
         "is_checked": True,
+        "may_try_again": not all(line.is_met for line in feedback),
+        "has_highlight": False,
         "progress": Progress(frame["number"], frame["total"]),
-        "feedback": explain_answers(screen, annotation),
-        # with one criterion the page says which one it is
-        "names_criteria": len(screen.criteria) > 1,
-        "has_gold": bool(find_gold(me.study.config, item.gold)),
-        "why": item.gold.get("why", ""),
+        "status": _describe_agreement(feedback),
+        "why": screen.item.gold.get("why", ""),
     }
-    return render(request, me.study.config.item_template, context)
+    return render(request, screen.study.config.item_template, context)
+
+
+def _describe_agreement(feedback: Sequence[Feedback]) -> str:
+    if not feedback:
+        return _("There is no single right answer here.")
+    met = sum(line.is_met for line in feedback)
+    return _("You agree on %(met)s of %(asked)s") % {"met": met, "asked": len(feedback)}

@@ -1,4 +1,4 @@
-"""Taking the qualification: each answer stands once in its try, and the last one decides.
+"""Taking the qualification: each answer counts once in its try, and the last one decides.
 
 `Annotation.place` is the number of the try, from 1; practice leaves it at 0. Answers to questions
 on the instructions are `Answer` rows, one for each try.
@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 from django.db import transaction
 
-from evalsite.annotation.allocation.leases import lock_participant
+from evalsite.annotation.allocation.leases import lock_participant, release_places
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.feedback import explain_answers
+from evalsite.annotation.pages.forms import QuestionResult
 from evalsite.annotation.pages.saving import (
     Submission,
     keep_revision,
@@ -69,7 +70,7 @@ def has_begun(me: Participant) -> bool:
 
 @transaction.atomic
 def answer_item(*, participant: Participant, submission: Submission, attempt: int) -> None:
-    """The answer stands in its try, unless one stands there already or the try is over."""
+    """Store the answer in its try, unless it has one already or the try is over."""
     me = _lock_for(participant, attempt)
     if me is None:
         return
@@ -87,7 +88,7 @@ def answer_item(*, participant: Participant, submission: Submission, attempt: in
 
 @transaction.atomic
 def answer_questions(*, participant: Participant, answers: Mapping[int, str], attempt: int) -> None:
-    """The answers to the questions on the instructions stand, and their try is decided."""
+    """Store the answers to the questions on the instructions, and decide their try."""
     me = _lock_for(participant, attempt)
     if me is None:
         return
@@ -127,11 +128,13 @@ def _decide(me: Participant) -> None:
     me.tries = attempt
     if plan.is_passed_by(score_of(me).met):
         me.is_qualified = True
-        me.practised_at = None  # once the suggestions have been read
+        # once the suggestions have been read, if there is anything to read
+        me.practised_at = now() if plan.is_on_instructions and _has_all_right(me) else None
     elif attempt >= TRIES:
         me.is_qualified = False
         # gets no more work, whatever page is asked for
         me.stopped_at = now()
+        release_places(me)
     me.save(update_fields=["tries", "is_qualified", "practised_at", "stopped_at"])
 
 
@@ -143,7 +146,7 @@ def score_of(me: Participant) -> Score:
     plan = plan_qualification(me.study)
     if plan is not None and plan.is_on_instructions:
         given = _answers_of(me, me.tries)
-        met = sum(is_met for _, _, is_met in _compare(me, given))
+        met = sum(result.is_met for result in _compare(me, given))
         return Score(met, plan.asked, plan.needed)
     met, asked = count_met(line for one in explain_try(me) for line in one.feedback)
     return Score(met, asked, needed_of(me.study, asked))
@@ -163,21 +166,24 @@ def explain_try(me: Participant) -> list[Explained]:
     for item in list_qualifying(me.study):
         if annotation := answered.get(item.pk):
             screen = answered_screen(annotation, me.study)
-            found.append(Explained(screen, annotation, explain_answers(screen, annotation)))
+            found.append(
+                Explained(screen, annotation, explain_answers(screen, annotation.ratings.all()))
+            )
     return found
 
 
-def explain_questions(me: Participant) -> list[dict[str, object]]:
-    """Each question on the instructions, what was answered at last, and what is right."""
-    return [
-        {"question": question, "given": given, "is_met": is_met}
-        for question, given, is_met in _compare(me, _answers_of(me, me.tries))
-    ]
+def explain_questions(me: Participant) -> list[QuestionResult]:
+    """Return the questions on the instructions as answered in the last finished try, if any."""
+    return _compare(me, _answers_of(me, me.tries)) if me.tries else []
 
 
-def _compare(me: Participant, answers: Mapping[int, str]) -> list[tuple]:
+def _has_all_right(me: Participant) -> bool:
+    return all(result.is_met for result in explain_questions(me))
+
+
+def _compare(me: Participant, answers: Mapping[int, str]) -> list[QuestionResult]:
     return [
-        (question, answers.get(number, ""), answers.get(number) == question.right)
+        QuestionResult(question, answers.get(number, ""), answers.get(number) == question.right)
         for number, question in enumerate(me.study.config.comprehension, start=1)
     ]
 

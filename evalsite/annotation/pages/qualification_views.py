@@ -1,4 +1,4 @@
-"""The qualification: told beforehand, asked without feedback, explained to those who pass."""
+"""The qualification: announced, asked without feedback, explained to those who pass."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evalsite.annotation.models import Annotation
@@ -32,7 +33,7 @@ from evalsite.participants.access import address, page_context, participant_page
 from evalsite.participants.models import Participant
 from evalsite.studies.qualification import TRIES, list_qualifying, plan_qualification
 
-_ASKING = ("participant-qualification", "qualification-item")
+_ASKING = ("participant-qualification", "qualification-item", "qualification-questions")
 
 
 @participant_page
@@ -40,10 +41,10 @@ _ASKING = ("participant-qualification", "qualification-item")
 def qualification(request: HttpRequest, me: Participant) -> HttpResponse:
     """What will be asked and what it takes to pass; before the second try, how the first went."""
     plan = plan_qualification(me.study)
-    if plan is None or not _is_asked(me):
+    if plan is None or plan.is_on_instructions or not _is_asked(me):
         return go_home(request)
     if request.method == "POST":
-        return _begin(request, me, is_on_instructions=plan.is_on_instructions)
+        return _begin(request, me)
     context = page_context(request, me) | {
         "plan": plan,
         "tries": TRIES,
@@ -53,9 +54,7 @@ def qualification(request: HttpRequest, me: Participant) -> HttpResponse:
     return render(request, "annotation/qualification.html", context)
 
 
-def _begin(request: HttpRequest, me: Participant, *, is_on_instructions: bool) -> HttpResponse:
-    if is_on_instructions:
-        return redirect(address(request, "qualification-questions"))
+def _begin(request: HttpRequest, me: Participant) -> HttpResponse:
     number = next_to_qualify(me)
     if number is None:
         decide_try(participant=me)
@@ -111,7 +110,7 @@ def _take_item(
             "item": screen.view(form.entered, form.first_errors),
             "errors": list(form.first_errors.items()),
             "state": shown.sign(),
-            "status": "Look at what is marked, then go on",
+            "status": _("Fix what is marked, then continue"),
         }
         return render(request, me.study.config.item_template, context, status=422)
     said = read_submission(request, screen, shown, form)
@@ -122,24 +121,30 @@ def _take_item(
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def qualification_questions(request: HttpRequest, me: Participant) -> HttpResponse:
-    """The questions on the instructions, all on one page; sent once in each try."""
+    """Ask the questions on the instructions; at the second try those that were wrong again."""
     plan = plan_qualification(me.study)
     if plan is None or not plan.is_on_instructions or not _is_asked(me):
         return go_home(request)
     attempt = current_try(me)
     if request.method == "POST" and request.POST.get("attempt") != str(attempt):
         return go_home(request)
+    results = explain_questions(me)
     form = ComprehensionForm(
-        request.POST if request.method == "POST" else None, config=me.study.config
+        request.POST if request.method == "POST" else None,
+        config=me.study.config,
+        results=results,
     )
     if form.is_bound and form.is_valid():
         answer_questions(participant=me, answers=form.answers, attempt=attempt)
         return go_home(request)
     context = page_context(request, me) | {
-        "form": form,
         "attempt": attempt,
+        "plan": plan,
+        "is_last_try": attempt == TRIES,
         "questions": form.questions,
-        "errors": [one for one in form.questions if one["error"]],
+        "wrong": [question for question in form.questions if question["given_wrong"]],
+        "score": score_of(me) if results else None,
+        "errors": [question for question in form.questions if question["error"]],
     }
     status = 422 if form.errors else 200
     return render(request, "annotation/qualification_questions.html", context, status=status)
@@ -157,7 +162,7 @@ def suggestions(request: HttpRequest, me: Participant) -> HttpResponse:
     context = page_context(request, me) | {
         "score": score_of(me),
         "explained": [_show(one, number) for number, one in enumerate(explain_try(me), start=1)],
-        "questions": explain_questions(me),
+        "questions": [result for result in explain_questions(me) if not result.is_met],
         "is_read": me.practised_at is not None,
     }
     return render(request, "annotation/suggestions.html", context)
@@ -189,5 +194,8 @@ def unqualified(request: HttpRequest, me: Participant) -> HttpResponse:
     """Both tries failed: thanks, what it means, and what to do now."""
     if not me.study.is_qualification_on or me.is_qualified is not False:
         return go_home(request)
-    context = page_context(request, me) | {"score": score_of(me)}
+    context = page_context(request, me) | {
+        "score": score_of(me),
+        "plan": plan_qualification(me.study),
+    }
     return render(request, "annotation/unqualified.html", context)

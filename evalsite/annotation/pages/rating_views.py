@@ -8,13 +8,21 @@ from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.allocation.leases import keep_lease, keep_lease_once
 from evalsite.annotation.models import Annotation, Draft
-from evalsite.annotation.pages.forms import RatingForm, read_circumstances, read_entered
+from evalsite.annotation.pages.forms import (
+    RatingForm,
+    ReportForm,
+    read_circumstances,
+    read_entered,
+)
 from evalsite.annotation.pages.ignored_items import ignored_items, reason_of
 from evalsite.annotation.pages.jump_menu import asked_place, build_menu, place_after
+from evalsite.annotation.pages.next_step import entry_step
 from evalsite.annotation.pages.saving import (
     WITHOUT_CONSENT,
     Saved,
@@ -22,9 +30,7 @@ from evalsite.annotation.pages.saving import (
     save_draft,
     submit_annotation,
 )
-from evalsite.annotation.pages.screens import (
-    Screen,
-)
+from evalsite.annotation.pages.screens import Screen
 from evalsite.annotation.pages.sets import find_set, group_place, kept_until, read_progress
 from evalsite.annotation.pages.shown_screens import as_shown, circumstances, fill_screen, load_shown
 from evalsite.annotation.pages.signed_state import Shown
@@ -57,8 +63,11 @@ def show_unsaved(
         return unknown_link(request)
     texts = [output.text for output in screen.outputs]
     form = RatingForm(request.POST, config=me.study.config, outputs=len(texts), texts=texts)
-    seconds = "1 second" if wait == 1 else f"{wait} seconds"
-    status = f"Not saved yet: too much came at once. Wait {seconds}, then press the button again."
+    status = ngettext(
+        "Not saved yet: too much came at once. Wait %(seconds)s second, then press Save again.",
+        "Not saved yet: too much came at once. Wait %(seconds)s seconds, then press Save again.",
+        wait,
+    ) % {"seconds": wait}
     return _show_again(request, me, shown, screen, form, {}, status, code=429)
 
 
@@ -83,19 +92,19 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
 def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) -> HttpResponse:
     item_id = item_set.item_ids[place - 1]
     times, groups = read_progress(me, item_set)
-    if item_id in item_set.lost_ids and item_id not in times:
+    is_lost = item_id in item_set.lost_ids and item_id not in times
+    # a place is held before the instructions are read and practice is done
+    if is_lost or (not times and entry_step(me) is not None):
         return redirect(address(request, "participant-home"))
     screen, values = fill_screen(me, item_id, is_answered=item_id in times)
     until = kept_until(me, screen, item_set, times)
     taken = _seconds_taken(times, item_set)
     if item_id not in times and not me.is_pilot and (until is None or until < now()):
-        lapsed = page_context(request, me) | {
-            "start_url": address(request, "participant-start"),
-            "status": Saved.words_of(request.GET.get("was", "")),
-        }
-        return render(request, "annotation/continue.html", lapsed)
+        return render_away(request, me)
+    shown = as_shown(me, screen, item_set, place)
     context = {
-        **_frame(request, me, as_shown(me, screen, item_set, place)),
+        **_frame(request, me, shown),
+        "reported": _find_report(request, me, screen, shown),
         "ignored": ignored_here(request, screen, item_set, place)
         or ignored_before(request, me, item_set),
         "item": screen.view(values, group=group_place(me, item_set, item_id, times, groups)),
@@ -106,8 +115,18 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "progress": Progress(len(taken), item_set.total),
         "minutes_left": _minutes_left(me, taken, item_set.total),
         "lease_until": until,
+        "reserved_until": item_set.reserved_until,
     }
     return render(request, me.study.config.item_template, context)
+
+
+def render_away(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Show people whose places are no longer kept how to go on."""
+    context = page_context(request, me) | {
+        "start_url": address(request, "participant-start"),
+        "status": Saved.words_of(request.GET.get("was", "")),
+    }
+    return render(request, "annotation/continue.html", context)
 
 
 def ignored_here(
@@ -122,6 +141,15 @@ def ignored_here(
         "reason": reason_of(screen.study.config, answer.reason),
         "undo_url": address(request, "ignore-undo", item_set.number, place),
     }
+
+
+def _find_report(
+    request: HttpRequest, me: Participant, screen: Screen, shown: Shown
+) -> dict[str, str] | None:
+    """Return where to go on from an item that this person reported; None for any other."""
+    if screen.answer is None or screen.answer.outcome != Annotation.Outcome.REPORTED:
+        return None
+    return {"next_url": next_address(request, me, shown)}
 
 
 def ignored_before(
@@ -152,18 +180,24 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
     return {
         **page_context(request, me),
         "frame": "annotation/annotate.html",
-        "layout": config.layout.style,
+        "layout": config.layout,
         "place": shown.place,
         "total": shown.total,
         "state": state,
         "errors": [],
         "has_back": shown.place > 1,
         "has_note": config.has_note,
+        # notes appear in full on the very first item
+        "may_fold_notes": (shown.set_number, shown.place) > (1, 1)
+        and any(criterion.scale.has_notes for criterion in config.criteria),
         "has_highlight": config.has_highlight,
         "highlight_hint": config.highlight,
         "note_label": config.note,
+        "help_label": config.help_label,
         "draft_url": address(request, "rating-draft"),
         "report_url": f"{report}?{asked}",
+        "report_path": report,
+        "reasons": ReportForm.REASONS,
         "ignore_url": f"{ignore}?{asked}" if config.has_ignore else "",
         "aids_script": config.aids_script,
         "set_label": _set_label(me, shown.set_number),
@@ -173,7 +207,9 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
 
 def _set_label(me: Participant, number: int) -> str:
     most = me.study.max_sets
-    return f"Set {number} of at most {most}" if most else ""
+    return (
+        _("Set %(number)s of at most %(most)s") % {"number": number, "most": most} if most else ""
+    )
 
 
 def _seconds_taken(times: dict[int, float], item_set: ItemSet) -> list[float]:
@@ -211,11 +247,14 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     # a jump saves what is complete, so that the menu never shows it as missing
     if target is not None and (go == "back" or not form.is_valid()):
         _save_draft(request, me, screen)
-        return _go_on(request, f"{_place_address(request, shown, target)}#main")
+        return _go_on(request, _place_address(request, shown, target))
     if not form.is_valid():
         errors = form.first_errors
-        answers = "1 answer needs" if len(errors) == 1 else f"{len(errors)} answers need"
-        status = f"Not saved: {answers} another look"
+        status = ngettext(
+            "Not saved: %(count)s answer needs another look",
+            "Not saved: %(count)s answers need another look",
+            len(errors),
+        ) % {"count": len(errors)}
         return _show_again(request, me, shown, screen, form, errors, status, code=422)
     saved = submit_annotation(participant=me, submission=_submission(request, shown, screen, form))
     if saved is Saved.UNCHANGED:
@@ -225,11 +264,9 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
         return _go_on(request, address_for_consent(request, saved))
     if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
         keep_lease(me, me.study, screen.slot)
-    # with a fragment of its own: a browser would carry over that of an error link, and land the
-    # next keystrokes in a box of the next item
     following = _place_address(request, shown, target) if target else None
     following = following or next_address(request, me, shown)
-    return _go_on(request, f"{following}?was={saved.name.lower()}#main")
+    return _go_on(request, f"{following}?was={saved.name.lower()}")
 
 
 def _save_draft(request: HttpRequest, me: Participant, screen: Screen) -> Draft | None:
@@ -238,14 +275,19 @@ def _save_draft(request: HttpRequest, me: Participant, screen: Screen) -> Draft 
 
 
 def address_for_consent(request: HttpRequest, saved: Saved) -> str:
-    """The page that tells what became of an answer that was sent without agreeing."""
+    """Return the page that says what became of an answer sent without agreeing."""
     name = "declined" if saved is Saved.UNUSED else "consent"
     return f"{address(request, f'participant-{name}')}?was={saved.name.lower()}"
 
 
+def wants_json(request: HttpRequest) -> bool:
+    """Return whether a script asks, which shows the answer on the present page."""
+    return request.headers.get("Accept") == "application/json"
+
+
 def _go_on(request: HttpRequest, address: str) -> HttpResponse:
     """The way on: a redirect, or the address alone for the script that holds the page meanwhile."""
-    if request.headers.get("Accept") == "application/json":
+    if wants_json(request):
         return JsonResponse({"next": address})
     return HttpResponseRedirect(address)
 
@@ -285,11 +327,13 @@ def _show_again(
         "note": form.entered.get("note", ""),
         "errors": list(errors.items()),
         "ignore_error": errors.get("ignore", ""),
+        "note_error": errors.get("note", ""),
         "status": status,
         "menu": build_menu(me, item_set, shown.place, times) if item_set else None,
         "progress": Progress(len(taken), total),
         "minutes_left": _minutes_left(me, taken, total),
         "lease_until": kept_until(me, screen, item_set, times),
+        "reserved_until": item_set.reserved_until if item_set else None,
     }
     return render(request, me.study.config.item_template, context, status=code)
 

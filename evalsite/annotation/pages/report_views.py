@@ -1,13 +1,18 @@
 """Reporting a problem with an item."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.forms import ReportForm
-from evalsite.annotation.pages.rating_views import address_for_consent, next_address
+from evalsite.annotation.pages.rating_views import (
+    address_for_consent,
+    next_address,
+    wants_json,
+)
 from evalsite.annotation.pages.saving import WITHOUT_CONSENT, Submission, submit_annotation
+from evalsite.annotation.pages.sets import group_place
 from evalsite.annotation.pages.shown_screens import circumstances, load_place, load_shown
 from evalsite.fields import drop_unstorable
 from evalsite.participants.access import address, page_context, participant_page, unknown_link
@@ -17,7 +22,10 @@ from evalsite.participants.models import ItemSet, Participant
 @participant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def report(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
-    """A problem with an item: the item goes to somebody else, and this person goes on."""
+    """A problem with an item: the item goes to someone else, and this person goes on.
+
+    A script that shows the item meanwhile gets the way on as JSON, or what is wrong.
+    """
     item_set = ItemSet.objects.filter(
         participant=me, number=number, finished_at__isnull=True
     ).first()
@@ -35,17 +43,30 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
             outcome=Annotation.Outcome.REPORTED, **circumstances(shown, screen), **said
         )
         saved = submit_annotation(participant=me, submission=reported)
-        if saved in WITHOUT_CONSENT:
-            return redirect(address_for_consent(request, saved))
-        return redirect(f"{next_address(request, me, shown)}#main")
+        is_kept = saved not in WITHOUT_CONSENT
+        following = next_address(request, me, shown)
+        following = following if is_kept else address_for_consent(request, saved)
+        if wants_json(request):
+            return JsonResponse({"next": following, "is_reported": is_kept})
+        return redirect(following)
+    if form.is_bound and wants_json(request):
+        faults = {name: messages[0] for name, messages in form.errors.items()}
+        return JsonResponse({"errors": faults}, status=422)
+    config = me.study.config
     context = page_context(request, me) | {
+        "frame": "annotation/report.html",
+        "layout": config.layout,
+        "item": screen.view({}, is_disabled=True, group=group_place(me, item_set, shown.item_id)),
         "reasons": ReportForm.REASONS,
         "reason": request.POST.get("reason", ""),
         "note": drop_unstorable(request.POST.get("note", "")),
-        "errors": [(name, messages[0]) for name, messages in form.errors.items()],
+        "errors": [
+            ("note" if name == "note" else f"reason-{ReportForm.REASONS[0][0]}", messages[0])
+            for name, messages in form.errors.items()
+        ],
         **{f"{name}_error": messages[0] for name, messages in form.errors.items()},
         "place": place,
         "state": shown.sign(),
         "back_url": address(request, "rating-page", number, place),
     }
-    return render(request, "annotation/report.html", context, status=422 if form.errors else 200)
+    return render(request, config.item_template, context, status=422 if form.errors else 200)

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import IntegrityError, connection, transaction
+from django.utils.translation import gettext_lazy as _
 
 from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.leases import (
@@ -16,6 +17,7 @@ from evalsite.annotation.allocation.leases import (
     lock_participant,
 )
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
+from evalsite.annotation.pages.held_items import hold_or_release
 from evalsite.annotation.pages.submitted_values import Passage, Value
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
@@ -26,8 +28,6 @@ from evalsite.studies.models import Item
 
 logger = logging.getLogger(__name__)
 
-# two reports of an item, and it waits for the researcher
-REPORTS_TO_HOLD = 2
 # how often a save that lost a race to another tab is tried again
 _TRIES = 3
 
@@ -39,15 +39,16 @@ _insert_ratings = PreparedInsert(Rating)
 class Saved(Enum):
     """What became of a submission, in words. Each of them is a success for the participant."""
 
-    SAVED = "Saved"
-    ALREADY = "Already saved"
-    CHANGED = "Changed: the new answer is saved"
-    FINAL = "This answer is final. Nothing was changed."
-    IGNORED = "Ignored"
-    UNDONE = "Undone: this is not ignored any more"
-    AWAITING = "Your answer is saved. It counts once you agree to the text below."
-    UNCHANGED = "Your earlier answer is unchanged. To change it, agree to the text below."
-    UNUSED = (
+    SAVED = _("Saved")
+    ALREADY = _("Already saved")
+    CHANGED = _("Your new answer is saved")
+    REPLACED = _("Saved. This replaces the answer you gave on another page or tab.")
+    FINAL = _("This answer is final, so nothing was changed.")
+    IGNORED = _("Ignored")
+    UNDONE = _("Undone: this example is no longer ignored")
+    AWAITING = _("Your answer is saved. It counts once you agree to the text below.")
+    UNCHANGED = _("Your earlier answer is unchanged. To change it, agree to the text below.")
+    UNUSED = _(
         "You chose not to take part, so the answer you just sent isn’t used and wasn’t kept. "
         "Answers you saved before are unchanged."
     )
@@ -55,7 +56,7 @@ class Saved(Enum):
     @classmethod
     def words_of(cls, name: str) -> str:
         """What to say of the outcome that an address names; nothing if it names none."""
-        return next((one.value for one in cls if one.name.lower() == name), "")
+        return str(next((one.value for one in cls if one.name.lower() == name), ""))
 
 
 # what became of submissions of people who don't agree to the text that is shown now
@@ -91,15 +92,15 @@ class Submission:
 
 
 def submit_annotation(*, participant: Participant, submission: Submission) -> Saved:
-    """The submission is in the database, once; counted, or surplus if nobody needs it any more."""
-    for _ in range(_TRIES):
+    """Store the submission once: counted, or surplus if it is no longer needed."""
+    for _try in range(_TRIES):
         try:
             return _insert(participant, submission)
         except IntegrityError as error:
             if not _is_lost_race(error):
                 raise
             # Another tab, a second send or a reload was first: the whole transaction is gone,
-            # the slot's new state too. What stands decides; where nothing stands, another tab
+            # the slot's new state too. A stored answer decides; without one, another tab
             # has just been dealt this item, and saving it again finds that slot.
             clash = error
         with transaction.atomic():
@@ -286,23 +287,7 @@ def act_on_report(participant: Participant, item: Item) -> None:
     hold_or_release(item)
 
 
-def hold_or_release(item: Item) -> None:
-    """The item is held if it stands reported twice, and not held if it does not any more.
-
-    Reports that were looked at before the item was released don't count towards the two.
-    """
-    # two reports at once would each count only their own
-    locked = Item.objects.select_for_update(no_key=True).get(pk=item.pk)
-    reports = Annotation.objects.reports().filter(item=item)
-    if locked.released_at is not None:
-        reports = reports.filter(submitted_at__gt=locked.released_at)
-    is_held = reports.count() >= REPORTS_TO_HOLD
-    if is_held != (locked.held_at is not None):
-        locked.held_at = now() if is_held else None
-        locked.save(update_fields=["held_at"])
-
-
-# --- an answer of mine stands already -----------------------------------------------
+# --- an item that this person has answered already ------------------------------------
 
 
 def find_standing(participant: Participant, item: Item) -> Annotation | None:
@@ -320,7 +305,7 @@ def _settle(
 ) -> Saved:
     """Same values: nothing to do. Others: a revision while the set is open, else nothing.
 
-    What somebody agreed to is never changed by what they send without agreeing.
+    Answers that a person agreed to share are never changed by one sent without agreeing.
     """
     if agreement is Agreement.NONE:
         return Saved.UNUSED
@@ -335,13 +320,16 @@ def _settle(
         return Saved.AWAITING if standing.awaits_consent else Saved.ALREADY
     if standing.item_set is None or standing.item_set.finished_at is not None:
         return Saved.FINAL
+    was_unseen = standing.submitted_at > submission.started_at
     keep_revision(standing)
     replace_annotation(standing, participant, submission)
-    return Saved.AWAITING if agreement is Agreement.OUTDATED else Saved.CHANGED
+    if agreement is Agreement.OUTDATED:
+        return Saved.AWAITING
+    return Saved.REPLACED if was_unseen else Saved.CHANGED
 
 
 def keep_revision(standing: Annotation, **more: Any) -> None:
-    """The answer as it stands now is kept for ever, whatever is said in its place."""
+    """Keep the present answer for ever, whatever replaces it."""
     Revision.objects.create(
         study_id=standing.study_id,
         annotation=standing,
@@ -413,7 +401,7 @@ def lock_awaiting(me: Participant) -> list[Annotation]:
 
 
 def withdraw_awaiting(me: Participant) -> None:
-    """Delete what answers said that were given without agreeing; a row tells that they were."""
+    """Delete the content of answers given without agreeing; a row records that there were some."""
     answers = [answer.pk for answer in lock_awaiting(me)]
     for model in (Rating, Highlight, Revision):
         model.objects.filter(annotation__in=answers).delete()

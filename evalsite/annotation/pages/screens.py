@@ -1,13 +1,13 @@
 """One item as one participant meets it: its row, its outputs in order, its slot."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from django.utils.crypto import salted_hmac
 
 from evalsite.annotation.allocation.arrangement import order_for
-from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
 from evalsite.annotation.pages.view_models import (
     NO_GROUP,
@@ -37,7 +37,7 @@ class Screen:
     order: list[int]
     outputs: list[Output]
     slot: Slot | None = None
-    # what stands already; none: nothing does
+    # the answer so far; None: there is none
     answer: Annotation | None = None
 
     @property
@@ -67,8 +67,10 @@ class Screen:
         errors: Mapping[str, str] | None = None,
         *,
         is_disabled: bool = False,
+        with_marks: bool = False,
         group: GroupPlace = NO_GROUP,
     ) -> ItemView:
+        """Return what a page shows. `with_marks`: highlights, too, where they are left out."""
         texts = [output.text for output in self.outputs]
         view = view_item(
             self.study.config,
@@ -82,7 +84,8 @@ class Screen:
             is_disabled=is_disabled,
             group=group,
         )
-        if is_disabled or self.item.kind == Item.Kind.PRACTICE:
+        is_left_out = is_disabled or self.item.kind == Item.Kind.PRACTICE
+        if is_left_out and not with_marks:
             return view
         return add_marks(view, self.study.config, texts=texts, values=values, errors=errors or {})
 
@@ -102,15 +105,23 @@ def in_order(
 
 def answered_screen(annotation: Annotation, study: Study) -> Screen:
     """The screen as it was when this annotation was given."""
-    outputs = list(Output.objects.filter(item_id=annotation.item_id))
+    outputs = list(annotation.item.outputs.all())
     screen = in_order(study, annotation.item, outputs, annotation.order_shown)
     screen.answer = annotation
     return screen
 
 
 def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
-    """What stands in the boxes of an answered item, by question name."""
-    given, typed = _given_values(annotation)
+    """Return the entries of an answered item, by question name."""
+    values = entered_ratings(screen, annotation.ratings.all())
+    if annotation.note:
+        values["note"] = annotation.note
+    return values | _entered_marks(screen, annotation)
+
+
+def entered_ratings(screen: Screen, ratings: Iterable[Rating]) -> dict[str, str]:
+    """Return the entries of the questions, by their names."""
+    given, typed = _given_values(ratings)
     places = range(len(screen.outputs))
     entries = {
         criterion.key: criterion.scale.write_entries(
@@ -127,18 +138,16 @@ def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
         if entry is not None:
             output_id = screen.output_ids[number - 1] if number else None
             values[name] = typed.get((criterion.key, output_id)) or entry
-    if annotation.note:
-        values["note"] = annotation.note
-    return values | _entered_marks(screen, annotation)
+    return values
 
 
 def _given_values(
-    annotation: Annotation,
+    ratings: Iterable[Rating],
 ) -> tuple[dict[str, dict[int | None, int]], dict[tuple[str, int | None], str]]:
     """Return the stored values by criterion and output, and what was typed for them."""
     values: dict[str, dict[int | None, int]] = {}
     typed = {}
-    for rating in annotation.ratings.all():
+    for rating in ratings:
         if rating.value is None:
             continue
         values.setdefault(rating.criterion, {})[rating.output_id] = rating.value

@@ -84,7 +84,7 @@ def read_progress(me: Participant, item_set: ItemSet) -> tuple[dict[int, float],
 
 
 def _group_in_set(item_id: int, group: str, kind: str) -> str:
-    """The group as it is met in a set: a control is one of its own, whatever it shares."""
+    """Return the group of an item in a set; a control is always a group of its own."""
     return group if kind == Item.Kind.MAIN else f"control {item_id}"
 
 
@@ -95,7 +95,7 @@ def group_place(
     answered: Collection[int] = (),
     groups: Mapping[int, str] | None = None,
 ) -> GroupPlace:
-    """Where this item stands in its group, and its group in the set, if groups stay together.
+    """Return the position of this item in its group, and of its group in the set.
 
     What went to others counts no more, but no group ever takes the letter of another.
     `groups` are those of `read_progress`, where they are at hand.
@@ -127,7 +127,7 @@ def kept_until(
 ) -> datetime | None:
     """Until when the place of this screen is kept for this person; None: it is not, or no more.
 
-    A control is kept as long as the rest of its set, and told as any other item is.
+    A control is kept as long as the rest of its set, and looks like any other item.
     """
     if screen.slot is not None or screen.item.kind not in CONTROLS or me.is_pilot or screen.answer:
         return screen.slot.lease_until if screen.slot else None
@@ -142,7 +142,7 @@ def kept_until(
 def _kept_without_places(me: Participant) -> datetime:
     """A full lease since the last sign of this person, as if that had renewed a place.
 
-    Counted from now, each look at the page would move it, and so tell a control from an item.
+    Counted from now, each look at the page would move it, and so give a control away.
     """
     until = lease_end(me.study)
     lease = timedelta(minutes=me.study.lease_minutes)
@@ -182,6 +182,9 @@ def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
             continue
         texts = [output.text for output in screen.outputs]
         form = RatingForm(draft.values, config=me.study.config, outputs=len(texts), texts=texts)
+        if annotation.outcome == Annotation.Outcome.REPORTED and not form.is_valid():
+            # nobody has to rate an item that they reported
+            continue
         place = item_set.item_ids.index(annotation.item_id) + 1
         found.append(Change(annotation, place, screen, form))
     return found
@@ -193,7 +196,7 @@ def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
 
     Changes that were entered but not sent are saved first, because their page said that they are
     kept. False, and nothing done, while a place wants an answer, a change is no valid answer, or
-    the current consent text isn't agreed to.
+    the current consent text isn't agreed to, or if every place went to others.
     """
     me = lock_participant(participant)
     me.study = participant.study
@@ -205,7 +208,11 @@ def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
     if current.finished_at is not None:
         return True
     changes = find_changes(me, current)
-    if wanted_places(me, current) or not all(change.form.is_valid() for change in changes):
+    if (
+        not current.total
+        or wanted_places(me, current)
+        or not all(change.form.is_valid() for change in changes)
+    ):
         return False
     for change in changes:
         submit_annotation(participant=me, submission=_as_submission(change))

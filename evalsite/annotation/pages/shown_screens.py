@@ -40,7 +40,7 @@ _slot_shown = Prepared(
 def as_shown(
     me: Participant, screen: Screen, item_set: ItemSet | None = None, place: int = 0
 ) -> Shown:
-    """This screen as it is shown to this person at this moment."""
+    """Return this screen as it is shown to this person now."""
     return Shown(
         participant_id=me.pk,
         item_id=screen.item.pk,
@@ -103,7 +103,7 @@ def _load_without_slot(me: Participant, shown: Shown) -> Screen:
 def fill_screen(
     me: Participant, item_id: int, *, is_answered: bool
 ) -> tuple[Screen, dict[str, str]]:
-    """The screen of an item, and what stands in its boxes: the newest of answer and draft."""
+    """Return the screen of an item with its entries: the newest of answer and draft."""
     slot = _held_by.one(me.pk, item_id)
     draft = getattr(slot, "draft", None) if slot else _draft_of.one(me.pk, item_id)
     if not is_answered:
@@ -116,7 +116,10 @@ def fill_screen(
         .get(participant=me, item_id=item_id)
     )
     screen = answered_screen(annotation, me.study)
-    if draft and draft.fits(screen.order) and draft.updated_at > annotation.submitted_at:
+    # what was entered before an item was reported is there if the person rates it after all
+    is_newer = draft and draft.updated_at > annotation.submitted_at
+    is_reported = annotation.outcome == Annotation.Outcome.REPORTED
+    if draft and draft.fits(screen.order) and (is_newer or is_reported):
         return screen, dict(draft.values)
     return screen, entered_values(screen, annotation)
 

@@ -1,7 +1,7 @@
 """What was shown, and when: it travels in the form, encrypted and signed; no page needs a session.
 
 The ids follow the order of the file, in which systems often take turns: a participant who could
-read or compare them could tell systems apart.
+read or compare them could distinguish systems.
 """
 
 import hmac
@@ -42,7 +42,7 @@ class Shown:
     version_id: int | None
     is_aided: bool
     shown_at: datetime
-    # the slot's own: a slot may be taken away while its item is on somebody's page
+    # the slot's own: a slot may be taken away while its item is on a person's page
     arrangement: int = 0
 
     def sign(self) -> str:

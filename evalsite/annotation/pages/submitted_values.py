@@ -19,7 +19,7 @@ class Value:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Passage:
-    """One highlight as submitted: code points of the stored text, and what stands there."""
+    """One highlight as submitted: code points of the stored text, and the text there."""
 
     output_id: int
     start: int

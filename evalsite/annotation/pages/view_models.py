@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from evalsite.annotation.pages.highlights import (
     MOST,
@@ -22,6 +23,11 @@ from evalsite.annotation.pages.highlights import (
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.protocol import Criterion, Example, InputColumn, Protocol
+from evalsite.studies.gold import Feedback
+
+# characters and turns from which a text is shown with a cue that more of it follows
+LONG_TEXT = 900
+LONG_DIALOGUE = 6
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,10 @@ class InputView:
     value: str
     segments: tuple[Segment, ...]
 
+    @property
+    def is_long(self) -> bool:
+        return len(self.value) > LONG_TEXT or len(self.turns) > LONG_DIALOGUE
+
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
         """The turns of a dialogue; none of any other kind of input."""
@@ -60,6 +70,7 @@ class QuestionView:
     value: str = ""
     error: str = ""
     is_disabled: bool = False
+    feedback: tuple[Feedback, ...] = ()  # in practice: what is suggested, beside what was answered
 
     @property
     def template(self) -> str:
@@ -94,7 +105,7 @@ class OutputView:
     """One output in the place where it is shown, from 1, with the questions about it.
 
     `text` is what is shown; what is stored may hold more, see `Protocol.output_kind`.
-    `marks` stand where passages of it can be marked on this page.
+    `marks` are there if passages can be marked on this page.
     """
 
     number: int
@@ -104,14 +115,10 @@ class OutputView:
     speaker: str = ""
     marks: MarksView | None = None
 
-    @property
-    def error(self) -> str:
-        return next((question.error for question in self.questions if question.error), "")
-
 
 @dataclass(frozen=True)
 class GroupPlace:
-    """Where an item stands among those of its set that share its input; size 0: not told."""
+    """An item's position among those of its set that share its input; size 0: not shown."""
 
     letter: str = ""
     place: int = 0
@@ -132,6 +139,17 @@ class ItemView:
     aids: tuple[str, ...] = ()
     group: GroupPlace = NO_GROUP
     ignore_note: str = ""
+    page_note: str = ""
+
+    @property
+    def has_long_outputs(self) -> bool:
+        return any(len(output.text) > LONG_TEXT for output in self.outputs)
+
+    @cached_property
+    def reserved_note(self) -> str:
+        """What all scales with reserved points say of them; "" if they say different things."""
+        notes = {question.criterion.scale.points_note for question in self.questions} - {""}
+        return notes.pop() if len(notes) == 1 else ""
 
     @property
     def extra_key(self) -> str:
@@ -150,9 +168,6 @@ class ItemView:
     def group_size(self) -> int:
         return self.group.size
 
-    def input(self, name: str) -> InputView | None:
-        return next((one for one in self.inputs if one.name == name), None)
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -164,7 +179,7 @@ class Progress:
 
     @property
     def words(self) -> str:
-        return f"{self.done} of {self.total} done"
+        return _("%(done)s of %(total)s done") % {"done": self.done, "total": self.total}
 
 
 def question_names(
@@ -190,15 +205,17 @@ def question_names(
 
 
 def output_label(config: Protocol, number: int, outputs: int) -> str:
-    """What a page calls the output in this place: "Response", "Utterance 2", "Response B".
+    """What a page calls the output in this place: "Response", "Utterance 2", "Response B", "sys1".
 
-    0 stands for no one of them.
+    0 means none of them.
     """
     if outputs == 1 or not number:
         return config.output_name
     letters = config.layout.letters
-    name = letters[number - 1] if number <= len(letters) else str(number)
-    return f"{config.output_name} {name}"
+    if number > len(letters):
+        return f"{config.output_name} {number}"
+    name = letters[number - 1]
+    return name if len(name) > 1 else f"{config.output_name} {name}"
 
 
 def view_item(
@@ -243,6 +260,7 @@ def view_item(
         aids=tuple(aid.key for aid in config.aids) if is_aided else (),
         group=group,
         ignore_note=_rendered(config.ignore_note if config.has_ignore else ""),
+        page_note=_rendered(config.page_note),
     )
 
 
@@ -273,7 +291,7 @@ _html: dict[str, SafeString] = {}
 
 
 def _rendered(markdown: str) -> SafeString:
-    """A text of the protocol as HTML, rendered once: it stands in code, so it cannot change."""
+    """A text of the protocol as HTML, rendered once: it is part of the code, so it can't change."""
     if markdown not in _html:
         _html[markdown] = render_markdown(markdown)
     return _html[markdown]
@@ -310,6 +328,26 @@ def _view_outputs(
     return tuple(views)
 
 
+def add_feedback(view: ItemView, feedback: Sequence[Feedback]) -> ItemView:
+    """Return the screen with what is suggested at the first question of each criterion.
+
+    Where nothing is suggested, it says so.
+    """
+    questions: list[QuestionView] = []
+    explained: set[str] = set()
+    for question in view.questions:
+        label = question.criterion.label
+        if label not in explained:
+            own = tuple(line for line in feedback if line.criterion == label)
+            no_answer = Feedback(
+                criterion=label, is_met=False, sentence=_("There’s no set answer to this question.")
+            )
+            question = replace(question, feedback=own or (no_answer,))
+            explained.add(label)
+        questions.append(question)
+    return replace(view, questions=tuple(questions))
+
+
 def add_marks(
     view: ItemView,
     config: Protocol,
@@ -344,14 +382,14 @@ def _view_marks(
 
 
 def _whose_turn(turns: Sequence[Turn]) -> str:
-    """Who speaks next in a dialogue of two; nobody is named where more, or fewer, take part."""
+    """Who speaks next in a dialogue of two; "" if more, or fewer, take part."""
     speakers = {turn.speaker for turn in turns}
     others = speakers - {turns[-1].speaker} if turns else set()
     return others.pop() if len(speakers) == 2 and "" not in speakers else ""
 
 
 def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:
-    """The text in segments; each passage of `marked` is marked where it first stands."""
+    """The text in segments; each passage of `marked` is marked where it first occurs."""
     segments: list[Segment] = []
     rest = text
     for passage in sorted(marked, key=text.find):
@@ -365,7 +403,7 @@ def split_marked(text: str, marked: Sequence[str]) -> list[Segment]:
 
 
 def split_spans(text: str, spans: Iterable[Span]) -> list[Segment]:
-    """The text in segments, those of the spans marked; spans stand in order and apart."""
+    """The text in segments, those of the spans marked; spans are in order and don't overlap."""
     segments: list[Segment] = []
     done = 0
     for span in spans:

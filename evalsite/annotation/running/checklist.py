@@ -31,7 +31,7 @@ _NO_END = 10**9
 class Check:
     """One point of the launch checklist: met, or with the problem and the page that mends it.
 
-    A remark is for the researcher to weigh: it keeps nobody from launching. Each of the offers
+    A remark is for the researcher to weigh; it doesn't prevent the launch. Each of the offers
     mends the problem.
     """
 
@@ -138,7 +138,7 @@ def _check_checks(study: Study) -> Check:
     there = Item.objects.filter(study=study, kind__in=CHECKS).count()
     if study.check_every is None:
         remark = (
-            f"The batches hold {count_of(there, 'gold or attention item')}, but nobody gets one: "
+            f"The batches hold {count_of(there, 'gold or attention item')}, but none is shown: "
             "say in the settings after how many items a check comes."
         )
         return Check(label=label, remark=remark if there else "")
@@ -185,7 +185,7 @@ def _check_bonus(study: Study) -> Check:
     """A bonus has its number of sets; where the protocol's document says others, a remark."""
     if study.has_bonus and study.max_sets is None:
         return Check(
-            label="Cap and bonus are as people are told",
+            label="Cap and bonus match what participants read",
             problem="A bonus for all sets needs a number of sets. Enter it, or untick the bonus.",
         )
     design = study.config.design
@@ -193,11 +193,13 @@ def _check_bonus(study: Study) -> Check:
     planned = _describe_sets(items_per_set(study), study.max_sets, has_bonus=study.has_bonus)
     # a protocol without a cap leaves it to the study
     if design.max_sets is None or phrases == planned:
-        return Check(label="Sets, cap and bonus are as people are told", remark=_unpaid(study))
+        return Check(
+            label="Sets, cap and bonus match what participants read", remark=_unpaid(study)
+        )
     if study.instructions:
-        instructions = "See that your own instructions say so."
+        instructions = "Make sure that your own instructions say this."
     elif protocol_instructions(study) != study.config.instructions:
-        instructions = "Participants are told what this study has."
+        instructions = "Participants read what this study has."
     else:
         instructions = (
             "The protocol's instructions say what the document says: write your own in the "
@@ -275,7 +277,7 @@ def _met(work: Workload) -> str:
 
 
 def people_needed(study: Study, work: Workload | None = None) -> tuple[int, str]:
-    """How many people finish this design in whatever order they come; what makes it so many."""
+    """Return how many people finish this design in any order, and why so many."""
     work = measure_work(study) if work is None else work
     needed, most = feasibility.people_needed(work), most_each(work)
     if most is not None and needed > feasibility.people_needed(

@@ -21,7 +21,7 @@ IDLE_MINUTES = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """Somebody for whom places are kept, since when they gave no sign, and until when at most."""
+    """A person for whom places are kept, when they were last active, and until when at most."""
 
     participant_id: int
     pseudonym: str
@@ -31,7 +31,7 @@ class Holder:
 
 
 def list_holders(study: Study, *, before: datetime) -> list[Holder]:
-    """Return whoever holds places and has given no sign since this moment, the longest first."""
+    """Return the people who hold places and were not active since, the longest first."""
     held = Slot.objects.leased().filter(study=study, lease_until__gt=now()).order_by()
     rows = list(
         held.values_list("participant", "participant__pseudonym").annotate(
@@ -80,9 +80,9 @@ def count_places(holders: Collection[Holder]) -> int:
 
 
 def take_back_places(*, study: Study, before: datetime, by: Any) -> list[Holder]:
-    """Free the places of whoever has given no sign since this moment; return who held them.
+    """Free the places of people who were not active since; return who held them.
 
-    Whoever has answered meanwhile keeps theirs. Done twice, it is done once.
+    People who have answered meanwhile keep theirs. A repeated request changes nothing.
     """
     return in_transaction(partial(_take_back, study, before, by))
 

@@ -25,7 +25,7 @@ KIND = "launch"
 
 @transaction.atomic
 def launch_study(*, study: Study, by: Any) -> Job:
-    """The texts stand as version 1, and a job makes the slots; it opens the study at its end."""
+    """Freeze the texts as version 1, and start the job that makes the slots and opens the study."""
     insist_on_owner(study, by)
     study = Study.objects.select_for_update().get(pk=study.pk)
     if study.is_launched:
@@ -99,7 +99,7 @@ def run_launch(job: Job) -> dict[str, Any]:
 
 @transaction.atomic
 def pause_study(*, study: Study, by: Any) -> None:
-    """Nobody gets new work until the study is resumed; work in hand may be finished."""
+    """Pause: no new work is handed out; work in hand may be finished."""
     insist_on_editor(study, by)
     _move(study, by=by, action="study paused", to=Study.State.PAUSED, of=[Study.State.LIVE])
 
@@ -113,7 +113,7 @@ def resume_study(*, study: Study, by: Any) -> None:
 
 @transaction.atomic
 def close_study(*, study: Study, by: Any) -> None:
-    """Nobody gets new work any more; work in hand may be finished."""
+    """Close: no new work is handed out; work in hand may be finished."""
     insist_on_owner(study, by)
     running = [Study.State.LIVE, Study.State.PAUSED]
     _move(study, by=by, action="study closed", to=Study.State.CLOSED, of=running)
@@ -127,7 +127,7 @@ def archive_study(*, study: Study, by: Any) -> None:
     Participants may still withdraw, and what one of them sends late is kept as in a closed study.
     """
     insist_on_owner(study, by)
-    # first, so that nobody takes a place between the look at them and the move
+    # first, so that no place is taken between the check and the change
     _move(study, by=by, action="study archived", to=Study.State.ARCHIVED, of=[Study.State.CLOSED])
     if held := count_held(study):
         raise ValidationError(

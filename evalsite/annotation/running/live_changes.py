@@ -112,7 +112,7 @@ def fit_places(job: Job) -> dict[str, Any]:
     done = Fit(**job.params.get("done", {}))
 
     def note(fit: Fit) -> None:
-        # kept in the transaction that did it: a job that is stopped and goes on tells all
+        # kept in the transaction that did it: a job that is stopped and goes on reports all
         nonlocal done
         done += fit
         Job.objects.filter(pk=job.pk).update(params={"done": vars(done)}, heartbeat_at=now())

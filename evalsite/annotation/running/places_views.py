@@ -78,7 +78,7 @@ def describe_fit(study: Study, k: int, fit: Fit) -> list[str]:
     phrases = []
     if fit.added:
         verb = "comes" if fit.added == 1 else "come"
-        phrases.append(f"{count_of(fit.added, 'place')} {verb} behind those that stand.")
+        phrases.append(f"{count_of(fit.added, 'place')} {verb} after the existing ones.")
     if fit.now_counted:
         phrases.append(
             f"{count_of(fit.now_counted, 'surplus answer')} will count, in these places."
@@ -150,7 +150,7 @@ def open_now(request: HttpRequest, study: Study, batch_id: UUID) -> HttpResponse
 
 @require_safe
 def show_kept(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Who holds places and has gone quiet, before somebody takes these back."""
+    """List people who hold places and have gone quiet, before these are taken back."""
     asked = request.GET.get("minutes", "")
     minutes = int(asked) if re.fullmatch("[0-9]{1,4}", asked) else IDLE_MINUTES
     before = now() - timedelta(minutes=minutes)
@@ -180,7 +180,7 @@ def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
         people = count_of(len(holders), "person", "people")
         messages.success(request, f"Taken back: {places} from {people}.")
     else:
-        messages.warning(request, "Nothing was taken back: nobody has held these places since.")
+        messages.warning(request, "Nothing was taken back: these places are no longer held.")
     return redirect("admin:study-sharing" if study.has_ended else "admin:study-monitor", study.pk)
 
 
@@ -188,7 +188,7 @@ def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def describe_places(study: Study) -> dict[str, Any]:
-    """What a page tells of work on the places: nothing once it is done."""
+    """Return what a page shows of work on the places; nothing once it is done."""
     job = newest_places(study)
     if job is None or job.state == "done":
         return {}

@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import resolve, reverse
 
+from evalsite.annotation.allocation.claims import has_free_place
 from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.feedback import right_entries
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
@@ -106,7 +107,11 @@ def simulate_crowd(
     for number, age in list(enumerate(ages))[skip:]:
         arrival = end - timedelta(hours=1 + 40 * age)
         visitor = Visitor(crowd, Random(f"{seed}/{number}"), arrival, latest=end)  # noqa: S311
-        yield visitor.take_part(is_pilot=is_pilot)
+        with standing_at(arrival):
+            may_join = is_pilot or has_free_place(study)
+        # without a free place, the first page lets nobody in
+        if may_join:
+            yield visitor.take_part(is_pilot=is_pilot)
 
 
 class Visitor:
@@ -206,7 +211,7 @@ class Visitor:
         if page_name == "qualification-questions":
             return self._on_instructions()
         return {
-            "participant-consent": {"agree": "yes", "go": "agree"},
+            "participant-consent": {"go": "agree"},
             "participant-entry": self._entry(),
             "participant-instructions": {},
             "participant-practice": {"go": "next"},
@@ -216,10 +221,13 @@ class Visitor:
         }.get(page_name or "")
 
     def _entry(self) -> dict[str, str]:
-        """The first choice everywhere, and English where the question is open."""
+        """Return entry answers that qualify, or the first choices if none do."""
         eligibility = self.study.config.eligibility
-        questions = eligibility.questions if eligibility else ()
-        return {q.key: q.choices[0][0] if q.choices else "English" for q in questions}
+        if eligibility is None:
+            return {}
+        first = {q.key: q.choices[0][0] if q.choices else "English" for q in eligibility.questions}
+        accept = {} if isinstance(eligibility.accept, str) else eligibility.accept
+        return first | {key: answers[0] for key, answers in accept.items()}
 
     def _on_instructions(self) -> dict[str, str]:
         """The right answer to each question on the instructions, by most people."""

@@ -114,7 +114,7 @@ def _load(bundle: Bundle, about: Plain) -> Study:
     study = Loader(bundle, about, study_id, has_data=True, is_copy=False).load()
     owner = get_user_model().objects.create(username="scratch", is_staff=True, is_superuser=True)
     if plan is not None and plan["repeats"] not in (None, str(study_id)):
-        # stands in for the study that this one repeats
+        # replaces the study that this one repeats
         original = Study.objects.create(pk=UUID(plan["repeats"]), protocol=study.protocol)
         Membership.objects.create(study=original, user=owner, role=Membership.Role.VIEWER)
     store_plan(study, plan, owner=owner, has_data=True)
@@ -172,7 +172,7 @@ class Comparison:
         self._compare_descriptions(folder)
 
     def _has_rows(self, name: str) -> bool:
-        """Return whether a file must be as it is exported now."""
+        """Return whether a file must equal what is exported now."""
         if name == _DRAFT:
             return self.has_schema and self.is_same_protocol
         return _ROWS.fullmatch(name) is not None
@@ -368,7 +368,7 @@ def _read_rows(bundle: Bundle, name: str) -> Iterator[Plain]:
 def compare_values(
     file: str, name: str, said: Any, found: Any, line: int | None = None
 ) -> Iterator[Fault]:
-    """Name what differs, as deep inside objects as it can be told."""
+    """Name what differs, as deep inside objects as possible."""
     if said == found and type(said) is type(found):
         return
     if isinstance(said, dict) and isinstance(found, dict) and said.keys() == found.keys():

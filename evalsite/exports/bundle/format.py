@@ -97,9 +97,9 @@ STUDY_FIELDS = (
     "contact_email", "headline", "summary", "consent", "instructions", "language", "k", "set_size",
     "max_sets", "max_items", "groups", "item_order", "lease_minutes", "check_every",
     "repeat_percent", "repeat_distance", "expected_participants", "break_every", "is_practice_on",
-    "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided", "minutes_per_set",
-    "pay_per_set", "has_bonus", "bonus", "currency", "closes_at", "created_at", "launched_at",
-    "closed_at",
+    "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+    "minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency", "closes_at", "created_at",
+    "launched_at", "closed_at",
 )  # fmt: skip
 VERSION_FIELDS = ("number", "sha256", "created_at")
 # what a researcher confirmed at an import; written only where there is something
@@ -133,7 +133,7 @@ ANALYSIS_PLAN_FIELDS = (
     "rule_changed_at", "changed_at",
 )  # fmt: skip
 
-# What a bundle never holds: what identifies people, what lets somebody in, and what is made again.
+# What a bundle never holds: identities, secrets of links, and what is computed again.
 LEFT_OUT = {
     "Study": {"id", "version", "completion_code", "completion_url", "revision"},
     "StudyVersion": {"id", "study", "content", "created_by"},
@@ -178,7 +178,7 @@ PLAN_COLUMNS = (
     ),
     Column(
         name="position",
-        meaning="Where the place stands in the queue in which places are dealt.",
+        meaning="The place's position in the order in which places are dealt.",
         type=WHOLE,
         allowed="0 and more",
         derived="from the study's seed; items that stay together share a position",
@@ -226,7 +226,7 @@ EXCLUSION_COLUMNS = (
         meaning="When the decision was taken back.",
         type=TIME,
         allowed=ISO,
-        missing="it stands",
+        missing="the exclusion is active",
     ),
 )
 OWN_FILES: dict[str, tuple[Column, ...]] = {PLAN: PLAN_COLUMNS, EXCLUSIONS: EXCLUSION_COLUMNS}
@@ -238,7 +238,7 @@ class Contents:
 
     has_data: bool = True
     has_free_text: bool = False
-    # answers to entry questions: only for whoever may see identities
+    # answers to entry questions: only for people who may see identities
     has_entry_answers: bool = True
 
 

@@ -75,7 +75,7 @@ def _path_of(job_id: UUID) -> Path:
 
 @job_kind(KIND)
 def run_packing(job: Job) -> dict[str, Any]:
-    """The archive stands on the server's disk, whole; old ones are gone."""
+    """Write the archive to the server's disk, and remove old ones."""
     contents = Contents(
         has_data=job.params["has_data"],
         has_free_text=job.params["has_free_text"] and job.params["has_data"],

@@ -335,6 +335,7 @@ def _complete(about: Plain) -> None:
     if about["format_version"] < SCORES_SINCE:
         study.setdefault("metric_files", [])
         about["counts"].setdefault("metrics", 0)
+    study.setdefault("may_skip_practice", False)
     for file in (*study["batches"], *study["ratings_files"], *study["metric_files"]):
         file.setdefault(IMPORT_NOTES, [])
 

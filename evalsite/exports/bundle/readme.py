@@ -32,16 +32,16 @@ from evalsite.protocol.version_0_1 import read_criteria
 from evalsite.quality.models import PLAN_MOMENTS
 from evalsite.studies.summary_lines import count_of
 
-# what each file under data/ is for, for whoever opens the bundle for the first time
+# what each file under data/ is for, for a first reader of the bundle
 _PURPOSES = {
     "ratings": "one row for each rating: the file to analyse",
     "ratings_wide": "the same ratings, a column for each criterion",
     "annotations": "one row for each item that a participant answered",
-    "highlights": "one row for each passage that somebody marked",
+    "highlights": "one row for each marked passage",
     "participants": "one row for each person who came, under a pseudonym",
     "items": "one row for each output with its text; it can be uploaded as a batch",
     "metrics": "one row for each score that an automatic metric gave to an output",
-    "exclusions": "every decision to leave somebody or something out of analysis, with its reason",
+    "exclusions": "every decision to exclude a person or an answer from analysis, with its reason",
 }
 
 
@@ -102,7 +102,7 @@ def write_codebook_csv(chapters: list[Chapter]) -> str:
 
 
 def write_codebook_page(chapters: list[Chapter], title: str) -> str:
-    """The codebook as a page that stands alone."""
+    """Return the codebook as a page."""
     context = {"chapters": chapters, "pandas": PANDAS, "title": title}
     return render_to_string("exports/bundle_codebook.html", context)
 
@@ -225,7 +225,7 @@ def _list_files(
 
 
 def _describe_plan(plan: Mapping[str, Any]) -> str:
-    """What is compared, whose answers are left out, where flags begin, and when that was fixed."""
+    """Describe the comparisons, the exclusions, the thresholds, and when each was fixed."""
     baseline, rule = plan["baseline"], " ".join(plan["exclusion_rule"].split())
     own = ", ".join(f"`{name}` {value:g}" for name, value in sorted(plan["thresholds"].items()))
     told = {
@@ -233,8 +233,8 @@ def _describe_plan(plan: Mapping[str, Any]) -> str:
         + (f"each system with the baseline “{baseline}”" if baseline else "every two systems"),
         "exclusion_rule": "Whose answers are left out: "
         + (f"“{rule}”" if rule else "no rule was written down"),
-        "thresholds": f"Thresholds of flags: {f'{own}, and for the rest ' if own else ''}those "
-        "that Evalsite starts with",
+        "thresholds": f"Thresholds of flags: {f'{own}, and for the rest ' if own else ''}the "
+        "defaults of Evalsite",
     }
     lines = [f"- {words}{_describe_moment(plan, name)}." for name, words in told.items()]
     if plan["repeats"] is not None:
@@ -299,7 +299,7 @@ def _describe_scripts(scripts: list[str], baseline: str) -> Iterator[str]:
 
 
 _EXTRA = (
-    "What other columns of your uploaded files held is in `items.csv`, column `extra` (and in "
+    "The other columns of your uploaded files are in `items.csv`, column `extra` (and in "
     "`records/`). Check it before you share it."
 )
 
@@ -309,7 +309,7 @@ def _describe_people(contents: Contents) -> str:
         return "Nothing in this bundle is about participants."
     told = (
         "Participants appear under random pseudonyms. Platform ids, links, completion codes and "
-        "receipts are not in this bundle, nor who decided about exclusions."
+        "receipts are not in this bundle, nor are the names of people who decided on exclusions."
     )
     if not contents.has_entry_answers:
         told += " Answers to entry questions were left out."
@@ -373,9 +373,9 @@ def describe_package(
     files: Mapping[str, tuple[int, str]],
     others: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The descriptor. `files` tells the bytes and the SHA-256 of each table's file.
+    """Return the descriptor. `files` gives the size and SHA-256 of each table's file.
 
-    `others`: files that are no tables, by the name under which the descriptor tells of them.
+    `others`: files that aren't tables, by their name in the descriptor.
     """
     names = {_name(path) for path in tables}
     return {

@@ -73,7 +73,7 @@ def restore_bundle(
     about = report.about
     has_data = has_data and about["has_data"]
     config = find_protocol(about["study"])
-    # a draft is a study of its own, in which nobody has answered anything yet
+    # a draft is a new study without answers
     is_new = is_copy or not has_data
     study_id = uuid4() if is_new else UUID(about["study"]["id"])
     _check_id_is_free(study_id)
@@ -121,7 +121,7 @@ def _check_id_is_free(study_id: UUID) -> None:
     if same := Study.objects.filter(pk=study_id).first():
         raise ValidationError(
             f"This study is here already: “{same.title}” ({same.pk}). Import it as a copy, "
-            "which gets an id of its own, or import it on another installation.",
+            "which gets a new id, or import it on another installation.",
             code="study_exists",
         )
 
@@ -299,7 +299,7 @@ def _check_plan(plain: Plain) -> None:
     fields = [name for name in ANALYSIS_PLAN_FIELDS if name != "changed_at" or is_written(plain)]
     values = read_fields(AnalysisPlan, fields, plain)
     if not is_written(plain) and (any(values.values()) or plain["repeats"] is not None):
-        raise Misshapen("changed_at says that nobody wrote it, but it isn't empty")
+        raise Misshapen("it has no changed_at, but it isn't empty")
     if plain["repeats"] is not None and str(UUID(plain["repeats"])) != plain["repeats"]:
         raise Misshapen("repeats isn't written as an id")
     rule = values["exclusion_rule"]

@@ -245,7 +245,7 @@ class RowStore:
         )
 
     def _fill_places(self) -> None:
-        """Mark the places that answers fill as done, by whoever gave them."""
+        """Mark the places that answers fill as done by their participants."""
         answers = Annotation.objects.filter(study=self.study, slot__isnull=False).order_by()
         holder = answers.filter(slot=OuterRef("pk")).values("participant")[:1]
         filled = Slot.objects.filter(study=self.study, pk__in=answers.values("slot"))

@@ -1,6 +1,6 @@
 """Start the check of a bundle in a scratch database (see compare.py).
 
-Run by verify.py in a process of its own: `python -m evalsite.exports.bundle.scratch FOLDER CACHE`,
+Run by verify.py in a separate process: `python -m evalsite.exports.bundle.scratch FOLDER CACHE`,
 with the bundle as standard input. Writes FOLDER/findings.json. An empty database with today's
 schema is kept in CACHE, so that migrations run once for each version of the code.
 """
@@ -80,7 +80,8 @@ def _set_up(folder: Path, cache: Path) -> None:
         # nothing here outlives the process
         cursor.execute("PRAGMA synchronous = OFF")
         cursor.execute("PRAGMA journal_mode = TRUNCATE")
-        cursor.execute("PRAGMA cache_size = -65536")
+        # SQLite sorts rows in as much memory as its cache may have
+        cursor.execute("PRAGMA cache_size = -16384")
 
 
 def _hash_migrations() -> str:

@@ -306,7 +306,7 @@ class _Annotations:
 
 
 def read_plan(study: Study) -> Plain:
-    """Return the analysis plan as plain data; without `changed_at` where nobody wrote one."""
+    """Return the analysis plan as plain data; without `changed_at` if there is none."""
     plan = plan_of(study)
     plain = {name: to_plain(getattr(plan, name)) for name in ANALYSIS_PLAN_FIELDS}
     return plain | {

@@ -32,7 +32,7 @@ _SHOWN = 10
 def show_bundles(request: HttpRequest, study: Study) -> HttpResponseBase:
     sees_identities = may_see_identities(request, study)
     jobs = list(Job.objects.filter(study_id=study.pk, kind=KIND)[:_SHOWN])
-    # one that stopped is told of until another was started
+    # a stopped job is shown until another is started
     pending = [job for job in jobs[:1] if job.is_open or job.has_stopped]
     context = {
         "pending": pending,

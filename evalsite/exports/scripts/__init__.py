@@ -8,5 +8,5 @@ _NAMES = ("analysis.R", "analysis.py")
 
 
 def read_scripts() -> dict[str, str]:
-    """The scripts by the name under which they stand beside the data."""
+    """Return the scripts by their file names in the bundle."""
     return {name: (_FOLDER / name).read_text(encoding="utf-8") for name in _NAMES}

@@ -9,12 +9,13 @@ preference, and the mean of any other number; between two systems it is the diff
 magnitudes the ratio, for preferences the net win share.
 
 Every rating counts once. The results pages of Evalsite compare systems by a mixed model wherever
-somebody did not rate everything; that model, and so the numbers of these pages, are in analysis.R.
+a participant did not rate everything. That model, with the numbers of those pages, is
+in analysis.R.
 
 Where analysis-plan.json beside this script names a baseline, each system is compared with it alone,
-and it stands second; else every two systems are compared.
+as the second of the pair. Otherwise every two systems are compared.
 
-Intervals hold 95 % of 2000 draws of a bootstrap over items and raters: both are drawn anew, and a
+Intervals hold 95% of 2000 draws of a bootstrap over items and raters: both are drawn again, and a
 rating weighs the product (Owen's pigeonhole bootstrap). With fewer than 5 raters they are too
 narrow. What is drawn is the input (`group`), or the cluster of inputs where there is one. Tests
 with p values are in analysis.R.
@@ -33,7 +34,7 @@ DRAWS = 2000
 SEED = 1
 KEPT = {"kind": "main", "status": "counted", "excluded": "no"}
 ESTIMATOR = (
-    "Every rating counts once. Where somebody did not rate everything, the results pages of "
+    "Every rating counts once. Where a participant did not rate everything, the results pages of "
     "Evalsite\ncompare systems by a mixed model instead, whose numbers analysis.R gives."
 )
 # ratings weighed at a time: 2000 draws of more would not fit into memory
@@ -72,7 +73,7 @@ def read_baseline() -> str:
 def choose_pairs(
     pairs: Iterable[tuple[str, str]], baseline: str, criterion: str
 ) -> list[tuple[str, str]]:
-    """The pairs to compare: those with the baseline, which stands second; or all of them."""
+    """The pairs to compare: those with the baseline as the second system, or all."""
     pairs = list(pairs)
     chosen = [(one if two == baseline else two, baseline) for one, two in pairs
               if baseline in (one, two)]  # fmt: skip
@@ -228,7 +229,7 @@ def make_tables(ratings: pd.DataFrame, baseline: str = "") -> dict[str, pd.DataF
 
 
 def main(path: str = "data/ratings.csv", folder: str = ".") -> None:
-    """The tables stand in the folder, and on the screen."""
+    """Write the tables to the folder and print them."""
     tables = make_tables(read_ratings(Path(path)), read_baseline())
     Path(folder).mkdir(parents=True, exist_ok=True)
     print(ESTIMATOR)

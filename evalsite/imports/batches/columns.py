@@ -122,18 +122,18 @@ def name_inputs(config: Protocol) -> list[str]:
 
 
 def makes_pairs(config: Protocol) -> bool:
-    """Whether items of more than two outputs stand for all pairs of them."""
+    """Return whether items of more than two outputs become all pairs of them."""
     return config.outputs == (2, 2)
 
 
 def names_items(config: Protocol, fields: Iterable[str]) -> bool:
-    """Whether a group stands for an item of all its outputs, since nothing else names items."""
+    """Return whether each group becomes one item, since nothing else names items."""
     there = set(fields)
     return makes_pairs(config) and "group" in there and not rows_are_items(config, there)
 
 
 def rows_are_items(config: Protocol, fields: Iterable[str]) -> bool:
-    """Whether each row stands for an item of its own, so that items need no name."""
+    """Return whether each row is an item, so that items need no id."""
     return config.outputs[1] == 1 or any(
         is_numbered(field) or field == OF_SYSTEM for field in fields
     )

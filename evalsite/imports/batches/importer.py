@@ -107,7 +107,7 @@ def _describe_column(column: str, field: str, cells: Sequence[str]) -> str:
     """What the first cells of a column contain, and what is asked about it."""
     filled = [cell for cell in cells if cell.strip()]
     if not field and is_reference(column):
-        return "Is this a reference or a system? If a system wrote it, say so here."
+        return "Is this a reference or a system? If a system wrote it, choose that here."
     if not filled:
         return "Empty in the first rows" if cells else ""
     if field == "" and is_personal(column):
@@ -170,7 +170,7 @@ def import_file(
     mapping: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Batch:
-    """The file at this path is a batch of the study; ValidationError tells its faults."""
+    """Import the file at this path as a batch. Raise ValidationError with its faults."""
     batch: Batch = import_path(
         ITEMS, study=study, path=path, by=by, mapping=mapping, options=options
     )

@@ -102,7 +102,7 @@ class ItemBuilder:
             self._take(values)
 
     def _take(self, values: RowValues) -> None:
-        """The row's outputs belong to its item, which begins with it or stands already."""
+        """Add the row's outputs to its item, which may begin with this row."""
         key = values.item
         if key is None:
             key = self._name_item(values)
@@ -177,7 +177,7 @@ class ItemBuilder:
             self._fault("item_differs", message, values, self._column(name))
 
     def _is_own(self, name: str) -> bool:
-        """Whether a field may differ between rows under one id that are items of their own."""
+        """Whether a field may differ between rows under one id that are separate items."""
         return name == "kind" or name.startswith("gold_")
 
     # parts of a row
@@ -232,7 +232,7 @@ class ItemBuilder:
             self._fault("kind_unknown", message, values, self._column("kind"))
         if text == Item.Kind.PRACTICE and self.is_launched:
             message = (
-                "The study is launched, so its practice stays as it is. Leave this row out, or "
+                "The study is launched, so its practice can't change. Leave this row out, or "
                 "give it another kind."
             )
             self._fault("practice_after_launch", message, values, self._column("kind"))
@@ -251,12 +251,12 @@ class ItemBuilder:
             if not item.is_short:
                 message = (
                     f"Item “{item.key}” has more than {_MOST_OUTPUTS} outputs. Map the column "
-                    "that tells items apart to “item”."
+                    "that identifies items to “item”."
                 )
                 self._fault("too_many_outputs", message, values, self._item_column)
             item.is_short = True
             return
-        # equal to the item's own, unless rows are items of their own
+        # equal to the item's own, unless rows are separate items
         shared = values.shared if self.is_single else item.shared
         for one in item.outputs:
             if one.system == cells.system:
@@ -346,7 +346,7 @@ class ItemBuilder:
             self._maker.dropped_columns = set(self.repeats.columns)
 
     def _is_whole(self, draft: DraftItem) -> bool:
-        """Whether nothing about this item is wrong; if something is, it is told."""
+        """Return whether this item has no fault; report those it has."""
         if draft.key in self.faulty.keys:
             self.faulty.add_item(draft)
         if self._is_spoiled(draft):
@@ -376,7 +376,7 @@ class ItemBuilder:
                 yield from self._maker.make(draft)
 
     def _is_spoiled(self, item: DraftItem) -> bool:
-        """Whether some of it could not be taken, which is told already."""
+        """Return whether some of it was refused, which has been reported already."""
         return item.is_short or item.key in self._spoiled or item.key in self.faulty.keys
 
     def _count_left_out(self) -> None:
@@ -409,7 +409,7 @@ class ItemBuilder:
     # telling
 
     def _column(self, name: str) -> str:
-        """The file's own name of the column that a field stands in."""
+        """Return the file's name for the column that holds this field."""
         number = self.plan.shared.get(name)
         return name if number is None else self.header[number]
 

@@ -33,7 +33,7 @@ Tell = Callable[[Fault], None]
 
 
 class ItemMaker:
-    """Makes items of the rows that share an id; tells what only a whole item shows."""
+    """Makes items of the rows that share an id, and reports faults of whole items."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ItemMaker:
         tell: Tell,
     ) -> None:
         self.config = config
-        # one output an item: rows under one id are items of their own, in a group of that name
+        # one output an item: rows under one id are separate items, in a group of that name
         self.is_single = config.outputs[1] == 1
         # two outputs an item: more of them under one id are items of two each
         self.is_paired = makes_pairs(config)
@@ -84,15 +84,15 @@ class ItemMaker:
             self._check_pairs(item)
 
     def _check_own_gold(self, item: DraftItem) -> None:
-        """Outputs that are items of their own don't share a right answer, as in a wide row."""
+        """Outputs that are separate items don't share a right answer, as in a wide row."""
         if len(item.outputs) < 2 or item.outputs[0].record != item.outputs[1].record:
             return
         first = item.outputs[0]
         for name, text in first.shared.items():
             if name.startswith("gold_") and text.strip():
                 message = (
-                    f"Each of the {len(item.outputs)} outputs in this row is an item of its own, "
-                    "which this right answer can't tell apart. Give each output a row."
+                    f"Each of the {len(item.outputs)} outputs in this row is a separate item, "
+                    "so one right answer can't apply to all of them. Give each output a row."
                 )
                 self._fault("gold_invalid", message, first, name)
                 return

@@ -16,7 +16,7 @@ _MADE = "inputs-"
 
 
 class DraftOutput(NamedTuple):
-    """One output as its row gives it. `shared` is of its own row: see `ItemMaker.is_single`."""
+    """One output as its row gives it. `shared` belongs to the row: see `ItemMaker.is_single`."""
 
     system: str
     text: str
@@ -36,7 +36,7 @@ class DraftItem:
     record: int
     shared: dict[str, str]
     outputs: list[DraftOutput] = field(default_factory=list)
-    # an output of it could not be taken, which is told already: its number is not checked
+    # one of its outputs was refused and reported, so their number isn't checked
     is_short: bool = False
 
 
@@ -207,11 +207,11 @@ class Drafts:
 
     def __iter__(self) -> Iterator[DraftItem]:
         if len(self._at_hand) == len(self._numbers):
-            # nothing has been put away; what was begun last stands last
+            # nothing has been put away; the item begun last is the last
             yield from self._at_hand.values()
             return
         self._put_away(len(self._at_hand))
-        # gone through more than once, so each time by a cursor of its own
+        # gone through more than once, so each time with a new cursor
         for (data,) in self._file.execute("SELECT data FROM draft ORDER BY no"):
             yield _unpack(data)
 

@@ -144,7 +144,7 @@ def _find_missing(fields: Iterable[str], config: Protocol) -> list[str]:
 def _find_other_kind(
     mapping: Mapping[str, str], config: Protocol, line: int | None, sheet: str
 ) -> Fault | None:
-    """What a file without the columns of a batch seems to be instead, if it can be told."""
+    """Name what a file without the columns of a batch seems to be instead, if that is clear."""
     header = list(mapping)
     if len(header) == 1 and sheet:
         message = (
@@ -181,7 +181,7 @@ def _describe_missing(
 ) -> Fault:
     message = f"Column “{field}” is missing. Found: {', '.join(mapping) or 'none'}."
     if field == "item":
-        message += " Without it the outputs of one item can't be told from those of another."
+        message += " Without it, it isn't clear which outputs belong to which item."
     if near := find_near(field, mapping, config):
         message += f" Did you mean {join_names(near, 'or')}? Map it, or rename it."
     else:

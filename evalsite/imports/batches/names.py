@@ -38,11 +38,11 @@ def check_system(text: str) -> str:
     if not text.strip():
         return "The system is empty. Name what produced this output."
     if len(text) > MAX_SYSTEM:
-        return f"The name of a system may have {MAX_SYSTEM} letters; this one has {len(text):,}."
+        return f"The name of a system may have {MAX_SYSTEM} characters; this has {len(text):,}."
     if text != text.strip() or not text.isprintable():
         return (
-            f"The name of the system, “{_shorten(text)}”, has a space around it or a sign that "
-            "can't be seen. Remove it."
+            f"The name of the system, “{_shorten(text)}”, has a space around it or an "
+            "invisible character. Remove it."
         )
     if text.casefold() == "tie":
         return "“tie” can't name a system: results use it for a tie. Choose another name."

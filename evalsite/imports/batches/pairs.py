@@ -82,7 +82,7 @@ class PairCounts:
         return [
             f"{items:,} item{'' if items == 1 else 's'} with {number} systems "
             f"{'becomes' if items == 1 else 'become'} {pairs:,} pairs"
-            f"{', those that are named' if is_named else ''}, each an item of its own"
+            f"{', those that are named' if is_named else ''}, each a separate item"
             for (number, is_named), (items, pairs) in sorted(self._found.items())
         ]
 
@@ -90,7 +90,7 @@ class PairCounts:
 def find_problems(key: str, outputs: Sequence[Named]) -> list[Problem]:
     """What is wrong with the names of this item's pairs; nothing where none is named.
 
-    Of one output only the first few are told one by one: a single cell may hold very many names.
+    Only the first few of an output are reported one by one: a cell may hold very many names.
     """
     problems: list[Problem] = []
     found: Counter[int] = Counter()

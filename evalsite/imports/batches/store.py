@@ -88,7 +88,7 @@ def _store(items: "PreparedItems", batch: Batch, *, by: Any, upload_key: UUID | 
     """Store the batch and all of its items, and record it in the log and the upload."""
     batch.save(force_insert=True)
     items.store(batch)
-    # last: whoever else changes the study meanwhile waits for moments only
+    # last, so that others who change the study wait only for a moment
     check_open_for_items(batch.study)
     if upload_key is not None:
         waiting = Upload.objects.filter(pk=upload_key, study=batch.study)
@@ -120,7 +120,7 @@ def undo_batch(*, batch: Batch, by: Any) -> None:
         counts = {"items": items.count(), "rows": batch.rows}
         # a pilot may have been shown some of them again
         Item.objects.filter(repeat_of__batch=batch).delete()
-        # one statement a table: nothing else refers to items that nobody has seen, and to collect
+        # one statement a table: nothing else refers to items that nobody has seen; to collect
         # them one by one held the lock for twenty times as long
         outputs = Output.objects.filter(item__batch=batch)
         counts["scores"] = _drop_scores(study, outputs)
@@ -155,7 +155,7 @@ def takes_items(study: Study) -> bool:
 
 def check_open_for_items(study: Study) -> None:
     """Raise ValidationError if this study takes no further items; inside a transaction."""
-    # no_key: whoever adds a row that refers to the study, as each newcomer does, need not wait
+    # no_key: adding a row that refers to the study, as each newcomer does, needn't wait
     current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if not takes_items(current):
         raise ValidationError(
@@ -168,11 +168,11 @@ def check_open_for_items(study: Study) -> None:
 def _check_unseen(batch: Batch) -> None:
     if Batch.objects.filter(pk=batch.pk, opened_at__isnull=False).exists():
         raise ValidationError("This batch is open to participants. It can't be undone any more.")
-    # drafts go with their items, so whoever has one is looking at the batch
+    # a draft means that someone is looking at an item of the batch
     for model in (Slot, Annotation, Draft):
         if model.objects.filter(item__batch=batch).exists():
             raise ValidationError(
-                "Somebody has worked on items of this batch already. It can't be undone any more."
+                "This batch can't be undone: people have worked on its items already."
             )
 
 
@@ -246,7 +246,7 @@ def _list_outputs(number: int, item: CheckedItem) -> list[tuple[int, int, str, s
 
 def _move_staged(batch: Batch, systems: dict[str, int]) -> None:
     """The rows that wait are the batch's; inside a transaction."""
-    # the lock is held, so nobody else takes these ids
+    # the lock keeps others from taking these ids
     last = Item.objects.aggregate(last=Max("id"))["last"] or 0
     columns = ", ".join(_name_column(field) for field in _FIELDS)
     staged = ", ".join("grp" if name == "group" else name for name in _FIELDS)
@@ -313,8 +313,8 @@ def _copy(batch: Batch, checked: Items, systems: dict[str, int]) -> None:
 
 
 def _take_ids(cursor: Any, count: int) -> "array[int]":
-    """So many new ids of items, in ascending order, which nobody else will get."""
-    # in a statement of its own: beside nextval the sequence would be looked up for every row
+    """Reserve this many new ids of items, in ascending order."""
+    # in a separate statement: beside nextval the sequence would be looked up for every row
     cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [quote_table(Item)])
     (sequence,) = cursor.fetchone()
     cursor.execute("SELECT nextval(%s::regclass) FROM generate_series(1, %s)", [sequence, count])

@@ -271,7 +271,7 @@ class AnswerBuilder:
             yield self._blame(_CODES[at], row, " ".join(error.messages), at)
             if at == "system":
                 yield from self._check_value(row)
-            # what it lacks because of this needs no fault of its own
+            # what it lacks because of this isn't reported again
             answer.is_faulty = True
             return
         yield from self._add_rating(answer, row, number, rating)
@@ -308,7 +308,7 @@ class AnswerBuilder:
         return number, CheckedRating(criterion.key, output, value, typed, *place)
 
     def _check_value(self, row: RatingRow) -> Iterator[Fault]:
-        """A faulty value is reported also where nobody knows what it is a value of."""
+        """Report a faulty value even where its criterion is unknown."""
         if row.criterion.scale.compares:
             return
         try:

@@ -142,8 +142,8 @@ class RatingReader:
         decide_faulty_rows(
             self._checked,
             self._builder.row_faults,
-            "An answer that then lacks a rating is a fault of its own, unless incomplete answers "
-            "are fine.",
+            "An answer that then lacks a rating is reported as a fault, unless incomplete answers "
+            "are accepted.",
             is_made=self._builder.leaves_out,
         )
 
@@ -162,8 +162,8 @@ class RatingReader:
         remark(
             "simulated",
             rows.simulated,
-            "of the file are simulated: nobody gave these answers, and once imported they no "
-            "longer say so",
+            "of the file are simulated: no person gave these answers, and nothing marks "
+            "them as simulated once they are imported",
         )
         remark(
             "excluded",

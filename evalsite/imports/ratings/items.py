@@ -203,7 +203,7 @@ def read_order(text: str, item: FoundItem) -> tuple[int, ...]:
 
 
 def read_first(system: str, item: FoundItem) -> tuple[int, ...]:
-    """The order of two outputs by the one shown first; of more nobody knows it."""
+    """Return the order of two outputs, given the one shown first; unknown for more."""
     first = item.find(system)
     if first is None:
         raise ValidationError(

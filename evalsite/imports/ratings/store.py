@@ -1,7 +1,7 @@
 """Checked answers become part of a study: all of them, or none; and out of it again.
 
 As with items, rows wait in temporary tables, and one statement for each table moves them, so that
-nobody waits long. What an answer's place shows and who gave it are known only while they move.
+nobody waits long. An answer's place and its participant are known only during the move.
 """
 
 import json
@@ -331,7 +331,7 @@ def _fill(table: str, rows: Iterable[tuple[int, int]]) -> None:
 def _move(study: Study, file: RatingsFile) -> None:
     """The rows that wait are the study's, in the order of the file."""
     is_sqlite = connection.vendor == "sqlite"
-    # the lock is held, so nobody else takes these ids; PostgreSQL has given them out already
+    # the lock keeps others from taking these ids; PostgreSQL has given them out already
     last = Annotation.objects.aggregate(last=Max("id"))["last"] or 0 if is_sqlite else 0
     new_id = f"{last} + answer.no" if is_sqlite else "answer.id"
     columns, values, given = _plan_annotation(study, file, new_id)

@@ -34,7 +34,7 @@ class AnswersForm(forms.Form):
         label="Incomplete answers are fine",
         required=False,
         help_text="An answer is everything a participant said of an item. Without this tick, one "
-        "that does not rate everything is a fault; with it, it is imported as it is.",
+        "that does not rate everything is a fault. With it, the row is imported unchanged.",
     )
 
 
@@ -46,7 +46,7 @@ class PersonsForm(forms.Form):
         label="Is each participant of this file one person?",
         help_text="If not, as with the columns of a published table or with judges 1 to 3 who were "
         "different people, figures about raters are left empty, and say why.",
-        choices=[("yes", "Yes, one and the same person"), ("no", "No, or nobody knows")],
+        choices=[("yes", "Yes, a single person"), ("no", "No, or not known")],
         coerce=lambda text: text == "yes",
         widget=forms.RadioSelect,
         error_messages={"required": _SAY_WHO, "invalid_choice": _SAY_WHO},

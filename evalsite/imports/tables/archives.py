@@ -23,7 +23,7 @@ _MAX_DEPTH = 50
 # a token of XML that doesn't end for so long would have to be held as a whole
 _MAX_TOKEN = _MEGABYTE
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# all that zipfile, zlib, expat and our own handlers raise about bytes that somebody made up
+# all that zipfile, zlib, expat and our own handlers raise about malformed bytes
 BROKEN = (
     BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, OverflowError,
     expat.ExpatError, ValueError, LookupError,
@@ -68,7 +68,7 @@ class Archive:
         if any(part.flag_bits & 0x1 for part in parts):
             refuse_locked()
         check_size(sum(part.file_size for part in parts), source.seek(0, io.SEEK_END), limits)
-        # some programs write a part's name in other letters than they refer to it
+        # some programs refer to a part in another case than that of its name
         self._parts = {part.filename.lower(): part for part in parts}
         is_plain = all(part.compress_type in (ZIP_STORED, ZIP_DEFLATED) for part in parts)
         if len(self._parts) < len(parts) or not is_plain:

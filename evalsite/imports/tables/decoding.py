@@ -58,7 +58,7 @@ def open_text(
 ) -> TextFile:
     """Return the file as text of a known encoding; UnreadableFile shows where it isn't any.
 
-    What isn't UTF-8 is read as Windows-1252 only if `options` say that somebody confirmed it.
+    What isn't UTF-8 is read as Windows-1252 only if `options` say that the researcher confirmed it.
     """
     limits.check_text(source.seek(0, io.SEEK_END))
     codec, encoding, skip = _find_encoding(source)

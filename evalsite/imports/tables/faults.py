@@ -39,7 +39,7 @@ class OddPlace:
 
 @dataclass(frozen=True, slots=True)
 class EncodingPreview:
-    """What a file that isn't UTF-8 looks like as Windows-1252, for somebody to judge."""
+    """What a file that isn't UTF-8 looks like as Windows-1252, for the researcher to judge."""
 
     places: list[OddPlace]
     counts: dict[str, int]  # by character, the most frequent first
@@ -69,6 +69,43 @@ class Fault:
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}" if self.place else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class FaultGroup:
+    """Faults of a file that say the same of one column, and where they are."""
+
+    code: str
+    message: str
+    place: str
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.place else self.message
+
+
+def group_faults(faults: Iterable[Fault]) -> list[FaultGroup]:
+    """Put equal faults together, each group at the place of its first fault."""
+    groups: dict[tuple[str, str, str], list[Fault]] = {}
+    for fault in faults:
+        groups.setdefault((fault.code, fault.message, fault.column), []).append(fault)
+    return [
+        FaultGroup(code, message, _name_places(group), len(group))
+        for (code, message, _), group in groups.items()
+    ]
+
+
+def _name_places(faults: list[Fault]) -> str:
+    """Name the places of equal faults: "rows 3, 5 and 212 more, output"."""
+    first = faults[0]
+    lines = [fault.line for fault in faults if fault.line is not None]
+    if len(faults) == 1 or not lines:
+        return first.place
+    shown = [str(line) for line in lines[: PLACES - 1]]
+    more = len(lines) - len(shown)
+    last = f"{more:,} more" if more > 1 else str(lines[-1])
+    listed = f"{', '.join(shown)} and {last}" if more else " and ".join(shown)
+    return f"{first.unit}s {listed}" + (f", {first.column}" if first.column else "")
 
 
 class UnreadableFile(Exception):

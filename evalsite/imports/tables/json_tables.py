@@ -225,7 +225,7 @@ class _Scanner:
         )
 
     def read_object(self) -> _Source:
-        """Return the text from one brace to that which closes it."""
+        """Return the text from an opening brace to its closing one."""
         line, column = self.line, self.column
         try:
             # much quicker, where the object is good and ends in the buffer

@@ -1,4 +1,4 @@
-"""From bytes to rows, whatever the format. What cells mean is not asked here.
+"""From bytes to rows, whatever the format. It doesn't interpret cells.
 
 The format is found by a file's content, never by its name.
 """
@@ -58,7 +58,7 @@ def open_table(
 ) -> Table:
     """Read the header; the rows follow as they are asked for. UnreadableFile says what is wrong.
 
-    Of the options of an upload, `encoding` is used: "windows-1252" once somebody confirmed it.
+    Of the options of an upload, `encoding` is used: "windows-1252" once it is confirmed.
     """
     limits = limits or Limits.of_pages()
     source.seek(0)
@@ -164,7 +164,7 @@ def _unpack_gzip(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
                 check_size(size, packed, limits)
                 target.write(chunk)
     except (*BROKEN, gzip.BadGzipFile):
-        message = "This compressed file is damaged. Compress it again, or upload it as it is."
+        message = "This compressed file is damaged. Compress it again, or upload the file itself."
         raise UnreadableFile("archive_unreadable", message) from None
 
 

@@ -41,8 +41,8 @@ class Row:
 class Table:
     """An open file: what it looks like, and its rows still to be read, once.
 
-    Every column has a name of its own. Columns are numbered from 0 in `unnamed` (no name in the
-    file, or that of a data frame's index: leave them out unless somebody maps them), `repeated`
+    Every column has a unique name. Columns are numbered from 0 in `unnamed` (no name in the
+    file, or that of a data frame's index: leave them out unless they are mapped), `repeated`
     (with the name that several columns share) and `systems` (each holds the outputs of the system
     it is named after). A reader's remarks are complete once the last row was read.
     """

@@ -1,4 +1,4 @@
-"""A new password for somebody who lost theirs."""
+"""Set a new password for an account."""
 
 import secrets
 from argparse import ArgumentParser
@@ -36,6 +36,6 @@ def find_user(username: str | None) -> User:
     if len(found) == 1:
         return found[0]
     if not staff:
-        raise CommandError("Nobody can sign in yet: make run (or createsuperuser) makes somebody.")
+        raise CommandError("There is no account yet. Create one with make run or createsuperuser.")
     names = ", ".join(user.get_username() for user in staff)
     raise CommandError(f"Say whose password it is: manage.py password NAME. There are: {names}")

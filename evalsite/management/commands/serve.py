@@ -74,7 +74,7 @@ class Part:
         self.start()
 
     def start(self) -> None:
-        # A session of its own: Ctrl-C in the terminal must not reach it before we say so.
+        # A separate session: Ctrl-C in the terminal must not reach it before we forward it.
         self.process = subprocess.Popen(self.command, start_new_session=True)  # noqa: S603
 
     @property
@@ -94,7 +94,7 @@ class Part:
         return len(recent) < (1 if self.is_waiting else STARTS_A_MINUTE)
 
     def restart(self, moment: float) -> None:
-        """Start it again; web processes that outlived their master are told to stop."""
+        """Start it again, and stop web processes that outlived their master."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGTERM)
         if self.restarts and moment - self.restarts[-1] > 2 * MINUTE:
@@ -133,7 +133,7 @@ class Site:
             time.sleep(0.1)
 
     def wait(self) -> None:
-        """Restart what ends by itself, until somebody asks to stop."""
+        """Restart processes that end by themselves, until asked to stop."""
         while not self.is_stopping:
             for part in self.parts:
                 if part.has_ended:
@@ -183,7 +183,7 @@ def refuse_taken_port(port: int) -> None:
 
 
 def is_answering(port: int) -> bool:
-    """A request gets an answer: gunicorn takes connections before anybody can serve them."""
+    """Return whether a request is answered; gunicorn accepts connections before it can."""
     link = HTTPConnection(HOST, port, timeout=SECONDS_TO_ANSWER)
     try:
         link.request("HEAD", "/")

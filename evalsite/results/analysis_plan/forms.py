@@ -39,7 +39,7 @@ class ThresholdField(forms.DecimalField):
         return f"{round(value * self.times, 4):g}"
 
     def prepare_value(self, value: Any) -> Any:
-        """The study's value as people read it; what somebody has typed stays."""
+        """Return the study's value as people read it; what was typed stays."""
         return self._write(value) if isinstance(value, float | int) else value
 
     def clean(self, value: Any) -> float | None:
@@ -68,7 +68,7 @@ class PlanForm(forms.Form):
         label="Whose answers will be left out",
         max_length=LONGEST_RULE,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="In words by which somebody else would leave out the same answers, without names "
+        help_text="Worded so that another person would exclude the same answers, without names "
         "of people. Nothing is left out by itself. Left empty: there is no rule.",
         error_messages={
             "max_length": "Word the rule in %(limit_value)d characters or fewer; these are "
@@ -129,6 +129,6 @@ def _list_choices(study: Study, plan: AnalysisPlan) -> list[tuple[str, str]]:
     names = list(study.systems.order_by("name").values_list("name", flat=True))
     choices = [("", EVERY_PAIR), *((name, f"Each system with {name}") for name in names)]
     if plan.baseline and plan.baseline not in names:
-        # kept until somebody chooses another: results say that it has no ratings
+        # kept until another is chosen: results say that it has no ratings
         choices.append((plan.baseline, f"Each system with {plan.baseline}, which is not there now"))
     return choices

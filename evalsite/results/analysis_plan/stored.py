@@ -66,17 +66,17 @@ def find_state(study: Study) -> list[Any]:
 def change_plan(
     *, study: Study, values: Mapping[str, Any], seen: str, by: Any
 ) -> list[str]:  # fmt: skip
-    """The plan says this, and the log tells what changed; the names of what did.
+    """Save the plan, log what changed, and return the names of the changed fields.
 
     `values`: baseline, thresholds (those that differ from the starting values) and exclusion_rule.
     `seen`: the mark of the plan that was read before.
     """
-    # one after the other: of two who save at once, the second is told
+    # one after the other: of two people who save at once, the second gets an error
     Study.objects.select_for_update().get(pk=study.pk)
     plan = plan_of(study)
     if mark_plan(plan) != seen:
         raise ValidationError(
-            "Somebody changed this plan while you had it open. Reload the page, and enter your "
+            "Someone changed this plan while you had it open. Reload the page, and enter your "
             "changes again."
         )
     # a threshold that is not looked at any more is on no form

@@ -59,7 +59,7 @@ def _save(request: HttpRequest, study: Study, form: PlanForm) -> bool:
 
 
 def _describe(study: Study) -> dict[str, Any]:
-    """What the page tells beside the form, and in its place to who may only read."""
+    """Return what the page shows beside the form, and instead of it to readers."""
     plan = describe_plan(study)
     own = plan["thresholds"]
     return {

@@ -22,7 +22,7 @@ def newest_report(study: Study) -> tuple[Job, Report] | None:
 
 
 def start_count(*, study: Study, by: Any) -> Job:
-    """The balance is being counted; a count that has stopped without a word begins anew."""
+    """Start counting the balance, or start again a count that stopped responding."""
     job = newest_count(study)
     if job is not None and job.is_stale:
         return revive_job(job, by=by)

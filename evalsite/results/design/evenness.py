@@ -90,7 +90,7 @@ def spread_of(counts: Sequence[int]) -> Spread:
 
 
 def plan_places(study: Study, size: int, sizes: Sequence[int]) -> Places:
-    """How often each system stands in each place, over all slots of items of this size."""
+    """Count how often each system has each place, over all slots of items of this size."""
     slots = _of_size(Slot.objects.filter(study=study), study, size, sizes)
     names = ["arrangement", "item__outputs__position", "item__outputs__system"]
     # beyond some number of outputs, an order depends on its item
@@ -198,7 +198,7 @@ def _groups_of_size(rows: QuerySet[Any], study: Study, size: int) -> QuerySet[An
 
 
 def plan_group_places(study: Study, size: int) -> Places:
-    """How often each system stands in which place of its group of this size, over all slots."""
+    """Count how often each system has each place of its group, in groups of this size."""
     slots = _groups_of_size(Slot.objects.filter(study=study), study, size).order_by()
     rows = slots.values_list("arrangement", "item__outputs__system").annotate(n=Count("pk"))
     found: Places = Counter()

@@ -27,7 +27,7 @@ from evalsite.studies.models import Study, System
 from evalsite.studies.summary_lines import count_of
 
 _SIDES = ("left", "right")
-# groups of more sizes than this are not told apart: the largest are shown
+# with more group sizes than this, the largest are shown
 _MOST_SIZES = 4
 
 
@@ -146,7 +146,7 @@ def _add_replay(report: Report, study: Study) -> None:
     report.replay = "The places are exactly those that the seed gives."
     if strays:
         report.replay = (
-            f"{count_of(strays, 'place stands', 'places stand')} otherwise than the seed gives "
+            f"{count_of(strays, 'place differs', 'places differ')} from what the seed gives "
             f"{'it' if strays == 1 else 'them'}: made by an earlier version, or changed since. "
             "manage.py fsck says whether anything is wrong."
         )
@@ -197,7 +197,7 @@ def _describe_range(items: dict[int, int]) -> str:
 def _add_people(report: Report, study: Study) -> None:
     spread = spread_over_people(study)
     if not spread.of:
-        report.left_out.append("Answers per participant: nobody has answered yet.")
+        report.left_out.append("Answers per participant: no answers yet.")
         return
     report.tables.append(
         Table(
@@ -318,7 +318,7 @@ def _add_meetings(report: Report, study: Study, systems: dict[int, str], sizes: 
 def _add_met(report: Report, study: Study, systems: dict[int, str]) -> None:
     met = count_meetings(study, list(systems))
     if not met.by_system:
-        report.left_out.append("System by participant: nobody has answered yet.")
+        report.left_out.append("System by participant: no answers yet.")
         return
     report.tables.append(
         Table(

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from evalsite.results.report.criterion_tables import Table
-from evalsite.results.report.figure_details import count_entry, entry
+from evalsite.results.report.figure_details import count_figure
+from evalsite.results.report.table import Column, Table, fill_table, name_column
 from evalsite.results.report.wording import is_about_pairs, is_share, name_figure, write_value
 
 _TOLD = {
@@ -26,19 +26,16 @@ _NAMES_OF_PAIRS = {
 def tabulate_design(found: dict[str, Any]) -> Table:
     """The facts of the achieved design: each with its range."""
     names = _NAMES_OF_PAIRS if is_about_pairs(found) else {}
-    return Table(
+    return fill_table(
         "The design as it came about",
-        ("Fact", "Value", "Least", "Most"),
         [
-            (
-                names.get(figure["name"]) or name_figure(figure),
-                _write_fact(figure),
-                *(_write_bound(figure, key) for key in ("least", "most")),
-            )
-            for figure in found["design"]
+            name_column("Fact", lambda one: names.get(one["name"]) or name_figure(one)),
+            Column(heading="Value", write=_write_fact, figures=lambda one: [one]),
+            name_column("Least", lambda one: _write_bound(one, "least")),
+            name_column("Most", lambda one: _write_bound(one, "most")),
         ],
+        found["design"],
         name="design",
-        entries=[entry(figure) for figure in found["design"]],
     )
 
 
@@ -85,20 +82,20 @@ def tabulate_places(found: dict[str, Any]) -> Table | None:
     if not known or known == ["1"]:
         return None
     # PostgreSQL keeps what JSON holds in an order of its own
-    placed = sorted(places.items())
-    rows: list[tuple[str, ...]] = [
-        (system, *(f"{counts.get(place, 0):,}" for place in known)) for system, counts in placed
-    ]
-    return Table(
+    return fill_table(
         "Places on the page",
-        ("System", *(f"Place {one}" for one in known)),
-        rows,
+        [name_column("System", lambda row: row[0]), *map(_make_place_column, known)],
+        sorted(places.items()),
+        row_names=lambda row: {"system": row[0]},
         name="places",
-        entries=[
-            count_entry(f"place {place}", counts.get(place, 0), system=system)
-            for system, counts in placed
-            for place in known
-        ],
+    )
+
+
+def _make_place_column(place: str) -> Column:
+    return Column(
+        heading=f"Place {place}",
+        write=lambda row: f"{row[1].get(place, 0):,}",
+        figures=lambda row: [count_figure(f"place {place}", row[1].get(place, 0))],
     )
 
 

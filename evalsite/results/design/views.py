@@ -49,7 +49,7 @@ def _describe_draft(request: HttpRequest, study: Study) -> dict[str, Any]:
 
 
 def _describe_large(study: Study, places: int) -> dict[str, Any]:
-    """What was counted last, and whether it is being counted anew."""
+    """Return the last count, and whether another is running."""
     job, found = newest_count(study), newest_report(study)
     report = begin_report(study)
     if found is not None:

@@ -67,15 +67,14 @@ def promise_design(study: Study) -> list[str]:
     """What the launch will plan, in sentences: there is nothing to count before it."""
     sizes = [size for size in find_sizes(study) if size > 1]
     promises = [
-        f"Every item gets {count_of(study.k, 'place')}, each for a different person. Nobody meets "
+        f"Every item gets {count_of(study.k, 'place')}, each for a different person. No one gets "
         "it a second time before everything has been handed out once.",
         _GROUPS[Study.Groups(study.groups)],
     ]
     if sizes:
         what = "on each side" if sizes == [2] else "in each place on the page"
         promises.append(
-            f"Over the places of an item every output stands {what} equally often, give or take "
-            "one."
+            f"Over the places of an item, every output is {what} equally often, give or take one."
         )
     promises.append(
         f"All of it is drawn from the seed {study.seed}: the same seed and the same items give "

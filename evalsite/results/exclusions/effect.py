@@ -8,7 +8,7 @@ from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import name_average
 from evalsite.results.report.wording import describe_interval, hold_together, write_value
 
-# of more pairs the results page tells
+# the results page shows more pairs
 _MOST_PAIRS = 6
 
 

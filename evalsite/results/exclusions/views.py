@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
@@ -23,8 +24,7 @@ from evalsite.quality.exclusions import (
     foresee_exclusion,
     take_back,
 )
-from evalsite.quality.forms import ExclusionForm
-from evalsite.quality.models import Exclusion
+from evalsite.quality.models import MOST_LETTERS, Exclusion
 from evalsite.quality.plan_state import plan_of
 from evalsite.quality.top_up import excluded_answers, find_shortage
 from evalsite.results.exclusions.effect import show_main
@@ -36,6 +36,29 @@ from evalsite.results.report.computation import newest_analysis, newest_report, 
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of
+
+# --- form -----------------------------------------------------------------------------
+
+
+class ExclusionForm(forms.Form):
+    """Why a person is excluded."""
+
+    reason = forms.CharField(
+        label="Reason",
+        max_length=MOST_LETTERS,
+        help_text="A few words without names. They appear in exports, reports and the datasheet.",
+        error_messages={
+            "required": "Enter a reason.",
+            "max_length": "Give the reason in %(limit_value)d characters or fewer; "
+            "these are %(show_value)d.",
+            "null_characters_not_allowed": "Enter a reason in plain characters.",
+        },
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
+# --- pages ----------------------------------------------------------------------------
+
 
 PAGE = 50
 INVALID = 422
@@ -170,7 +193,7 @@ def _exclude(
 
 @require_POST
 def take_exclusion_back(request: HttpRequest, study: Study, exclusion_id: int) -> HttpResponseBase:
-    """The exclusion stands no more; asked twice, it is done once."""
+    """Take an exclusion back; a request sent twice counts once."""
     exclusion = get_object_or_404(Exclusion, study=study, pk=exclusion_id)
     if take_back(exclusion=exclusion, by=request.user):
         messages.success(request, "Taken back. Those answers are in results again.")

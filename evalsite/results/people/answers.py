@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from django.db.models import Count, QuerySet
 
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.pages.held_items import reason_in_words
 from evalsite.annotation.pages.ignored_items import reason_of
-from evalsite.annotation.running.held_items import reason_in_words
 from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol
 from evalsite.quality.check_results import judge_checks
@@ -43,7 +43,7 @@ def answers_of(participant: Participant) -> QuerySet[Annotation]:
 
 
 def with_items(annotations: QuerySet[Annotation]) -> QuerySet[Annotation]:
-    """The annotations with what `describe_answers` tells of their items."""
+    """Return the annotations with what `describe_answers` needs of their items."""
     return annotations.select_related("participant", "item__repeat_of", "item_set")
 
 

@@ -76,7 +76,7 @@ def _word(flag: Mapping[str, Any]) -> str:
 
 
 def list_raised(report: Report | None) -> list[Raised]:
-    """Each flag that was raised on somebody, by its name, with whom."""
+    """Return each raised flag by its name, with the people who have it."""
     found: dict[str, Raised] = {}
     for row in [] if report is None else report.content["kept"]["raters"]["rows"]:
         for flag in row["flags"]:

@@ -33,7 +33,7 @@ class Person:
     reserved: ReservedUse | None = None  # where the protocol reserves points of a scale
     checks: ChecksMet | None = None  # where the study deals checks
     active_seconds: float | None = None  # the median of an item
-    exclusion: Exclusion | None = None  # the one that stands
+    exclusion: Exclusion | None = None  # the active one
     noted: Noted = field(default_factory=Noted)  # by the newest report
 
 
@@ -45,7 +45,7 @@ def clean_search(text: str) -> str:
 def find_people(study: Study, search: str, *, by_receipt: bool) -> QuerySet[Participant]:
     """Return the participants that this text names, the newest first; all of them if it is empty.
 
-    Receipts are looked through only for whoever may see them.
+    Receipts are searched only for people who may see them.
     """
     people = Participant.objects.filter(study=study).order_by("-id")
     if not search:
@@ -139,7 +139,7 @@ def _excluded(study: Study, ids: list[int]) -> dict[int, Exclusion]:
 
 
 def state_of(participant: Participant, sets: list[ItemSet]) -> str:
-    """Where this person stands, in one word or two."""
+    """Return this person's state, in one or two words."""
     state = "arrived"
     if participant.origin == Origin.IMPORTED:
         return "imported" if participant.is_person else "imported, no single person"

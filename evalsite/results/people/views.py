@@ -110,7 +110,7 @@ def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[st
     if person.reserved is not None:
         facts.append(("On reserved points", f"{person.reserved.percent} %"))
     facts.append(("Origin", person.participant.origin))
-    # whoever has it can ask for the person's answers to be deleted
+    # with it, anyone can ask for the person's answers to be deleted
     return [*facts, ("Receipt", person.participant.receipt)] if sees_receipt else facts
 
 

@@ -1,4 +1,4 @@
-"""Planning a study, in a job: designs are simulated, and those that nobody named are looked for."""
+"""Plan a study in a job: simulate the designs asked for, and search for others."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -16,7 +16,7 @@ from evalsite.studies.versions import hash_content
 
 KIND = "plan"
 TARGET = 0.8
-# with fewer, how much people differ can't be told
+# with fewer, it isn't known how much people differ
 FEW_RATERS = 5
 # of one design, so that it is simulated in seconds: inputs times participants
 MOST_CELLS = 60_000
@@ -63,7 +63,7 @@ def list_models(study: Study) -> dict[str, dict[str, Any]]:
 
 
 def _count_raters(criterion: dict[str, Any]) -> int:
-    """How many people stand behind a figure of this criterion, at most; 0 where none tells."""
+    """Return the most people behind a figure of this criterion; 0 if unknown."""
     figures = [
         *(one["headline"] for one in criterion.get("systems", ())),
         *(one["effect"] for one in criterion.get("pairs", ())),
@@ -98,7 +98,7 @@ def _read_crossed(pairs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def start_plan(*, study: Study, choice: dict[str, Any], by: Any) -> Job:
-    """The designs are being simulated; those that were before, by the same choice, stand."""
+    """Start simulating the designs; results of the same choice are kept."""
     choice = choice | {"seed": derive_number(study.seed, "plan") % 1_000_000}
     subject = hash_content(choice)
     job = Job.objects.filter(study_id=study.pk, kind=KIND, subject=subject).first()

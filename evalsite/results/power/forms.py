@@ -137,7 +137,7 @@ class PlannerForm(forms.Form):
         sources = list_sources(one.simulation for one in planners)
         choices = [(one.key, one.label) for one in sources]
         if any(one.key in self.models for one in self.criteria):
-            # what is best stands first, and is chosen
+            # the best is first, and is chosen
             choices.insert(
                 len(choices) if self._has_few_raters else 0, (_RESULTS, "The results of this study")
             )

@@ -56,7 +56,7 @@ def list_repetitions(study: Study, user: Any) -> QuerySet[Study]:
 
 @transaction.atomic
 def choose_original(*, study: Study, original: Study | None, by: Any) -> AnalysisPlan:
-    """The study repeats this one, or none; the log tells of the change."""
+    """Set which study this one repeats, if any, and log the change."""
     if original is not None:
         _refuse_unlike(study, original)
     plan, _ = AnalysisPlan.objects.get_or_create(study=study)
@@ -105,7 +105,7 @@ def take_mark(study: Study, original: Study) -> str:
 
 
 def newest_attempt(study: Study, original: Study) -> Job | None:
-    """The newest job that compared the two, whatever became of it."""
+    """Return the newest job that compared the two, in any state."""
     return _list_jobs(study, original).first()
 
 
@@ -120,7 +120,7 @@ def _list_jobs(study: Study, original: Study) -> QuerySet[Job]:
 
 
 def start_comparison(*, study: Study, original: Study, by: Any) -> Job:
-    """The two are being compared; where the newest comparison is of the same data, it stands."""
+    """Start comparing the two, unless the newest comparison is of the same data."""
     _refuse_unlike(study, original)
     _refuse_empty(study, original)
     mark = take_mark(study, original)
@@ -246,6 +246,7 @@ _SETTINGS = {
     "item_order": "order of items",
     "is_aided": "aids",
     "is_practice_on": "practice",
+    "may_skip_practice": "skipping practice",
     "is_qualification_on": "qualification",
     "is_eligibility_on": "questions at entry",
 }

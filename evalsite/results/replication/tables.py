@@ -3,14 +3,18 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalsite.results.report.criterion_tables import (
+from evalsite.results.report.criterion_tables import PAIR, SYSTEM, name_system, tabulate_figures
+from evalsite.results.report.prose import write_prose
+from evalsite.results.report.table import (
+    INTERVAL,
+    Column,
     Table,
-    because,
-    describe_pair,
-    tabulate_figures,
+    figure_column,
+    fill_table,
+    name_column,
+    value_column,
     write_with_interval,
 )
-from evalsite.results.report.figure_details import entry
 from evalsite.results.report.wording import (
     hold_together,
     name_figure,
@@ -20,6 +24,7 @@ from evalsite.results.report.wording import (
 )
 
 _FEW_SYSTEMS = 5
+_SIDES = {"first": "First study", "second": "Repeat"}
 _OUTCOMES = {
     "upheld": "Upheld",
     "reversed": "The other way round",
@@ -92,8 +97,13 @@ def tabulate_sides(found: dict[str, Any]) -> Table:
     ]
     if common["changed"]:
         rows.append(("With another text or input", "", "", f"{common['changed']:,}"))
-    columns = ("Counted", "First study", "Repeat", "In common")
-    return Table("What was compared", columns, rows, name="studies")
+    headings = ("Counted", *_SIDES.values(), "In common")
+    columns = [_make_text_column(heading, place) for place, heading in enumerate(headings)]
+    return fill_table("What was compared", columns, rows, name="studies")
+
+
+def _make_text_column(heading: str, place: int) -> Column:
+    return name_column(heading, lambda row: row[place])
 
 
 def _count_people(side: dict[str, Any]) -> str:
@@ -104,32 +114,35 @@ def tabulate_scores(criterion: dict[str, Any]) -> Table:
     """The score of each system in both studies, how far it moved, and CV*."""
     systems = criterion["systems"]
     moved = name_figure(systems[0]["moved"]) if systems else "Repeat minus first"
-    rows = [
-        (
-            one["system"],
-            *(f"{write_value(one[side])} (n = {_count(one[side])})" for side in _SIDES),
-            write_value(one["moved"]) + because(one["moved"]),
-            write_interval(one["moved"]),
-            write_value(one["cv_star"]) + because(one["cv_star"]),
-        )
-        for one in systems
-    ]
-    return Table(
+    return fill_table(
         f"{criterion['label']}: scores of systems",
-        ("System", "First study", "Repeat", moved, "95 % interval", "CV*, %"),
-        rows,
-        words="CV* tells how far the two scores lie apart, in percent of their mean: 0 is the "
-        "same score twice.",
-        name=f"{criterion['key']}-scores",
-        entries=[
-            entry(one[key], system=one["system"], study=key)
-            for one in systems
-            for key in (*_SIDES, "moved", "cv_star")
+        [
+            SYSTEM,
+            *(_make_score_column(heading, side) for side, heading in _SIDES.items()),
+            value_column(moved, lambda one: one["moved"], names={"study": "moved"}),
+            name_column(INTERVAL, lambda one: write_interval(one["moved"])),
+            value_column(
+                "CV*, %",
+                lambda one: one["cv_star"],
+                names={"study": "cv_star"},
+                meaning="CV* shows how far apart the two scores are, in percent of their mean: 0 "
+                "is the same score twice.",
+            ),
         ],
+        systems,
+        row_names=name_system,
+        name=f"{criterion['key']}-scores",
     )
 
 
-_SIDES = ("first", "second")
+def _make_score_column(heading: str, side: str) -> Column:
+    """Return the column "5.21 (n = 48)" of the scores in one of the studies."""
+    return Column(
+        heading=heading,
+        write=lambda one: f"{write_value(one[side])} (n = {_count(one[side])})",
+        figures=lambda one: [one[side]],
+        names={"study": side},
+    )
 
 
 def _count(figure: dict[str, Any]) -> str:
@@ -144,39 +157,40 @@ def tabulate_agreement(criterion: dict[str, Any]) -> Table:
         f"{criterion['label']}: both studies together",
         figures,
         name=f"{criterion['key']}-together",
-        words="Correlations of so few systems are high more often than not: read the scores "
-        "themselves." if few else "",
+        words=write_prose("tables/replication_together.txt", {"has_few_systems": few}),
     )  # fmt: skip
 
 
 def tabulate_findings(criterion: dict[str, Any]) -> Table:
     """Every two systems that the first study compares, and what the repeat says of them."""
-    rows = [
-        (
-            describe_pair(pair),
-            *(_describe_effect(pair[side]) for side in _SIDES),
-            _OUTCOMES[pair["outcome"]],
-        )
-        for pair in criterion["pairs"]
-    ]
-    effect = name_figure(criterion["pairs"][0]["first"])
-    return Table(
+    effect = name_figure(criterion["pairs"][0]["first"]).lower()
+    return fill_table(
         f"{criterion['label']}: findings",
-        ("Pair", f"First study: {effect.lower()}", f"Repeat: {effect.lower()}", "Finding"),
-        rows,
-        words="A difference is found where its corrected p is below .05. What the repeat has not "
-        "enough data to tell is not refuted.",
-        name=f"{criterion['key']}-findings",
-        entries=[
-            entry(
-                pair[side], system_1=pair["system_1"], system_2=pair["system_2"], study=side,
-                finding=pair["outcome"],
-            )
-            for pair in criterion["pairs"]
-            for side in _SIDES
-            if pair[side] is not None
+        [
+            PAIR,
+            *(
+                _make_effect_column(f"{study}: {effect}", side)
+                for side, study in _SIDES.items()
+            ),
+            name_column("Finding", lambda pair: _OUTCOMES[pair["outcome"]]),
         ],
+        criterion["pairs"],
+        row_names=lambda pair: {
+            "system_1": pair["system_1"], "system_2": pair["system_2"],
+            "study": "", "finding": pair["outcome"],
+        },
+        words=write_prose("tables/replication_findings.txt", {}),
+        name=f"{criterion['key']}-findings",
     )  # fmt: skip
+
+
+def _make_effect_column(heading: str, side: str) -> Column:
+    return figure_column(
+        heading,
+        lambda pair: pair[side],
+        write=lambda pair: _describe_effect(pair[side]),
+        names={"study": side},
+    )
 
 
 def _describe_effect(figure: dict[str, Any] | None) -> str:

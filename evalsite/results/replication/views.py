@@ -40,7 +40,7 @@ from evalsite.studies.summary_lines import name_start
 
 
 class OriginalField(forms.ModelChoiceField):
-    """Studies by their title, with what tells two of one title apart."""
+    """Return studies by title, with what distinguishes equal titles."""
 
     def label_from_instance(self, obj: Any) -> str:
         return f"{obj.title} ({obj.state}, made on {obj.created_at:%-d %B %Y}, {obj.pk.hex[:8]})"

@@ -1,17 +1,14 @@
 """The tables of how much raters agree on a criterion, made from the plain data of its report."""
 
-from dataclasses import replace
 from typing import Any
 
-from evalsite.results.report.criterion_tables import Table, tabulate_figures
+from evalsite.results.report.criterion_tables import tabulate_figures
+from evalsite.results.report.prose import write_prose
+from evalsite.results.report.table import Table, name_column
 from evalsite.results.report.wording import write_interval
 
 _NO_COEFFICIENTS = ("percent_agreement", "within_", "share_of_")
 _OTHER_AGREEMENT = "Agreement in percent, means of ratings, and variance"
-_MEANS = (
-    "Shares of agreement are not corrected for chance. ICC(…,k) is of the mean of an output’s "
-    "ratings, so it grows with their number: it is no agreement of two raters."
-)
 
 
 def tabulate_agreement(criterion: dict[str, Any]) -> list[Table]:
@@ -22,7 +19,11 @@ def tabulate_agreement(criterion: dict[str, Any]) -> list[Table]:
     tables = [_tabulate_coefficients(criterion, coefficients)] if coefficients else []
     if others:
         name = f"{criterion['key']}-reliability"
-        tables.append(tabulate_figures(_OTHER_AGREEMENT, others, name=name, words=_MEANS))
+        tables.append(
+            tabulate_figures(
+                _OTHER_AGREEMENT, others, name=name, words=write_prose("tables/reliability.txt", {})
+            )
+        )
     return tables
 
 
@@ -33,19 +34,14 @@ def is_coefficient(figure: dict[str, Any]) -> bool:
 
 
 def _tabulate_coefficients(criterion: dict[str, Any], figures: list[dict[str, Any]]) -> Table:
-    table = tabulate_figures(
+    has_jackknife = any(map(_write_jackknife, figures))
+    return tabulate_figures(
         "Agreement",
         figures,
         name=f"{criterion['key']}-agreement",
-        words="How much raters agree is one fact about the ratings; whether systems differ is "
-        "another. Read both.",
+        words=write_prose("tables/agreement.txt", {}),
+        beside=name_column("Jackknife interval", _write_jackknife) if has_jackknife else None,
     )
-    jackknife = [_write_jackknife(figure) for figure in figures]
-    if not any(jackknife):
-        return table
-    rows = [(*row[:3], other, *row[3:]) for row, other in zip(table.rows, jackknife, strict=True)]
-    columns = (*table.columns[:3], "Jackknife interval", *table.columns[3:])
-    return replace(table, columns=columns, rows=rows)
 
 
 def _write_jackknife(figure: dict[str, Any]) -> str:

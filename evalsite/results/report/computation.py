@@ -86,7 +86,7 @@ def newest_analysis(study: Study) -> Job | None:
 
 
 def start_analysis(*, study: Study, by: Any) -> Job:
-    """The report is being computed; work that has stopped without a word begins anew."""
+    """Start computing the report, or start again a job that stopped responding."""
     job = newest_analysis(study)
     if job is not None and job.is_stale:
         return revive_job(job, by=by)
@@ -235,7 +235,7 @@ def _pick_figures(content: dict[str, Any], digest: str) -> dict[str, Any]:
         and {key: part for key, part in content[name].items() if key != "raters"}
         for name in ("kept", "all")
     }
-    # as it is read back from a file
+    # as read back from a file
     picked: dict[str, Any] = json.loads(json.dumps({"ratings_sha256": digest, **parts}))
     return picked
 
@@ -270,7 +270,7 @@ def _analyse(
 
 
 def _add_outputs(path: Path, table: Any) -> None:
-    """The table of one more criterion stands at the end of the file."""
+    """Append the table of one more criterion to the file."""
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(path, mode="a", header=is_new, index=False, lineterminator=LINE_END)
@@ -297,7 +297,7 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
 
 
 def write_drawings(report: Report) -> None:
-    """The drawings of the report stand in its folder, as SVG and as PDF."""
+    """Write the drawings of the report to its folder, as SVG and as PDF."""
     from evalsite.results.report.drawings import draw_report  # noqa: PLC0415
     from evalsite.results.report.plots import write_drawing  # noqa: PLC0415
 

@@ -69,7 +69,7 @@ def _list_drawings(criterion: dict[str, Any]) -> Iterator[tuple[str, Callable[..
 
 
 def _bound(figures: list[dict[str, Any]]) -> tuple[float, float]:
-    """From chance to full agreement; from full disagreement where something lies below chance."""
+    """Return the axis: from chance to full agreement, or from full disagreement if needed."""
     ends = [one[end] for one in figures for end in ("value", "low") if one[end] is not None]
     return (-1, 1) if min(ends) < 0 else (0, 1)
 
@@ -99,7 +99,7 @@ def _defined(criterion: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _is_drawn(figure: dict[str, Any]) -> bool:
-    # the forms for crossed raters stand in the table, with the warning that belongs to them
+    # the forms for crossed raters are in the table, with their warning
     is_crossed = figure["name"].startswith(("ICC(A", "ICC(C"))
     return figure["value"] is not None and is_coefficient(figure) and not is_crossed
 

@@ -1,10 +1,11 @@
-"""What stands behind the cells of a table: its figures with every digit, and how each was made."""
+"""The figures behind the cells of a table, with every digit and how each was computed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from json import dumps
 from typing import Any
 
+from evalsite.results.report.prose import write_prose
 from evalsite.results.report.wording import name_figure
 
 # what a count is of, on pages: one, and several
@@ -43,10 +44,9 @@ _IN_ORDER = (
     "outputs and raters", "pairs of raters", "rater pairs", "systems", "sets", "pages", "triples",
     "wins", "losses", "left", "right", "circular", "answers", "hits", "ratings", "raters",
 )  # fmt: skip
-# told only where there was some
+# given only if there was any
 _TOLD_IF_ANY = ("left_out", "zeros", "tied", "incomplete", "without_text", "no_majority")
 _OF_DETAILS = {"transform": "transform", "weights": "weights", "ties": "ties", "how": "p"}
-_TESTED = "Its p value, in the file, is of the hypothesis that it is 0."
 _RANKS = ("rank_best", "rank_worst", "tier")
 _SELDOM_TOLD = ("", "none", "nothing", "None")
 _KNOWN = (
@@ -55,9 +55,12 @@ _KNOWN = (
 )  # fmt: skip
 
 
+Figure = dict[str, Any]
+
+
 @dataclass(frozen=True)
 class Entry:
-    """A figure of a table, and what names the row that it stands in."""
+    """A figure of a table, and what names its row."""
 
     row: tuple[tuple[str, str], ...]
     figure: dict[str, Any]
@@ -67,10 +70,10 @@ def entry(figure: dict[str, Any], **row: str) -> Entry:
     return Entry(tuple(row.items()), figure)
 
 
-def count_entry(name: str, value: float | None, **row: str) -> Entry:
-    """A plain count, or a rank, as a figure: it needs no interval and no seed."""
+def count_figure(name: str, value: float | None) -> Figure:
+    """Return a plain count, or a rank, as a figure: it needs no interval and no seed."""
     method = "rank" if name in _RANKS else "count"
-    return entry({"name": name, "value": value, "method": method, "n": {}, "details": {}}, **row)
+    return {"name": name, "value": value, "method": method, "n": {}, "details": {}}
 
 
 # --- how figures were computed --------------------------------------------------------------
@@ -93,22 +96,31 @@ def _find_way(figure: dict[str, Any]) -> tuple[Any, ...]:
     return (figure["method"], figure.get("seed"), *phrases)
 
 
-def _describe_way(figures: Sequence[dict[str, Any]]) -> str:
-    names = list(dict.fromkeys(_name_kind(figure) for figure in figures))
-    if figures[0]["method"] == "count":
-        return f"{'; '.join(names)}: counts of what was answered."
-    if figures[0]["method"] == "rank":
-        return f"{'; '.join(names)}: what the comparisons of all systems uphold."
-    details = figures[0]["details"]
-    phrases = [f"{'; '.join(names)}: {figures[0]['method']}"]
-    phrases += [
-        f"{words}: {details[key]}"
-        for key, words in _OF_DETAILS.items()
-        if str(details.get(key, "")) not in _SELDOM_TOLD
-    ]
-    tested = _TESTED if names[0].startswith("ICC") and "p" in details else ""
-    interval, count = _describe_interval(figures), _describe_n(figures)
-    return f"{'; '.join(phrases)}. {interval}{count} {tested}".strip()
+def _describe_way(figures: Sequence[Figure]) -> str:
+    first = figures[0]
+    details, names = first["details"], list(dict.fromkeys(map(_name_kind, figures)))
+    how = str(details.get("interval", "none"))
+    has_interval = any(figure.get("low") is not None for figure in figures)
+    if not has_interval:
+        how = how.removeprefix("none").lstrip(": ") if how.startswith("none") else ""
+    draws, seed = details.get("draws"), first.get("seed")
+    return write_prose("computed.txt", {
+        "names": names,
+        "method": first["method"],
+        "details": [
+            (name, details[key])
+            for key, name in _OF_DETAILS.items()
+            if str(details.get(key, "")) not in _SELDOM_TOLD
+        ],
+        "has_interval": has_interval,
+        "level": round(first.get("level", 0.95) * 100),
+        "interval": how,
+        "drawn": bool(draws) or seed is not None,
+        "draws": f"{draws:,}" if draws else "",
+        "seed": seed,
+        "counts": _count_in_words(figures),
+        "is_tested": names[0].startswith("ICC") and "p" in details,
+    })  # fmt: skip
 
 
 def _name_kind(figure: dict[str, Any]) -> str:
@@ -117,33 +129,19 @@ def _name_kind(figure: dict[str, Any]) -> str:
     return name.partition(": ")[0] if name.startswith("Plackett") else name.partition(", A :")[0]
 
 
-def _describe_interval(figures: Sequence[dict[str, Any]]) -> str:
-    details, seed = figures[0]["details"], figures[0].get("seed")
-    how = str(details.get("interval", "none"))
-    drawn = [f"{details['draws']:,} draws"] if details.get("draws") else []
-    drawn += [f"seed {seed}"] if seed is not None else []
-    by = f" ({', '.join(drawn)})" if drawn else ""
-    if not any(figure.get("low") is not None for figure in figures):
-        why = how.removeprefix("none").lstrip(": ") if how.startswith("none") else ""
-        return f"No interval{f': {why}' if why else ''}{by}. "
-    level = f"{figures[0].get('level', 0.95):.0%}".replace("%", " %")
-    return f"Interval of {level}: {how}{by}. "
-
-
-def _describe_n(figures: Sequence[dict[str, Any]]) -> str:
-    """ "From 30 inputs, 66 to 70 ratings.", whatever all of these figures have."""
+def _count_in_words(figures: Sequence[Figure]) -> list[str]:
+    """List what went in, such as "30 inputs" and "66 to 70 ratings", of any of these figures."""
     keys = order_counts(key for figure in figures for key in figure["n"])
     known = {key: [figure["n"].get(key, 0) for figure in figures] for key in keys}
-    phrases = [
+    return [
         count_words(key, min(found), max(found), figures[0])
         for key, found in known.items()
         if max(found) or not key.endswith(_TOLD_IF_ANY)
     ]
-    return f"From {', '.join(phrases)}." if phrases else ""
 
 
 def order_counts(keys: Iterable[str]) -> list[str]:
-    """Each of these names of counts once, in the order in which they are told."""
+    """Return each of these names of counts once, in the report's order."""
     return sorted(
         set(keys),
         key=lambda key: (_IN_ORDER.index(key) if key in _IN_ORDER else len(_IN_ORDER), key),
@@ -164,7 +162,7 @@ def count_words(key: str, least: int, most: int, figure: dict[str, Any]) -> str:
 
 def describe_n(figure: dict[str, Any]) -> str:
     """What went into one figure, less what was left out where nothing was."""
-    return _describe_n([figure]).removeprefix("From ").removesuffix(".")
+    return ", ".join(_count_in_words([figure]))
 
 
 # --- figures as a file ------------------------------------------------------------------------

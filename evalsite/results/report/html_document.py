@@ -1,4 +1,4 @@
-"""The report as one HTML page that stands alone: its drawings and its style are in the file."""
+"""The report as one self-contained HTML page, drawings and style included."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ from evalsite.lib.markdown import render_markdown
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import tabulate_design, tabulate_places
 from evalsite.results.models import Report
-from evalsite.results.report.criterion_tables import Table
 from evalsite.results.report.sections import Part, Picture
 from evalsite.results.report.study_facts import (
     collect_facts,
@@ -25,6 +24,7 @@ from evalsite.results.report.study_tables import (
     tabulate_flags,
     tabulate_thresholds,
 )
+from evalsite.results.report.table import Table
 from evalsite.studies.models import Study
 
 _STYLE = Path(__file__).with_name("report.css")

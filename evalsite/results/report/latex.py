@@ -1,4 +1,4 @@
-"""Texts and tables as LaTeX: whatever stands in a name is shown, and never runs."""
+"""Texts and tables as LaTeX: names are escaped, so that no command in them runs."""
 
 import re
 import unicodedata
@@ -53,6 +53,7 @@ _SIGNS = {
 _SPACES = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")
 _DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
 _PERCENT = re.compile(r"(\d)[ ~]\\%")
+_P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
 _UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
 # in letters: heads and cells that are longer are broken, tables that are wider made smaller
 _WIDEST_HEAD, _WIDEST_CELL, _WIDEST_TABLE = 14, 30, 74
@@ -68,6 +69,11 @@ def escape(text: str) -> str:
     apart = _DRAWN_AS_ONE.sub(lambda found: "\0".join(found[0]), plain)
     escaped = "".join(_SIGNS.get(sign, sign) for sign in apart).replace("\0", "{}")
     return _PERCENT.sub(r"\1\\,\\%", escaped)
+
+
+def set_p(text: str) -> str:
+    """Return LaTeX with every p value as one formula: "p = .012", "p $<$ .001"."""
+    return _P.sub(lambda found: f"$p {found[1]} {found[2]}$", text)
 
 
 def _keep(sign: str) -> str:

@@ -7,8 +7,9 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from evalsite.results.design.tables import tabulate_design, tabulate_places
 from evalsite.results.models import Report
-from evalsite.results.report.latex import escape, key_of, write_comment, write_figure, write_table
+from evalsite.results.report.latex import key_of, write_comment, write_figure, write_table
 from evalsite.results.report.methods import write_findings, write_methods
+from evalsite.results.report.prose import render_prose, write_prose
 from evalsite.results.report.references import write_references
 from evalsite.results.report.study_facts import Facts, collect_facts
 from evalsite.results.report.study_tables import list_shown
@@ -43,19 +44,13 @@ def write_fragment(study: Study, report: Report) -> str:
         *(write_findings(criterion) for criterion in found["criteria"]),
     ]
     if warnings:
-        parts.append(r"\paragraph{What limits these results.} " + escape(" ".join(warnings)))
+        parts.append(write_prose("latex/limits.tex", {"warnings": warnings}))
     parts += _write_floats(report, facts)
     return "\n\n".join(parts) + "\n"
 
 
 def _head(facts: Facts) -> list[str]:
-    return [
-        f"Results of: {facts.title}",
-        f"Made by {facts.software}, methods version {facts.methods}, seed {facts.seed}.",
-        f"SHA-256 of ratings.csv: {facts.sha256}",
-        r"Needs \usepackage{booktabs,graphicx,natbib} and \bibliography{references}.",
-        "Names in scripts other than Latin need XeLaTeX or LuaLaTeX and a font that has them.",
-    ]
+    return render_prose("latex/head.tex", {"facts": facts}).strip().splitlines()
 
 
 def _write_floats(report: Report, facts: Facts) -> Iterator[str]:

@@ -3,8 +3,16 @@
 from typing import Any
 
 from evalsite.analysis.families import find_family
-from evalsite.results.report.criterion_tables import Table, because, write_with_interval
-from evalsite.results.report.figure_details import entry
+from evalsite.results.report.figure_details import Figure
+from evalsite.results.report.prose import write_prose
+from evalsite.results.report.table import (
+    Column,
+    Table,
+    because,
+    figure_column,
+    fill_table,
+    name_column,
+)
 from evalsite.results.report.wording import write_p, write_value
 
 # drawn, and with a table of the means of systems: those that correlate most
@@ -12,38 +20,42 @@ MOST_DRAWN = 6
 # compared on a page: every two of these; the report as JSON has all that were compared
 _MOST_COMPARED = 5
 _LEVELS = {"output": "outputs", "item_centred": "within inputs", "system": "systems"}
-_KINDS = ("pearson", "spearman", "kendall", "pairwise_accuracy")
+_KINDS = {
+    "pearson": "Pearson’s r",
+    "spearman": "Spearman’s ρ",
+    "kendall": "Kendall’s τ-b",
+    "pairwise_accuracy": "Pairs in order",
+}
 
 
 def tabulate_metrics(criterion: dict[str, Any]) -> Table:
     """How well each metric goes with what people said, by outputs and by systems."""
     found = criterion["metrics"]
-    return Table(
+    rows = [
+        (one["metric"], level, {figure["name"]: figure for figure in figures})
+        for one in found["metrics"]
+        # PostgreSQL keeps what JSON holds in an order of its own
+        for level in _LEVELS
+        if (figures := one["levels"].get(level))
+    ]
+    return fill_table(
         f"{criterion['label']}: automatic metrics",
-        ("Metric", "Of", "From", "Pearson’s r", "Spearman’s ρ", "Kendall’s τ-b",
-         "Pairs in order"),
         [
-            (one["metric"], words, _count(figures[0], level), *_write_all(figures))
-            for one in found["metrics"]
-            # PostgreSQL keeps what JSON holds in an order of its own
-            for level, words in _LEVELS.items()
-            if (figures := one["levels"].get(level))
+            name_column("Metric", lambda row: str(row[0])),
+            name_column("Of", lambda row: _LEVELS[row[1]]),
+            name_column("From", lambda row: _count(next(iter(row[2].values())), row[1])),
+            *(_make_kind_column(kind, heading) for kind, heading in _KINDS.items()),
         ],
-        words=" ".join(_describe(found)),
+        rows,
+        row_names=lambda row: {"metric": row[0], "over": row[1]},
+        words=_describe(found),
         name=f"{criterion['key']}-correlations",
-        entries=[
-            entry(figure, metric=one["metric"], over=level)
-            for one in found["metrics"]
-            for level in _LEVELS
-            for figure in one["levels"].get(level, ())
-        ],
-    )  # fmt: skip
+    )
 
 
-def _write_all(figures: list[dict[str, Any]]) -> list[str]:
-    """One cell for each kind of figure; empty where there is none at this level."""
-    known = {figure["name"]: figure for figure in figures}
-    return [write_with_interval(known[kind]) if kind in known else "" for kind in _KINDS]
+def _make_kind_column(kind: str, heading: str) -> Column:
+    """Return the column of a kind of correlation; empty where a level has none."""
+    return figure_column(heading, lambda row: row[2].get(kind))
 
 
 def _count(figure: dict[str, Any], level: str) -> str:
@@ -51,52 +63,46 @@ def _count(figure: dict[str, Any], level: str) -> str:
     return f"{n.get('systems', 0):,}" if level == "system" else f"{n.get('rows', 0):,}"
 
 
-def _describe(found: dict[str, Any]) -> list[str]:
-    """What stands under the table: how to read it, and how near other people would come."""
-    words = [
-        "Each with its 95 % interval, where it has one. The metric that goes most with people "
-        "stands first."
-    ]
-    short = [one for one in found["metrics"] if one["outputs"] < found["outputs"]]
-    if short:
-        words.append(f"People judged {found['outputs']:,} outputs; not all of them have a score.")
+def _describe(found: dict[str, Any]) -> str:
+    """Return what is below the table: how to read it, and how near other people would come."""
     ceiling = found["ceiling"]
-    if ceiling is not None and ceiling["value"] is not None:
-        words.append(
-            "Half of the ratings of an output, stepped up to all of them, correlate with the other "
-            f"half by {write_value(ceiling)}: what as many other people would reach, and so the "
-            "mark for a metric over outputs."
-        )
-    elif ceiling is not None:
-        words.append(f"What other people would reach is not known{because(ceiling)}.")
-    return words
+    is_known = ceiling is not None and ceiling["value"] is not None
+    return write_prose("tables/metrics.txt", {
+        "is_partial": any(one["outputs"] < found["outputs"] for one in found["metrics"]),
+        "outputs": found["outputs"],
+        "ceiling": write_value(ceiling) if is_known else "",
+        "why_no_ceiling": "" if ceiling is None or is_known else because(ceiling).strip(),
+    })  # fmt: skip
 
 
 def tabulate_means(criterion: dict[str, Any]) -> Table:
     """The points of the drawing: what the metric and people gave each system on average."""
     people = find_family(criterion).people
-    return Table(
+    return fill_table(
         f"{criterion['label']}: means of systems by metric",
-        ("System", "Metric", "Mean of the metric", f"People: {people}", "Outputs"),
         [
-            (
-                point["system"] or "–",
-                one["metric"],
-                _write_mean(point["metric"]),
-                _write_mean(point["human"]),
-                f"{point['outputs']:,}",
-            )
+            name_column("System", lambda row: row[1]["system"] or "–"),
+            name_column("Metric", lambda row: str(row[0])),
+            _make_mean_column("Mean of the metric", "metric"),
+            _make_mean_column(f"People: {people}", "human"),
+            name_column("Outputs", lambda row: f"{row[1]['outputs']:,}"),
+        ],
+        [
+            (one["metric"], point)
             for one in criterion["metrics"]["metrics"][:MOST_DRAWN]
             for point in one["points"]
         ],
-        words="Of outputs that have both.",
+        row_names=lambda row: {"system": row[1]["system"], "metric": row[0]},
+        words=write_prose("tables/metric_means.txt", {}),
         name=f"{criterion['key']}-means",
-        entries=[
-            entry(_make_mean(kind, point), system=point["system"], metric=one["metric"])
-            for one in criterion["metrics"]["metrics"][:MOST_DRAWN]
-            for point in one["points"]
-            for kind in ("metric", "human")
-        ],
+    )
+
+
+def _make_mean_column(heading: str, kind: str) -> Column:
+    return Column(
+        heading=heading,
+        write=lambda row: _write_mean(row[1][kind]),
+        figures=lambda row: [_make_mean(kind, row[1])],
     )
 
 
@@ -124,35 +130,42 @@ def tabulate_metric_pairs(criterion: dict[str, Any]) -> Table | None:
     pairs = [pair for pair in found["pairs"] if {pair["metric_1"], pair["metric_2"]} <= names]
     if not pairs:
         return None
-    return Table(
+    return fill_table(
         f"{criterion['label']}: metrics compared",
-        ("Metrics", "r of the first", "r of the second", "Difference", "t", "df", "Corrected p"),
         [
-            (f"{pair['metric_1']} : {pair['metric_2']}", *_write_test(pair["test"]))
-            for pair in pairs
+            name_column("Metrics", lambda pair: f"{pair['metric_1']} : {pair['metric_2']}"),
+            name_column("r of the first", lambda pair: _write_detail(pair, "r_first")),
+            name_column("r of the second", lambda pair: _write_detail(pair, "r_second")),
+            Column(heading="Difference", write=_write_difference, figures=_list_test),
+            name_column("t", lambda pair: _write_detail(pair, "t")),
+            name_column("df", lambda pair: _write_detail(pair, "df")),
+            name_column("Corrected p", lambda pair: _write_detail(pair, "p_corrected")),
         ],
-        words="Williams’ test, p corrected by Holm’s method. Where p is above .05, these data do "
-        "not tell which of the two goes more with what people said.",
+        pairs,
+        row_names=lambda pair: {key: pair[key] for key in ("metric_1", "metric_2")},
+        words=write_prose("tables/metric_pairs.txt", {}),
         name=f"{criterion['key']}-compared",
-        entries=[
-            entry(pair["test"], metric_1=pair["metric_1"], metric_2=pair["metric_2"])
-            for pair in pairs
-        ],
     )
 
 
-def _write_test(test: dict[str, Any]) -> tuple[str, ...]:
-    details = test["details"]
+def _list_test(pair: dict[str, Any]) -> list[Figure]:
+    return [pair["test"]]
+
+
+def _write_difference(pair: dict[str, Any]) -> str:
+    test = pair["test"]
+    return f"–{because(test)}" if test["value"] is None else write_value(test)
+
+
+def _write_detail(pair: dict[str, Any], key: str) -> str:
+    """Return a detail of the test of two metrics; "" where it could not be made."""
+    test = pair["test"]
     if test["value"] is None:
-        return ("", "", f"–{because(test)}", "", "", "")
-    return (
-        write_value(test | {"value": details["r_first"]}),
-        write_value(test | {"value": details["r_second"]}),
-        write_value(test),
-        write_value(test | {"value": details["t"]}),
-        f"{details['df']:,}",
-        write_p(details["p_corrected"]),
-    )
+        return ""
+    value = test["details"][key]
+    if key == "df":
+        return f"{value:,}"
+    return write_p(value) if key == "p_corrected" else write_value(test | {"value": value})
 
 
 def name_people(criterion: dict[str, Any]) -> str:

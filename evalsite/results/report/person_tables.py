@@ -5,8 +5,16 @@ from typing import Any
 from django.urls import reverse
 from django.utils.text import slugify
 
-from evalsite.results.report.criterion_tables import Table, because
-from evalsite.results.report.figure_details import Entry, entry, order_counts
+from evalsite.results.report.figure_details import Figure, order_counts
+from evalsite.results.report.prose import write_prose
+from evalsite.results.report.table import (
+    INTERVAL,
+    Column,
+    Table,
+    because,
+    fill_table,
+    name_column,
+)
 from evalsite.results.report.wording import name_figure, write_interval, write_number, write_value
 
 # rows that a page shows of a list whose file holds all
@@ -16,16 +24,6 @@ _AGAINST = ("rejected, ", "accepted, ")
 
 _MOST_COLUMNS = 6  # beside the participant
 _ALL_RATERS = "All raters"
-_WORDS = {
-    "Use of the scale": "Order beside others is Spearman’s ρ with the mean of the others.",
-    "Points meant to be rare": "The share of a rater’s ratings on points that the instructions "
-    "keep for difficult cases, with the number of ratings.",
-    "Magnitudes": "How each rater uses numbers. Round numbers are no fault.",
-    "Preferences": "Ties of all answers, the first place of decided ones, and circles (A over B, "
-    "B over C, C over A) of the triples that were decided.",
-    "Problems reported": "Items that a rater reported instead of rating them. Reports are shown "
-    "only: they are often right.",
-}
 # what columns mean, where they are there
 _OF_COLUMNS = {
     "speed_ratio": "Pace beside others is a rater’s median time over that of the median rater.",
@@ -38,35 +36,41 @@ _OF_COLUMNS = {
 def tabulate_kappas(criterion: dict[str, Any]) -> Table:
     """The weighted kappa of each two raters, to find one who rates unlike all others."""
     raters = criterion["kappas"]["raters"]
-    return Table(
+    return fill_table(
         "Weighted κ of two raters",
-        ("Participant", *raters),
         [
-            (rater, *("" if value is None else write_number(value) for value in values))
-            for rater, values in zip(raters, criterion["kappas"]["values"], strict=True)
+            name_column("Participant", lambda row: raters[row[0]]),
+            *(_make_kappa_column(rater, place) for place, rater in enumerate(raters)),
         ],
-        words="Quadratic weights; only of two who share at least 5 outputs.",
+        list(enumerate(criterion["kappas"]["values"])),
+        row_names=lambda row: {"rater_1": raters[row[0]]},
+        words=write_prose("tables/kappas.txt", {}),
         name=f"{criterion['key']}-kappas",
         names_people=True,
-        entries=_enter_kappas(criterion["kappas"]),
     )
 
 
-def _enter_kappas(kappas: dict[str, Any]) -> list[Entry]:
-    """Each two raters once."""
-    figure = {
-        "name": "weighted_kappa",
-        "n": {},
-        "details": {"weights": "quadratic", "interval": "none: shown to find the odd rater"},
-        "method": "Cohen's kappa of two raters who share at least 5 outputs",
-    }
-    raters = kappas["raters"]
-    return [
-        entry(figure | {"value": value}, rater_1=one, rater_2=two)
-        for place, (one, values) in enumerate(zip(raters, kappas["values"], strict=True))
-        for two, value in list(zip(raters, values, strict=True))[place + 1 :]
-        if value is not None
-    ]  # fmt: skip
+def _make_kappa_column(rater: str, place: int) -> Column:
+    """Return the column of a rater; the file has each two raters once."""
+
+    def list_figures(row: tuple[int, list[float | None]]) -> list[Figure]:
+        number, values = row
+        if place <= number or values[place] is None:
+            return []
+        return [{
+            "name": "weighted_kappa",
+            "n": {},
+            "details": {"weights": "quadratic", "interval": "none: shown to find the odd rater"},
+            "method": "Cohen's kappa of two raters who share at least 5 outputs",
+            "value": values[place],
+        }]  # fmt: skip
+
+    return Column(
+        heading=rater,
+        write=lambda row: "" if row[1][place] is None else write_number(row[1][place]),
+        figures=list_figures,
+        names={"rater_2": rater},
+    )
 
 
 def tabulate_raters(raters: dict[str, Any]) -> list[Table]:
@@ -86,22 +90,20 @@ def tabulate_raters(raters: dict[str, Any]) -> list[Table]:
 
 
 def _tabulate_main(raters: dict[str, Any], columns: list[dict[str, Any]]) -> Table:
-    return Table(
+    return fill_table(
         "Raters",
-        ("Participant", "Ratings", "Flags", *(one["label"] for one in columns)),
         [
-            (row["participant"], f"{row['n']:,}", _list_flags(row["flags"]),
-             *(_write_cell(row["figures"].get(one["key"]), one) for one in columns))
-            for row in raters["rows"]
+            PARTICIPANT,
+            name_column("Ratings", lambda row: f"{row['n']:,}"),
+            Column(heading="Flags", write=lambda row: _list_flags(row["flags"]), is_prose=True),
+            *map(_make_rater_column, columns),
         ],
-        prose=2,
-        words=_explain(
-            "A flag is a reason to look, never a verdict; nothing is left out by itself.", columns
-        ),
+        raters["rows"],
+        row_names=_name_participant,
+        words=write_prose("tables/raters.txt", {}),
         name="raters",
         names_people=True,
-        entries=_enter(raters, columns),
-    )  # fmt: skip
+    )
 
 
 def _tabulate_part(caption: str, raters: dict[str, Any], columns: list[dict[str, Any]]) -> Table:
@@ -111,34 +113,34 @@ def _tabulate_part(caption: str, raters: dict[str, Any], columns: list[dict[str,
     pool = raters.get("pool", {})
     if any(key in pool for key in keys):
         shown = [*shown, {"participant": _ALL_RATERS, "figures": pool}]
-    return Table(
+    return fill_table(
         caption,
-        ("Participant", *(one["label"] for one in columns)),
-        [
-            (row["participant"], *(_write_cell(row["figures"].get(one["key"]), one)
-                                   for one in columns))
-            for row in shown
-        ],
-        words=_explain(_WORDS.get(caption.partition(":")[0], ""), columns),
+        [PARTICIPANT, *map(_make_rater_column, columns)],
+        shown,
+        row_names=_name_participant,
+        words=write_prose("tables/rater_part.txt", {"part": caption.partition(":")[0]}),
         name=f"raters-{slugify(caption)}",
         names_people=True,
-        entries=_enter({"rows": shown}, columns),
-    )  # fmt: skip
+    )
 
 
-def _explain(words: str, columns: list[dict[str, Any]]) -> str:
-    """The words of a table with those of its columns."""
-    phrases = [_OF_COLUMNS[one["key"]] for one in columns if one["key"] in _OF_COLUMNS]
-    return " ".join(filter(None, [words, *phrases]))
+def _make_rater_column(column: dict[str, Any]) -> Column:
+    """Return the column of one figure of raters."""
+    key = column["key"]
+    return Column(
+        heading=column["label"],
+        write=lambda row: _write_cell(row["figures"].get(key), column),
+        figures=lambda row: [row["figures"][key]] if key in row["figures"] else [],
+        names={"column": key},
+        meaning=_OF_COLUMNS.get(key, ""),
+    )
 
 
-def _enter(raters: dict[str, Any], columns: list[dict[str, Any]]) -> list[Entry]:
-    return [
-        entry(row["figures"][column["key"]], participant=row["participant"], column=column["key"])
-        for row in raters["rows"]
-        for column in columns
-        if column["key"] in row["figures"]
-    ]
+def _name_participant(row: dict[str, Any]) -> dict[str, str]:
+    return {"participant": row["participant"]}
+
+
+PARTICIPANT = name_column("Participant", lambda row: str(row["participant"]))
 
 
 def _write_cell(figure: dict[str, Any] | None, column: dict[str, Any]) -> str:
@@ -162,34 +164,44 @@ def _list_flags(flags: list[dict[str, Any]]) -> str:
 
 
 def tabulate_flags_of(raters: dict[str, Any]) -> Table | None:
-    """Each flag with its figure and the line that this crosses; None where nobody has one."""
-    rows: list[tuple[str, ...]] = [
-        (
-            row["participant"],
-            _name_flag(flag),
-            name_figure(flag["figure"]),
-            write_value(flag["figure"]),
-            write_value(flag["figure"] | {"value": flag["threshold"]}),
-            "this study" if flag.get("is_own") else "the software",
-        )
-        for row in raters["rows"]
-        for flag in row["flags"]
-    ]
-    columns = ("Participant", "Flag", "Figure", "Value", "Threshold", "Threshold set by")
-    entries = [
-        entry(
-            flag["figure"],
-            participant=row["participant"],
-            flag=flag["code"],
-            criterion=flag.get("criterion", ""),
-            threshold=str(flag["threshold"]),
-        )
+    """Return each flag with its figure and threshold; None where nobody has one."""
+    rows = [
+        {"participant": row["participant"], **flag}
         for row in raters["rows"]
         for flag in row["flags"]
     ]
     if not rows:
         return None
-    return Table("Flags", columns, rows, name="flags", prose=1, entries=entries, names_people=True)
+    return fill_table(
+        "Flags",
+        [
+            PARTICIPANT,
+            Column(heading="Flag", write=_name_flag, is_prose=True),
+            name_column("Figure", lambda flag: name_figure(flag["figure"])),
+            Column(
+                heading="Value",
+                write=lambda flag: write_value(flag["figure"]),
+                figures=lambda flag: [flag["figure"]],
+            ),
+            name_column(
+                "Threshold",
+                lambda flag: write_value(flag["figure"] | {"value": flag["threshold"]}),
+            ),
+            name_column(
+                "Threshold set by",
+                lambda flag: "this study" if flag.get("is_own") else "the software",
+            ),
+        ],
+        rows,
+        row_names=lambda flag: {
+            "participant": flag["participant"],
+            "flag": flag["code"],
+            "criterion": flag.get("criterion", ""),
+            "threshold": str(flag["threshold"]),
+        },
+        name="flags",
+        names_people=True,
+    )
 
 
 def _name_flag(flag: dict[str, Any]) -> str:
@@ -203,94 +215,94 @@ def tabulate_contradictions(content: dict[str, Any], study_id: Any) -> Table:
     labels = {criterion["key"]: criterion["label"] for criterion in content["criteria"]}
     # PostgreSQL keeps what JSON holds in an order of its own
     keys = [key for key in labels if key in listed[0]["scores"]]
-    rows = [
-        (
-            one.get("participant", ""),
-            one["item"],
-            one["system"],
-            one["why"].capitalize() + ".",
-            *(f"{one['scores'][key]:g}" for key in keys),
-            one["annotation"],
-        )
-        for one in listed
-    ]
-    people = [row[0] for row in rows[:_SHOWN]]
+    people = [one.get("participant", "") for one in listed[:_SHOWN]]
     # a bare file, or a report from before, does not say who it was
     links = [reverse("admin:study-person", args=[study_id, who]) if who else "" for who in people]
-    head = ("Participant", "Item", "System", "Why", *(labels[key] for key in keys))
-    return Table(
+    return fill_table(
         "Decisions against their scores",
-        (*head, "Annotation"),
-        rows[:_SHOWN],
-        words=f"{_describe_contradictions(content['together'])}. They count all the same.",
+        [
+            name_column("Participant", lambda one: one.get("participant", "")),
+            name_column("Item", lambda one: one["item"]),
+            name_column("System", lambda one: one["system"]),
+            Column(heading="Why", write=lambda one: one["why"].capitalize() + ".", is_prose=True),
+            *(_make_score_column(labels[key], key) for key in keys),
+            name_column("Annotation", lambda one: one["annotation"]),
+        ],
+        listed,
+        words=_describe_contradictions(content["together"]),
+        shown=_SHOWN,
         name="contradictions",
         names_people=True,
-        prose=3,
         links=links,
-        unshown=rows[_SHOWN:],
     )
 
 
+def _make_score_column(heading: str, key: str) -> Column:
+    return name_column(heading, lambda one: f"{one['scores'][key]:g}")
+
+
 def _describe_contradictions(together: dict[str, Any]) -> str:
-    """How many there are, and how many of them stand here and in the file."""
-    listed = len(together["contradictions"])
+    """Say how many there are, and how many are shown here and in the file."""
+    listed = together["contradictions"]
     counts = [
         round(figure["value"])
         for figure in together.get("decision") or ()
         if figure["name"].startswith(_AGAINST)
     ]
     # the report lists no more than so many
-    number = max(sum(counts), listed)
-    phrases = f"{number:,} to look at again"
-    if listed > _SHOWN:
-        in_file = f"the first {listed:,}" if listed < number else "all"
-        phrases += f", the first {_SHOWN} shown here, {in_file} in the file"
-    return phrases
+    number = max(sum(counts), len(listed))
+    return write_prose(
+        "tables/contradictions.txt", {"total": number, "listed": len(listed), "shown": _SHOWN}
+    )  # fmt: skip
 
 
 def tabulate_ignored_by(content: dict[str, Any], study_id: Any) -> Table:
     """Who ignored which share of what they answered, the largest share first."""
-    found = [(one["participant"], one["share"]) for one in content["together"]["ignored_raters"]]
-    return Table(
+    rows = content["together"]["ignored_raters"]
+    return fill_table(
         "Ignored, by participant",
-        ("Participant", "Ignored", "95 % interval", "Items ignored", "Items rated or ignored"),
-        [(who, *_write_ignored(share)) for who, share in found],
-        words="Ignoring is an answer that the study offers; a share is a reason to look at what "
-        "was ignored, never a verdict.",
+        [PARTICIPANT, *_list_ignored("Items ignored", "Items rated or ignored")],
+        rows,
+        row_names=_name_participant,
+        words=write_prose("tables/ignored_raters.txt", {}),
         name="ignored-raters",
         names_people=True,
-        entries=[entry(share, participant=who) for who, share in found],
-        links=[reverse("admin:study-person", args=[study_id, who]) for who, _ in found],
+        links=[reverse("admin:study-person", args=[study_id, one["participant"]]) for one in rows],
     )
 
 
 def tabulate_ignored_items(content: dict[str, Any]) -> Table:
-    """Which items were ignored by somebody, and which of them most ignored."""
+    """List the items that were ignored, the most ignored first."""
     listed = content["together"]["ignored_items"]
     dropped = sum(one["is_dropped"] for one in listed)
-    more = f" Shown are the first {_MOST_ITEMS}; all are in the file." * (len(listed) > _MOST_ITEMS)
-    rule = (
-        "An item is left out of results where more than half of those who rated or ignored it "
-        f"ignored it: {dropped:,} of {len(listed):,} here. Files of ratings keep all."
-    )
+    words = write_prose("tables/ignored_items.txt", {
+        "dropped": dropped, "listed": len(listed), "shown": _MOST_ITEMS,
+    })  # fmt: skip
     phrases = {True: "yes", False: "no"}
-    return Table(
+    return fill_table(
         "Ignored, by item",
-        ("Item", "Ignored", "95 % interval", "Times ignored", "Times rated or ignored", "Left out"),
         [
-            (one["item"], *_write_ignored(one["share"]), phrases[one["is_dropped"]])
-            for one in listed[:_MOST_ITEMS]
+            name_column("Item", lambda one: one["item"]),
+            *_list_ignored("Times ignored", "Times rated or ignored"),
+            name_column("Left out", lambda one: phrases[one["is_dropped"]]),
         ],
-        words=rule + more,
+        listed,
+        row_names=lambda one: {"item": one["item"], "left_out": phrases[one["is_dropped"]]},
+        words=words,
+        shown=_MOST_ITEMS,
         name="ignored-items",
-        entries=[
-            entry(one["share"], item=one["item"], left_out=phrases[one["is_dropped"]])
-            for one in listed
-        ],
     )
 
 
-def _write_ignored(share: dict[str, Any]) -> tuple[str, ...]:
-    """The share, its interval, and the two counts."""
-    counts = (f"{share['n'][key]:,}" for key in ("hits", "answers"))
-    return (write_value(share), write_interval(share), *counts)
+def _list_ignored(hits: str, answers: str) -> list[Column]:
+    """List the columns of the share of what was ignored: value, interval, and the two counts."""
+    return [
+        Column(
+            heading="Ignored",
+            write=lambda one: write_value(one["share"]),
+            figures=lambda one: [one["share"]],
+        ),
+        name_column(INTERVAL, lambda one: write_interval(one["share"])),
+        name_column(hits, lambda one: f"{one['share']['n']['hits']:,}"),
+        name_column(answers, lambda one: f"{one['share']['n']['answers']:,}"),
+    ]

@@ -1,7 +1,7 @@
 """Figures of results, drawn from numbers that were computed elsewhere; the only user of matplotlib.
 
 Every function returns a drawing; `write_drawing` makes a file of it. The same numbers give the
-same bytes. Beside each figure stands a table, so nothing is told by colour alone.
+same bytes. A table accompanies each figure, so nothing depends on colour alone.
 """
 
 import io
@@ -118,7 +118,7 @@ def draw_intervals(
             textcoords="offset points", ha="center", va="bottom", fontweight="bold",
         )  # fmt: skip
     if limits is not None:
-        room = (limits[1] - limits[0]) / 60  # for a dot that stands on the end
+        room = (limits[1] - limits[0]) / 60  # for a dot at the end
         axes.set_xlim(limits[0] - room, limits[1] + room)
     if is_share:
         _scale_by_share(axes)
@@ -396,7 +396,7 @@ def _add_legend(axes: Any, colours: Sequence[str], answers: Sequence[str], *, wi
 
 
 def _count_columns(answers: Sequence[str], *, width: float) -> int:
-    """How many names of answers stand beside each other."""
+    """Return how many names of answers fit beside each other."""
     if width == WIDE:
         return len(answers) if sum(map(len, answers)) < 64 else 4
     longest = max(map(len, answers))

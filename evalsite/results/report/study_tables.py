@@ -7,13 +7,14 @@ from typing import Any
 from evalsite.analysis.thresholds import BY_KEY
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.results.models import Report
-from evalsite.results.report.criterion_tables import Table
-from evalsite.results.report.figure_details import entry
+from evalsite.results.report.figure_details import Figure
+from evalsite.results.report.prose import write_prose
 from evalsite.results.report.sections import DESIGN, RATERS, TOGETHER, Part, list_parts, show_part
 from evalsite.results.report.study_facts import Facts
+from evalsite.results.report.table import Column, Table, fill_table, name_column
 from evalsite.results.report.wording import write_number
 
-# the design has a place of its own at the top, and raters are told as counts
+# the design is described at the top, and raters are given as counts
 _OF_PAGES = (DESIGN, RATERS)
 _FLAGS = {
     "straight_lining": "Gives one value nearly always, or varies far less than the others",
@@ -28,7 +29,7 @@ _FLAGS = {
     "degraded": "Does not rate spoilt copies lower",
     "never_ties": "Never says that two outputs are equal",
     "always_ties": "Always says that two outputs are equal",
-    "one_place": "Prefers one place whatever stands there",
+    "one_place": "Prefers one side, whatever its text",
     "circles": "Goes in circles more than the others",
     "inconsistent": "Rates the same output otherwise the second time",
 }
@@ -55,43 +56,57 @@ def _sum_up_kappas(found: dict[str, Any], key: str) -> Table:
         for value in row[place + 1 :]
         if value is not None
     ]
-    phrases = [("Pairs of raters", f"{len(values):,}")]
-    ends: dict[str, float] = {}
+    rows: list[tuple[str, float | None]] = [("Pairs of raters", None)]
     if values:
-        ends = {"Lowest": min(values), "Median": median(values), "Highest": max(values)}
-        phrases += [(name, write_number(value)) for name, value in ends.items()]
-    return Table(
+        rows += [("Lowest", min(values)), ("Median", median(values)), ("Highest", max(values))]
+
+    def list_figures(row: tuple[str, float | None]) -> list[Figure]:
+        name, value = row
+        if value is None:
+            return []
+        return [{
+            "name": name.lower(), "value": value, "n": {"pairs_of_raters": len(values)},
+            "details": {"weights": "quadratic"},
+            "method": "Cohen's kappa of two raters who share at least 5 outputs",
+        }]  # fmt: skip
+
+    return fill_table(
         "Weighted κ of two raters",
-        ("Of all pairs", "Value"),
-        list(phrases),
-        words="Quadratic weights; only of two who share at least 5 outputs.",
-        name=f"{key}-kappas-range",
-        entries=[
-            entry({"name": name.lower(), "value": value, "n": {"pairs_of_raters": len(values)},
-                   "details": {"weights": "quadratic"},
-                   "method": "Cohen's kappa of two raters who share at least 5 outputs"})
-            for name, value in ends.items()
+        [
+            name_column("Of all pairs", lambda row: row[0]),
+            Column(
+                heading="Value",
+                write=lambda row: f"{len(values):,}" if row[1] is None else write_number(row[1]),
+                figures=list_figures,
+            ),
         ],
-    )  # fmt: skip
+        rows,
+        words=write_prose("tables/kappas.txt", {}),
+        name=f"{key}-kappas-range",
+    )
 
 
 def tabulate_exclusions(facts: Facts) -> Table | None:
-    """Reasons of the decisions that stand, with their number; None where there are none."""
+    """Return the reasons of active exclusions with their number; None if there are none."""
     if not facts.exclusions:
         return None
-    rows: list[tuple[str, ...]] = [(reason, f"{number:,}") for reason, number in facts.exclusions]
-    return Table("Decisions to leave out", ("Reason", "Decisions"), rows)
+    columns = [
+        name_column("Reason", lambda row: row[0]),
+        name_column("Decisions", lambda row: f"{row[1]:,}"),
+    ]
+    return fill_table("Decisions to leave out", columns, facts.exclusions)
 
 
 def tabulate_flags(found: dict[str, Any]) -> Table | None:
-    """How many raters have a flag of each kind, nobody named; None where nobody has one."""
+    """Count the raters with a flag of each kind, without names; None if nobody has one."""
     counts = Counter(
         code for row in found["raters"]["rows"] for code in {flag["code"] for flag in row["flags"]}
     )
-    rows: list[tuple[str, ...]] = [
-        (name_flag(code), f"{number:,}") for code, number in sorted(counts.items())
+    columns = [
+        name_column("Flag", lambda row: name_flag(row[0])),
+        name_column("Raters", lambda row: f"{row[1]:,}"),
     ]
-    return Table("Flags", ("Flag", "Raters"), rows) if rows else None
+    return fill_table("Flags", columns, sorted(counts.items())) if counts else None
 
 
 def tabulate_thresholds(facts: Facts) -> Table | None:
@@ -99,17 +114,14 @@ def tabulate_thresholds(facts: Facts) -> Table | None:
     if not facts.plan:
         return None
     own = facts.plan["thresholds"]
-    rows: list[tuple[str, ...]] = [
-        (
-            limit.label,
-            write_limit(limit, own.get(limit.key, limit.start)),
-            write_limit(limit, limit.start),
-            limit.measures,
-        )
-        for limit in (BY_KEY[key] for key in facts.plan["limits"])
+    columns = [
+        name_column("Threshold", lambda limit: limit.label),
+        name_column("Here", lambda limit: write_limit(limit, own.get(limit.key, limit.start))),
+        name_column("Starts at", lambda limit: write_limit(limit, limit.start)),
+        Column(heading="What it measures", write=lambda limit: limit.measures, is_prose=True),
     ]
-    columns = ("Threshold", "Here", "Starts at", "What it measures")
-    return Table("Thresholds of flags", columns, rows, prose=3)
+    limits = [BY_KEY[key] for key in facts.plan["limits"]]
+    return fill_table("Thresholds of flags", columns, limits)
 
 
 def name_flag(code: str) -> str:

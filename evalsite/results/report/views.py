@@ -88,7 +88,7 @@ def send_drawing(
     """The drawing: shown as SVG, saved as PDF, or as SVG where the address asks to save it."""
     report = get_object_or_404(Report, pk=report_id, study=study)
     path = report.folder / f"{name}.{kind}"
-    # the name comes from the address: only what stands in the report's own folder is sent
+    # the name comes from the address: only files of the report's own folder are sent
     if kind not in _TYPES or path not in set(report.folder.glob("*")):
         raise Http404("No such drawing.")
     is_saved = kind == "pdf" or "save" in request.GET

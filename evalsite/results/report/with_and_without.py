@@ -3,27 +3,26 @@
 from dataclasses import dataclass
 from typing import Any
 
-from evalsite.results.report.criterion_tables import (
+from evalsite.results.report.criterion_tables import describe_pair, name_sides, write_corrected
+from evalsite.results.report.table import (
+    Column,
     Table,
-    because,
-    describe_pair,
-    write_corrected,
-    write_with_interval,
+    figure_column,
+    fill_table,
+    interval_column,
+    name_column,
+    value_column,
 )
-from evalsite.results.report.figure_details import Entry, entry
-from evalsite.results.report.wording import (
-    describe_interval,
-    name_figure,
-    write_value,
-)
+from evalsite.results.report.wording import name_figure
 
 _RATIOS = ("ratio",)
-_WITHOUT, _WITH = "Without", "With"
+# the halves of a table, and the place of their figures in its rows
+_HALVES = {"Without": 1, "With": 2}
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What stands in one half of each table alone: in words, in names of files, as a column."""
+    """What distinguishes the two halves of each table: words, names of files, a column."""
 
     words: str
     file: str
@@ -53,16 +52,12 @@ def _compare_systems(kept: dict[str, Any], everything: dict[str, Any], what: Lef
         for one in kept["systems"]
         if one["system"] in whole
     ]
-    return Table(
+    return fill_table(
         f"{kept['label']}: without and with {what.words}",
-        ("System", _WITHOUT, "95 % interval", _WITH, "95 % interval"),
-        [(name, *_write_both(one, other)) for name, one, other in found],
+        [name_column("System", lambda row: str(row[0])), *_list_halves(what)],
+        found,
+        row_names=lambda row: {"system": row[0]},
         name=f"{kept['key']}-{what.file}",
-        entries=[
-            each
-            for name, one, other in found
-            for each in _enter_both(one, other, what, system=name)
-        ],
     )
 
 
@@ -70,38 +65,33 @@ def _compare_pairs(kept: dict[str, Any], everything: dict[str, Any], what: LeftO
     """Each comparison, seen from the system that comes first without what is left out."""
     whole = {frozenset((one["system_1"], one["system_2"])): one for one in everything["pairs"]}
     found = [
-        (pair, _turn(other, pair["system_1"]), other["finding"]["text"])
+        (pair, pair["effect"], _turn(other, pair["system_1"]), other["finding"]["text"])
         for pair in kept["pairs"]
         if (other := whole.get(frozenset((pair["system_1"], pair["system_2"]))))
     ]
-    return Table(
+    return fill_table(
         f"{kept['label']}: comparisons without and with {what.words}",
-        ("Pair", _WITHOUT, "Corrected p", _WITH, "Corrected p", "Found with it"),
         [
-            (
-                describe_pair(pair),
-                *(
-                    cell
-                    for figure in (pair["effect"], other)
-                    for cell in (
-                        write_with_interval(figure),
-                        write_corrected(figure),
-                    )
-                ),
-                text,
-            )
-            for pair, other, text in found
+            name_column("Pair", lambda row: describe_pair(row[0])),
+            *(
+                column
+                for heading, place in _HALVES.items()
+                for column in _list_compared(heading, place, what)
+            ),
+            Column(heading="Found with it", write=lambda row: row[3], is_prose=True),
         ],
+        found,
+        row_names=lambda row: name_sides(row[0]),
         name=f"{kept['key']}-{what.file}-pairs",
-        prose=5,
-        entries=[
-            each
-            for pair, other, _ in found
-            for each in _enter_both(
-                pair["effect"], other, what, system_1=pair["system_1"], system_2=pair["system_2"]
-            )
-        ],
     )
+
+
+def _list_compared(heading: str, place: int, what: LeftOut) -> list[Column]:
+    """List the columns of the effects at this place of the rows, and of their p values."""
+    return [
+        figure_column(heading, lambda row: row[place], names={what.column: heading.lower()}),
+        name_column("Corrected p", lambda row: write_corrected(row[place])),
+    ]
 
 
 def _turn(pair: dict[str, Any], first: str) -> dict[str, Any]:
@@ -128,29 +118,26 @@ def _turn_number(value: float, name: str) -> float | None:
 
 def _compare_agreement(kept: dict[str, Any], everything: dict[str, Any], what: LeftOut) -> Table:
     whole = {figure["name"]: figure for figure in everything["agreement"]}
-    found = [(one, whole[one["name"]]) for one in kept["agreement"] if one["name"] in whole]
-    return Table(
+    return fill_table(
         f"{kept['label']}: agreement without and with {what.words}",
-        ("Figure", _WITHOUT, "95 % interval", _WITH, "95 % interval"),
-        [(name_figure(one), *_write_both(one, other)) for one, other in found],
+        [name_column("Figure", lambda row: row[0]), *_list_halves(what)],
+        [
+            (name_figure(one), one, whole[one["name"]])
+            for one in kept["agreement"]
+            if one["name"] in whole
+        ],
         name=f"{kept['key']}-{what.file}-agreement",
-        entries=[each for one, other in found for each in _enter_both(one, other, what)],
     )
 
 
-# --- parts --------------------------------------------------------------------------------
+def _list_halves(what: LeftOut) -> list[Column]:
+    """List the columns of values and intervals, without and with what is left out."""
+    columns = [_list_values(heading, place, what) for heading, place in _HALVES.items()]
+    return [column for pair in columns for column in pair]
 
 
-def _write_both(one: dict[str, Any], other: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(
-        cell
-        for figure in (one, other)
-        for cell in (write_value(figure) + because(figure), describe_interval(figure))
-    )
-
-
-def _enter_both(
-    one: dict[str, Any], other: dict[str, Any], what: LeftOut, **row: str
-) -> list[Entry]:
-    halves = (("without", one), ("with", other))
-    return [entry(figure, **row, **{what.column: half}) for half, figure in halves]
+def _list_values(heading: str, place: int, what: LeftOut) -> list[Column]:
+    return [
+        value_column(heading, lambda row: row[place], names={what.column: heading.lower()}),
+        interval_column(lambda row: row[place]),
+    ]

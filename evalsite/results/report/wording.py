@@ -285,7 +285,7 @@ def is_compared(criterion: dict[str, Any]) -> bool:
 
 
 def label_warnings(found: dict[str, Any]) -> list[str]:
-    """The warnings of a report where all criteria are told at once: what holds for some of them
+    """Return the warnings of a report on all criteria together: what holds for some of them
     begins with their labels."""
     labels = {one["key"]: one["label"] for one in found["criteria"]}
     phrases: dict[str, list[Any]] = {}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
 
 from evalsite.fields import PointField
 from evalsite.protocol import Criterion
@@ -24,7 +25,6 @@ class Decision(Scale):
     kind: ClassVar[str] = "decision"
     family: ClassVar[str] = "decision"
     is_told_in_words: ClassVar[bool] = True
-    verb: ClassVar[str] = "chose"
     note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no"
     needed: ClassVar[frozenset[str]] = frozenset({"yes", "no"})
     unsupported: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
@@ -46,12 +46,19 @@ class Decision(Scale):
         name = f"{output_name[:1].lower()}{output_name[1:]}"
         return PointField(
             values={"1": 1, "0": 0},
-            missing=(
-                f"Choose {self.yes.lower()} or {self.no.lower()} for "
-                + (name if is_one_of_several else f"this {output_name.lower()}")
-            ),
+            missing=_("Choose %(yes)s or %(no)s for %(name)s")
+            % {
+                "yes": self.yes.lower(),
+                "no": self.no.lower(),
+                "name": name
+                if is_one_of_several
+                else _("this %(name)s") % {"name": output_name.lower()},
+            },
             label=criterion.label,
         )
+
+    def name_entry(self, entry: str) -> str:
+        return {"1": self.yes, "0": self.no}[entry]
 
     # --- gold: the word for yes or no ("accept") for each output
 
@@ -71,7 +78,7 @@ class Decision(Scale):
         self, right: Parts, values: Sequence[int], standard: int | None, names: Sequence[str]
     ) -> Judged:
         say = self.label_of
-        return judge_parts(right, values, names, verb=self.verb, say_value=say, say_given=say)
+        return judge_parts(right, values, names, say_value=say, say_given=say)
 
     def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[int | None]:
         return middle_values(right)

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from evalsite.fields import PointField
 from evalsite.protocol import Criterion
@@ -25,6 +26,9 @@ from evalsite.scales.points import Parts, judge_parts, middle_values, parse_part
 _RANGE = re.compile(r"(-?[0-9]{1,9})(?:\s*\.\.\s*(-?[0-9]{1,9}))?")
 # longer labels of points would not fit into a sentence
 _SHORT_LABEL = 32
+_LONG_WORD = 10
+# numbers of points that the stylesheet has a row for
+_ROWS = (5, 7)
 _FEWEST, _MOST = 2, 21
 
 
@@ -38,21 +42,36 @@ class Point:
     reserved: bool = False
 
 
+@dataclass(frozen=True)
+class ShownPoint:
+    """A point as a page shows it: "5/5" and "(excellent):", or "5" and "excellent"."""
+
+    value: int
+    number: str
+    label: str
+    notes: tuple[str, ...]
+    reserved: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Likert(Scale):
     """Numbered points, low to high. `reserved_note` is about the points that are reserved.
 
-    `stacked`: the points are below one another on the page, with their notes.
+    `stacked`: the points are below one another on the page, with their notes. `shown`: from
+    which end a page lists them. `is_out_of`: a page calls them "5/5 (excellent):" instead of
+    "5 excellent". What is stored is the same in any case.
     """
 
     points: tuple[Point, ...]
+    shown: Literal["rising", "falling"] = "rising"
+    is_out_of: bool = False
     stacked: bool = False
     reserved_note: str = ""
     kind: ClassVar[str] = "likert"
     family: ClassVar[str] = "points"
     needed: ClassVar[frozenset[str]] = frozenset({"points"})
-    optional: ClassVar[frozenset[str]] = frozenset({"display", "reserved_note"})
-    unsupported: ClassVar[frozenset[str]] = frozenset({"shown", "not_applicable"})
+    optional: ClassVar[frozenset[str]] = frozenset({"shown", "display", "reserved_note"})
+    unsupported: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
 
     @property
     def minimum(self) -> int:
@@ -79,8 +98,42 @@ class Likert(Scale):
 
     # --- page
 
+    @property
+    def points_shown(self) -> tuple[ShownPoint, ...]:
+        """Return the points in the order and with the words of a page."""
+        shown = tuple(self._show_point(point) for point in self.points)
+        return shown if self.shown == "rising" else shown[::-1]
+
+    def _show_point(self, point: Point) -> ShownPoint:
+        number, label = str(point.value), point.label
+        if self.is_out_of:
+            number, label = f"{number}/{self.maximum}", f"({label}):" if label else ""
+        return ShownPoint(point.value, number, label, point.notes, point.reserved)
+
+    @property
+    def has_notes(self) -> bool:
+        return any(point.notes for point in self.points)
+
+    @property
+    def points_note(self) -> str:
+        return self.reserved_note
+
+    @property
+    def row_classes(self) -> str:
+        """Name the style of points side by side; "": one below the other.
+
+        Five points with long words would not fit.
+        """
+        count = len(self.points)
+        words = [word for point in self.points for word in point.label.split()]
+        if self.stacked or (count == 5 and any(len(word) >= _LONG_WORD for word in words)):
+            return ""
+        if count in _ROWS:
+            return f"row n{count}"
+        return "row" if count > 4 else "row words"
+
     def first_control(self, name: str) -> str:
-        return f"{name}-{self.points[0].value}"
+        return f"{name}-{self.points_shown[0].value}"
 
     def make_field(
         self, criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
@@ -88,8 +141,12 @@ class Likert(Scale):
         name = f"{output_name[:1].lower()}{output_name[1:]}"
         return PointField(
             values={str(point.value): point.value for point in self.points},
-            missing=f"Choose a score for {criterion.label.lower()}"
-            + (f" of {name}" if is_one_of_several else ""),
+            missing=(
+                _("Choose a score for %(criterion)s of %(name)s")
+                if is_one_of_several
+                else _("Choose a score for %(criterion)s")
+            )
+            % {"criterion": criterion.label.lower(), "name": name},
             label=criterion.label,
         )
 
@@ -119,9 +176,7 @@ class Likert(Scale):
     def judge(
         self, right: Parts, values: Sequence[int], standard: int | None, names: Sequence[str]
     ) -> Judged:
-        return judge_parts(
-            right, values, names, verb="gave", say_value=str, say_given=self._given_point
-        )
+        return judge_parts(right, values, names, say_value=str, say_given=self._given_point)
 
     def _given_point(self, value: int) -> str:
         """Return the value with its label, where all labels are short enough to be read on."""
@@ -141,8 +196,14 @@ class Likert(Scale):
         return ", ".join(f"{point.value} = {point.label}" for point in self.points)
 
     def write_markdown(self) -> str:
-        lines = [line for point in self.points for line in _write_point(point)]
+        lines = [line for point in self.points_shown for line in self._write_point(point)]
         return "\n\n".join(part for part in ("\n".join(lines), self.reserved_note) if part)
+
+    def _write_point(self, point: ShownPoint) -> list[str]:
+        reserved = " (reserved)" if point.reserved else ""
+        colon = "" if self.is_out_of else ":"
+        first = f"- {point.number}{colon} {point.label}{reserved}"
+        return [first, *(f"  - {note}" for note in point.notes)]
 
     def words(self) -> str:
         return f"a rating scale of {len(self.points)} labelled points"
@@ -157,6 +218,10 @@ class Likert(Scale):
             "kind": self.kind,
             "points": [_point_to_data(p) for p in self.points],
         }
+        if self.shown != "rising":
+            data["shown"] = self.shown
+        if self.is_out_of:
+            data["x_out_of"] = True
         if self.stacked:
             data["display"] = "stacked"
         if self.reserved_note:
@@ -167,6 +232,8 @@ class Likert(Scale):
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         return cls(
             points=tuple(_read_point(point) for point in data["points"]),
+            shown=data.get("shown", "rising"),
+            is_out_of=data.get("x_out_of", False),
             stacked=data.get("display") == "stacked",
             reserved_note=data.get("reserved_note", ""),
         )
@@ -178,6 +245,8 @@ class Likert(Scale):
     @classmethod
     def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
         super().check_data(data, place, faults)
+        check_choice(data.get("shown", "rising"), {"rising", "falling"}, f"{place}.shown", faults)
+        check_flag(data.get("x_out_of", False), f"{place}.x_out_of", faults)
         check_choice(data.get("display", "row"), {"row", "stacked"}, f"{place}.display", faults)
         check_text(
             data.get("reserved_note", ""), f"{place}.reserved_note", faults, may_be_empty=True
@@ -192,11 +261,6 @@ class Likert(Scale):
         whole = [value for value in values if isinstance(value, int)]
         if len(whole) == len(points) and whole != sorted(set(whole)):
             faults.add("order", f"{place}.points", "must have values that rise")
-
-
-def _write_point(point: Point) -> list[str]:
-    reserved = " (reserved)" if point.reserved else ""
-    return [f"- {point.value}: {point.label}{reserved}", *(f"  - {note}" for note in point.notes)]
 
 
 def _point_to_data(point: Point) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from evalsite.fields import PointField
 from evalsite.protocol import Criterion
@@ -37,7 +38,6 @@ class Preference(Scale):
     compares: ClassVar[bool] = True
     asks_first: ClassVar[bool] = True
     pair_only: ClassVar[bool] = True
-    verb: ClassVar[str] = "chose"
     note_on_values: ClassVar[str] = "Preference: 1 if one output is preferred, 0 for a tie"
     needed: ClassVar[frozenset[str]] = frozenset({"points"})
     later_per: ClassVar[frozenset[str]] = frozenset()
@@ -62,9 +62,13 @@ class Preference(Scale):
     ) -> PointField:
         return PointField(
             values={side: side for side in _SIDES},
-            missing=f"Choose which response is better on {criterion.label.lower()}, or tie",
+            missing=_("Choose which response is better on %(criterion)s, or a tie")
+            % {"criterion": criterion.label.lower()},
             label=criterion.label,
         )
+
+    def name_entry(self, entry: str) -> str:
+        return dict(zip(_SIDES, (self.first, self.tie, self.second), strict=True))[entry]
 
     # --- stored and read back
 
@@ -107,10 +111,13 @@ class Preference(Scale):
         self, right: int, values: Sequence[int], standard: int | None, names: Sequence[str]
     ) -> Judged:
         (value,) = values
-        choices = ["a tie", *names]
-        if value == right:
-            return [(True, f"You chose {choices[value]}, as we suggest.")]
-        return [(False, f"You chose {choices[value]}. We suggest {choices[right]}.")]
+        choices = [self.tie, *names]
+        words = (
+            _("You chose %(given)s, as we suggest.")
+            if value == right
+            else _("You chose %(given)s. We suggest %(suggested)s.")
+        )
+        return [(value == right, words % {"given": choices[value], "suggested": choices[right]})]
 
     def count_asked(self, text: str, outputs: int, standard: int | None) -> int:
         return 1  # whichever system it names
@@ -132,8 +139,12 @@ class Preference(Scale):
     def write_markdown(self) -> str:
         return (
             f"- {self.first}\n- {self.tie}\n- {self.second}\n\n"
-            "Stored as the output that is preferred, whatever its place."
+            "Stored as the preferred output, whichever side it was on."
         )
+
+    def describe_ratings(self, ratings: Sequence[int]) -> str:
+        (preferred,) = ratings
+        return (self.tie, self.first, self.second)[preferred]
 
     def words(self) -> str:
         return "a preference between two outputs, ties allowed"

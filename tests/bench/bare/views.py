@@ -39,7 +39,7 @@ def _page() -> dict[str, Any]:
     home = f"/p/{'x' * 22}/"
     return {
         "frame": "annotation/annotate.html",
-        "layout": config.layout.style,
+        "layout": config.layout,
         "texts": {
             "title": "Restaurant descriptions", "organisation": "University of Exampleton",
             "contact_name": "Ada Example", "contact_email": "ada@example.org", "language": "en",

@@ -26,7 +26,7 @@ from evalsite.analysis.simulated_ratings import Design, Floats, Parts, draw_late
 from evalsite.analysis.table import Table
 
 _OTHERS = ("geo_mean_winsorised", "mean_rank", "share_best")
-_MOST_LOG = log(1e6)  # scores have six digits at most: no true ratio lies beyond
+_MOST_LOG = log(1e6)  # scores have six digits at most: no true ratio is larger
 
 
 class MagnitudeNumbers(ScoredNumbers):

@@ -109,7 +109,7 @@ class PointsNumbers(ScoredNumbers):
 NUMBERS = PointsNumbers()
 
 
-_MOST_POINTS = 11  # where nobody says what the scale is
+_MOST_POINTS = 11  # if the scale isn't known
 _MOST_POINTS_ASKED_FOR = 101  # such as 0-100
 
 

@@ -171,7 +171,7 @@ def _agree_by_pair(table: Table, seed: int) -> list[Figure]:
 
 def _read(table: Table) -> Any:
     rows = table.rows
-    # the side on which each system stood, where the file says so
+    # the side of each system, if the file has it
     is_known = bool((rows.shown_first != "").all()) and len(rows) > 0
     is_turned = (rows.shown_first == rows.system_2).to_numpy() & is_known
     left = np.where(is_turned, rows.system_2, rows.system_1)

@@ -76,7 +76,7 @@ def find_owner(name: str | None) -> Any:
         raise CommandError(f"There is no active member of staff named {name}.")
     if not users.exists():
         raise CommandError(
-            "Nobody can own a study yet. Create an account with: manage.py createsuperuser"
+            "There is no account that could own the study. Create one: manage.py createsuperuser"
         )
     superusers = list(users.filter(is_superuser=True)[:2])
     if len(superusers) != 1:

@@ -1,4 +1,4 @@
-"""Check a bundle in a scratch database of its own."""
+"""Check a bundle in a scratch database."""
 
 import sys
 from argparse import ArgumentParser

@@ -5,11 +5,15 @@ What is remembered of each item are a few numbers, never its texts.
 
 from evalsite.imports.batches.items import CheckedItem
 from evalsite.imports.batches.preflight.check import Check, Context
-from evalsite.imports.batches.preflight.coverage import Coverage, ItemKinds
-from evalsite.imports.batches.preflight.dialogue_turns import DialogueTurns
-from evalsite.imports.batches.preflight.duplicates import SameOutputs, TwinItems
-from evalsite.imports.batches.preflight.row_order import RowOrder
-from evalsite.imports.batches.preflight.system_style import SystemNames, SystemStyle
+from evalsite.imports.batches.preflight.item_checks import (
+    Coverage,
+    DialogueTurns,
+    ItemKinds,
+    RowOrder,
+    SameOutputs,
+    TwinItems,
+)
+from evalsite.imports.batches.preflight.output_checks import SystemNames, SystemStyle
 
 __all__ = ["Context", "Preflight"]
 

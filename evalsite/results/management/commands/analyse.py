@@ -17,12 +17,12 @@ from evalsite.results.models import Report
 from evalsite.results.replication.comparison import compare_studies
 from evalsite.results.replication.tables import list_compared, tabulate_sides
 from evalsite.results.report.computation import compute_report
-from evalsite.results.report.criterion_tables import Table
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import list_files
 from evalsite.results.report.sections import Part
 from evalsite.results.report.study_facts import collect_facts, describe_evaluated, describe_making
 from evalsite.results.report.study_tables import list_shown, tabulate_flags
+from evalsite.results.report.table import Table
 from evalsite.results.report.wording import let_go
 from evalsite.studies.models import Study
 from evalsite.studies.study_lookup import add_study_argument, find_study

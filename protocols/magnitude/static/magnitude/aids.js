@@ -4,7 +4,8 @@
 const aids = document.querySelector("[data-aids]");
 const words = aids.dataset;
 const has = new Set(words.aids.split(" "));
-const boxes = [...document.querySelectorAll(".trio .number")];
+// looked up each time: a refused answer brings new boxes
+const findBoxes = () => [...document.querySelectorAll(".trio .number")];
 
 const scoreOf = (box) => (/^[1-9][0-9]{0,5}$/.test(box.value.trim()) ? Number(box.value) : null);
 
@@ -28,6 +29,7 @@ function orderWords(scores) {
 }
 
 function showRatios() {
+  const boxes = findBoxes();
   const scores = boxes.map(scoreOf);
   boxes.forEach((box, place) => {
     const line = box.closest(".specimen").querySelector("[data-ratio]");

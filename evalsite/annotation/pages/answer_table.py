@@ -1,0 +1,174 @@
+"""The answers of a set as a table: what was said of each item, in the words of its page."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.pages.forms import ReportForm
+from evalsite.annotation.pages.ignored_items import reason_of
+from evalsite.annotation.pages.screens import Screen, entered_ratings, in_order
+from evalsite.annotation.pages.sets import open_places
+from evalsite.annotation.pages.view_models import question_names
+from evalsite.lib.dialogue import parse_dialogue, strip_markup
+from evalsite.lib.prepared import Prepared
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.protocol import InputColumn, Protocol
+from evalsite.studies.models import Item, Output
+
+_LONGEST_TEXT = 80
+
+
+@dataclass(frozen=True)
+class AnswerCell:
+    """What was answered to one criterion; `name` is that of the criterion."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """One place of a set: the first words of its text, and the answers, or why there are none."""
+
+    place: int
+    text: str
+    cells: tuple[AnswerCell, ...] = ()
+    state: str = ""  # in words, where there are no answers
+    is_reported: bool = False
+    is_missing: bool = False
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """The rows of a set, and how many of them are rated, ignored and reported."""
+
+    text_label: str
+    criteria: tuple[str, ...]
+    rows: tuple[AnswerRow, ...]
+    outcomes: dict[str, int]
+
+    @property
+    def lede(self) -> str:
+        """Say how the items of the set were dealt with."""
+        counts = {**self.outcomes, "total": len(self.rows)}
+        if counts["ignored"] and counts["reported"]:
+            words = _(
+                "%(rated)s rated, %(ignored)s ignored and %(reported)s reported, out of %(total)s."
+            )
+        elif counts["ignored"]:
+            words = _("%(rated)s rated and %(ignored)s ignored, out of %(total)s.")
+        elif counts["reported"]:
+            words = _("%(rated)s rated and %(reported)s reported, out of %(total)s.")
+        else:
+            words = ngettext(
+                "Your answer is below.", "All %(total)s answers are below.", counts["total"]
+            )
+        return words % counts
+
+
+_items_of = Prepared(
+    lambda *items: Item.objects.filter(pk__in=items).only("kind", "gold", "inputs").order_by()
+)
+_outputs_of = Prepared(
+    lambda *items: (
+        Output.objects.filter(item__pk__in=items)
+        .only("item", "position", "text")
+        .order_by("item_id", "position")
+    )
+)
+_answers_of = Prepared(
+    lambda participant, *items: (
+        Annotation.objects.filter(participant=participant, item__pk__in=items)
+        .only("item", "outcome", "reason", "order_shown")
+        .order_by()
+    )
+)
+_ratings_of = Prepared(
+    lambda *annotations: (
+        Rating.objects.filter(annotation__pk__in=annotations)
+        .only("annotation", "criterion", "output", "value", "value_typed")
+        .order_by("id")
+    )
+)
+
+
+def tabulate_answers(me: Participant, item_set: ItemSet) -> AnswerTable:
+    """Return the answers to the places of a set that are this participant's: 4 queries."""
+    config = me.study.config
+    items = {item.pk: item for item in _items_of.all(*item_set.item_ids)}
+    outputs: dict[int, list[Output]] = defaultdict(list)
+    for output in _outputs_of.all(*items):
+        outputs[output.item_id].append(output)
+    answers = {answer.item_id: answer for answer in _answers_of.all(me.pk, *items)}
+    ratings: dict[int, list[Rating]] = defaultdict(list)
+    for rating in _ratings_of.all(*(answer.pk for answer in answers.values())):
+        ratings[rating.annotation_id].append(rating)
+    rows = []
+    outcomes = dict.fromkeys(Annotation.Outcome.values, 0)
+    for place in open_places(item_set):
+        item = items[item_set.item_ids[place - 1]]
+        annotation = answers.get(item.pk)
+        text = _first_words(config, item, outputs[item.pk])
+        if annotation is None:
+            rows.append(AnswerRow(place, text, state=_("Not answered"), is_missing=True))
+            continue
+        outcomes[annotation.outcome] += 1
+        if annotation.outcome == Annotation.Outcome.RATED:
+            screen = in_order(me.study, item, outputs[item.pk], annotation.order_shown)
+            rows.append(AnswerRow(place, text, _list_cells(screen, ratings[annotation.pk])))
+        else:
+            rows.append(_describe_unrated(config, place, text, annotation))
+    is_one = config.layout.outputs == "one"
+    return AnswerTable(
+        text_label=config.output_name if is_one else _find_text_column(config).label,
+        criteria=tuple(criterion.label for criterion in config.criteria),
+        rows=tuple(rows),
+        outcomes=outcomes,
+    )
+
+
+def _describe_unrated(config: Protocol, place: int, text: str, annotation: Annotation) -> AnswerRow:
+    if annotation.outcome == Annotation.Outcome.IGNORED:
+        reason = reason_of(config, annotation.reason).label
+        return AnswerRow(place, text, state=_("Ignored: %(reason)s") % {"reason": reason})
+    reasons: dict[str, Any] = dict(ReportForm.REASONS)
+    reason = str(reasons.get(annotation.reason, annotation.reason))
+    state = _("Reported: %(reason)s") % {"reason": reason}
+    return AnswerRow(place, text, state=state, is_reported=True)
+
+
+def _list_cells(screen: Screen, ratings: Sequence[Rating]) -> tuple[AnswerCell, ...]:
+    config = screen.study.config
+    entries = entered_ratings(screen, ratings)
+    asked = question_names(config, len(screen.outputs))
+    cells = []
+    for criterion in config.criteria:
+        names = [name for name, one, _number in asked if one == criterion]
+        said = [criterion.scale.name_entry(entries[name]) for name in names if name in entries]
+        cells.append(AnswerCell(criterion.label, " · ".join(said)))
+    return tuple(cells)
+
+
+def _find_text_column(config: Protocol) -> InputColumn:
+    """Return the last input that every item has: it identifies an item with several outputs."""
+    required = [column for column in config.inputs if column.is_required]
+    return (required or list(config.inputs))[-1]
+
+
+def _first_words(config: Protocol, item: Item, outputs: Sequence[Output]) -> str:
+    """Return the beginning of the text that identifies this item: its output, or an input."""
+    if config.layout.outputs == "one":
+        text = strip_markup(outputs[0].text)
+    else:
+        column = _find_text_column(config)
+        text = str(item.inputs.get(column.name, ""))
+        if column.kind == "dialogue":
+            turns = parse_dialogue(text)
+            text = turns[-1].text if turns else text
+    return Truncator(text).chars(_LONGEST_TEXT)

@@ -1,0 +1,242 @@
+"""The pages up to a place: consent, entry questions, and taking a place or waiting for one."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evalsite.annotation.allocation.claims import (
+    claim_set,
+    deal_pilot_set,
+    has_work,
+    may_come_free,
+    settle_entry,
+)
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.bonus import due_bonus
+from evalsite.annotation.pages.consent import answer_consent
+from evalsite.annotation.pages.next_step import TAKE_PLACE, Step, entry_step, next_step, step_in
+from evalsite.annotation.pages.saving import Saved
+from evalsite.lib.clock import now
+from evalsite.lib.markdown import render_markdown
+from evalsite.participants.access import address, page_context, participant_page, personal_link
+from evalsite.participants.arrival import LABELS
+from evalsite.participants.forms import LONGEST_ANSWER, EntryForm
+from evalsite.participants.models import Participant
+from evalsite.participants.services import consent_hash, consent_text, has_agreed, shown_codes
+from evalsite.studies.bonus import cap_in_words
+from evalsite.studies.models import Item
+
+NOT_AGREED = _("Choose whether you want to take part.")
+TEXT_NOT_SHOWN = _("Please read this text before you agree to it.")
+TEXT_CHANGED = _("This text has just changed. Please read it again before you decide.")
+
+# more answers than these are a list to open
+_MOST_BUTTONS = 12
+# how often a page that waits for a place asks again
+SECONDS_BETWEEN_CHECKS = 60
+
+
+def go_to(request: HttpRequest, step: Step) -> HttpResponse:
+    return redirect(address(request, step.name, *step.args))
+
+
+# --- consent --------------------------------------------------------------------------
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def consent(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Taking part begins here: nothing is handed out before this is agreed to."""
+    if has_agreed(me):
+        # to take it back is to withdraw, which says what becomes of the answers
+        return redirect(address(request, "participant-home"))
+    error = ""
+    if request.method == "POST":
+        choice = request.POST.get("go")
+        is_declined = choice == "decline"
+        error = _fault_of_consent(request, me, is_given=choice == "agree")
+        if is_declined or not error:
+            answer_consent(participant=me, is_given=not is_declined)
+            return _go_on(request, me)
+    context = page_context(request, me) | {
+        "consent_html": render_markdown(consent_text(me.study)),
+        "text_hash": consent_hash(me.study),
+        "is_changed": bool(me.consented_to),
+        "cap": cap_in_words(me.study),
+        "personal_link": personal_link(request),
+        "study_id": me.study_id,
+        "status": Saved.words_of(request.GET.get("was", "")),
+        "error": error,
+    }
+    return render(request, "participants/consent.html", context, status=422 if error else 200)
+
+
+def _fault_of_consent(request: HttpRequest, me: Participant, *, is_given: bool) -> str:
+    if not is_given:
+        return str(NOT_AGREED)
+    # nobody agrees to a text that they were not shown
+    shown = request.POST.get("text")
+    if shown is None:
+        return str(TEXT_NOT_SHOWN)
+    return "" if shown == consent_hash(me.study) else str(TEXT_CHANGED)
+
+
+def _go_on(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Lead to the next page, and reserve a place first if nothing else is asked before it."""
+    if entry_step(me) == TAKE_PLACE:
+        return begin_set(request, me)
+    return redirect(address(request, "participant-home"))
+
+
+@participant_page
+@require_safe
+def declined(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Say what is kept after declining, and how to change that choice."""
+    kept = me.annotations.exclude(status=Annotation.Status.WITHDRAWN)
+    context = page_context(request, me) | {
+        "consent_url": address(request, "participant-consent"),
+        "status": Saved.words_of(request.GET.get("was", "")),
+        "has_answers": kept.exists(),
+        **shown_codes(me),
+    }
+    return render(request, "participants/declined.html", context)
+
+
+# --- entry questions --------------------------------------------------------------------
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def entry(request: HttpRequest, me: Participant) -> HttpResponse:
+    """The entry questions, asked openly; decided on the server, once."""
+    eligibility = me.study.config.eligibility
+    if eligibility is None or me.is_eligible is not None:
+        return redirect(address(request, "participant-home"))
+    if not has_agreed(me):
+        return redirect(address(request, "participant-home"))
+    form = EntryForm(
+        request.POST if request.method == "POST" else None,
+        config=me.study.config,
+        eligibility=eligibility,
+    )
+    if form.is_bound and form.is_valid():
+        settle_entry(participant=me, answers=form.cleaned_data)
+        if entry_step(me) == TAKE_PLACE:
+            return _go_waiting(request)
+        return redirect(address(request, "participant-home"))
+    errors = {name: messages[0] for name, messages in form.errors.items()}
+    context = page_context(request, me) | {
+        "questions": [
+            {
+                "key": question.key,
+                "label": question.label,
+                "help": question.help,
+                "choices": question.choices,
+                "is_long": len(question.choices) > _MOST_BUTTONS,
+                "value": form[question.key].value() or "",
+                "error": errors.get(question.key, ""),
+            }
+            for question in eligibility.questions
+        ],
+        "error_list": list(errors.items()),
+        "longest": LONGEST_ANSWER,
+    }
+    return render(request, "participants/entry.html", context, status=422 if errors else 200)
+
+
+@participant_page
+@require_safe
+def refused(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Thank a person who may not take part; the rule is no secret any more."""
+    eligibility = me.study.config.eligibility
+    if me.is_eligible is not False or eligibility is None:
+        return redirect(address(request, "participant-home"))
+    context = page_context(request, me) | {
+        "message": eligibility.refusal,
+        "platform": _platform_of(me),
+    }
+    return render(request, "participants/refused.html", context)
+
+
+# --- a place ------------------------------------------------------------------------------
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def start(request: HttpRequest, me: Participant) -> HttpResponse:
+    """A place is free: pressing the button, and only that, takes it."""
+    step = entry_step(me)
+    if step not in (None, TAKE_PLACE):
+        return go_to(request, step)
+    if request.method == "POST":
+        return begin_set(request, me)
+    step = next_step(me)
+    if step != TAKE_PLACE:
+        return go_to(request, step)
+    if not _could_begin(me):
+        return redirect(address(request, "participant-no-work"))
+    return render(request, "participants/take_place.html", page_context(request, me))
+
+
+def begin_set(request: HttpRequest, me: Participant, *, or_else: str = "") -> HttpResponse:
+    """Lead on with the set that this person holds from now on; without one, to `or_else`."""
+    item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
+    if item_set is None:
+        return redirect(address(request, or_else)) if or_else else _go_waiting(request)
+    return go_to(request, entry_step(me) or step_in(me, item_set))
+
+
+def _go_waiting(request: HttpRequest) -> HttpResponse:
+    """Lead to the waiting page; `taken` keeps it from looking again at once."""
+    return redirect(address(request, "participant-no-work") + "?taken")
+
+
+def _could_begin(me: Participant) -> bool:
+    return me.is_pilot or has_work(me, me.study)
+
+
+@participant_page
+@require_safe
+def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Say that no place is free: with the code for what was done, or where to wait.
+
+    Nothing is held for people who wait here, and there is no queue.
+    """
+    if not me.is_pilot and not me.study.is_open:
+        return redirect(address(request, "participant-shut"))
+    step = entry_step(me)
+    if step not in (None, TAKE_PLACE):
+        return go_to(request, step)
+    # checks and repeats count as the items they look like
+    finished = me.annotations.exclude(item__kind=Item.Kind.PRACTICE).count()
+    if not finished and "taken" not in request.GET and _could_begin(me):
+        return redirect(address(request, "participant-start"))
+    context = page_context(request, me) | {
+        **describe_waiting(_platform_of(me), address(request, "participant-no-work")),
+        "is_complete": not may_come_free(me.study),
+        "until": me.study.closes_at,
+        "finished": finished,
+        **shown_codes(me),
+        "start_url": address(request, "participant-start"),
+        "bonus": due_bonus(me),
+    }
+    return render(request, f"participants/{'no_work' if finished else 'waiting'}.html", context)
+
+
+def describe_waiting(platform: str, check_url: str) -> dict[str, Any]:
+    """Return the context of a page that says that no place is free, and checks again."""
+    return {
+        "platform": platform,
+        "check_url": check_url,
+        "checked_at": now(),
+        "seconds": SECONDS_BETWEEN_CHECKS,
+    }
+
+
+def _platform_of(me: Participant) -> str:
+    """The name of the platform from which this person came last; "" if from none."""
+    visit = me.visits.last()
+    return LABELS.get(visit.platform, visit.platform) if visit else ""

@@ -1,0 +1,87 @@
+"""The worked examples, to look up while working."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from evalsite.annotation.pages.view_models import ItemView, view_example
+from evalsite.annotation.pages.views import render_example, render_explanation
+from evalsite.lib.markdown import render_markdown
+from evalsite.participants.access import address, page_context, participant_page, unknown_link
+from evalsite.participants.models import Participant
+from evalsite.participants.services import has_agreed
+from evalsite.protocol import Criterion, Example, Protocol
+from evalsite.studies.versions import shown_content
+
+
+@dataclass(frozen=True)
+class WorkedExample:
+    """An example that explains one criterion: its texts, and the verdict with its reason."""
+
+    label: str
+    item: ItemView
+    verdict: SafeString
+
+
+@dataclass(frozen=True)
+class Section:
+    """The examples that explain one criterion."""
+
+    criterion: Criterion
+    definition: SafeString
+    examples: tuple[WorkedExample, ...]
+
+
+@participant_page
+@require_safe
+def worked_examples(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Show every worked example of the instrument, with its ratings and the reason."""
+    context = page_context(request, me)
+    if not has_agreed(me):
+        return redirect(address(request, "participant-home"))
+    if "examples" not in context["urls"]:
+        return unknown_link(request)
+    config = me.study.config
+    # those that explain all criteria are shown in the layout of an item
+    whole = [
+        {
+            "html": render_example(me, example, number),
+            "why": render_explanation(example),
+            "label": example.label,
+        }
+        for number, example in enumerate(config.instruction_examples, start=1)
+    ]
+    context |= {
+        "count": len(config.worked_examples),
+        "page_note": render_markdown(config.page_note),
+        "sections": list(_list_sections(config, shown_content(me.study)["options"])),
+        "whole": whole,
+    }
+    return render(request, "annotation/examples.html", context)
+
+
+def _list_sections(config: Protocol, options: dict[str, object]) -> Iterator[Section]:
+    for criterion in config.criteria:
+        examples = [one for one in config.worked_examples if one.criterion == criterion.key]
+        if examples:
+            yield Section(
+                criterion=criterion,
+                definition=render_markdown(criterion.definition),
+                examples=tuple(_view(config, criterion, one, options) for one in examples),
+            )
+
+
+def _view(
+    config: Protocol, criterion: Criterion, example: Example, options: dict[str, object]
+) -> WorkedExample:
+    said = criterion.scale.describe_ratings(example.ratings.get(criterion.key, ()))
+    verdict = f"**{said}** {example.why}" if said else example.why
+    return WorkedExample(
+        label=example.label,
+        item=view_example(config, example, options),
+        verdict=render_markdown(verdict),
+    )

@@ -1,0 +1,103 @@
+"""Numbers and lists in the sentences of a report, and its entries: a name, and words."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.utils.formats import date_format
+
+from evalsite.results.report.latex import escape, set_p
+from evalsite.results.report.prose import join_lines, quote_markdown
+from evalsite.studies.summary_lines import count_of, format_money, list_of
+
+register = template.Library()
+
+
+@register.filter
+def number(value: float) -> str:
+    """Write 1234 as "1,234"."""
+    return f"{value:,}"
+
+
+@register.filter
+def count(value: int, noun: str) -> str:
+    """Write 3 as "3 items"; `noun`: "item", or "criterion,criteria"."""
+    singular, _, plural = noun.partition(",")
+    return count_of(value, singular, plural)
+
+
+@register.filter
+def listing(words: Iterable[str]) -> str:
+    """Write "a", "a and b", "a, b and c"."""
+    return list_of(list(words))
+
+
+@register.filter
+def day(moment: str | None) -> str:
+    """Write the day of a moment as the report holds it; "" if there is none."""
+    return date_format(datetime.fromisoformat(moment), "j F Y") if moment else ""
+
+
+@register.filter
+def money(amount: str, currency: str) -> str:
+    """Write an amount with the sign of its currency."""
+    return format_money(Decimal(amount), currency)
+
+
+@register.filter
+def markdown(text: str) -> str:
+    """Quote the text for Markdown."""
+    return quote_markdown(text)
+
+
+@register.filter
+def one_line(value: object) -> str:
+    """Write the value on one line, for a comment."""
+    return " ".join(str(value).split())
+
+
+@register.filter
+def tex(value: object) -> str:
+    """Escape the value for LaTeX."""
+    return escape(join_lines(str(value)))
+
+
+@register.filter
+def tex_listing(words: Iterable[str]) -> str:
+    """List the words, each escaped for LaTeX."""
+    return list_of([escape(word) for word in words])
+
+
+@register.filter
+def tex_finding(text: str) -> str:
+    """Escape the sentence for LaTeX, with every p value as a formula."""
+    return set_p(escape(text))
+
+
+@register.filter
+def tt(text: str) -> str:
+    """Set the text in type of one width, in LaTeX."""
+    return rf"\texttt{{{escape(text)}}}"
+
+
+@register.filter
+def paragraph(heading: str) -> str:
+    """Begin a paragraph of LaTeX under this heading."""
+    return rf"\paragraph{{{escape(heading)}.}}"
+
+
+@register.simple_tag
+def comma(loop: dict[str, Any]) -> str:
+    """Separate what a loop lists: "a", "a and b", "a, b and c"."""
+    if loop["first"]:
+        return ""
+    return " and " if loop["last"] else ", "
+
+
+@register.simple_block_tag(takes_context=True, end_name="endentry")
+def entry(context: template.Context, content: str, name: str, *, keep_lines: bool = False) -> str:
+    """Add the name and its words to the entries of the template; "" if nothing is known."""
+    context["entries"].append((name, content.strip() if keep_lines else join_lines(content)))
+    return ""

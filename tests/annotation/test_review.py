@@ -1,0 +1,152 @@
+"""The review of a set: what was answered to each item, in words, and what may still be changed."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evalsite.annotation.models import Annotation
+from evalsite.studies.models import Output
+from tests.support.factories import make_annotator
+from tests.support.ignoring import GROUP, ITEM, Reader, make_reviews, open_reader
+from tests.support.tabs import SCORES, open_tab
+
+pytestmark = pytest.mark.django_db
+
+
+def read_table(reader):
+    return reader.client.get(f"{reader.home}sets/1/review/").context["table"]
+
+
+def report_place(reader: Reader, place: int) -> None:
+    reader.open(place)
+    data = {"state": reader.page.context["state"], "reason": "missing"}
+    response = reader.client.post(f"{reader.address_of(place)}report/", data)
+    assert response.status_code == 302
+
+
+def test_each_criterion_has_a_cell_in_the_words_of_its_scale():
+    reader = open_reader()
+    reader.rate(1, decision="0")
+
+    table = read_table(reader)
+
+    assert table.text_label == "RESPONSE"
+    assert table.rows[0].text == reader.item_at(1).outputs.get().text
+    assert [cell.name for cell in table.rows[0].cells] == list(table.criteria)
+    assert [cell.value for cell in table.rows[0].cells] == ["4", "6", "2", "7", "REJECT"]
+
+
+def test_scores_of_several_outputs_share_a_cell_in_the_order_shown():
+    tab = open_tab()
+    tab.save()
+
+    table = read_table(tab)
+
+    assert table.text_label == "Meaning representation"
+    assert [cell.value for cell in table.rows[0].cells] == [" · ".join(SCORES)]
+
+
+def test_ignored_reported_and_open_items_say_so_and_can_be_changed():
+    reader = open_reader()
+    reader.ignore(1, GROUP)
+    report_place(reader, 4)
+    reader.rate(5)
+
+    page = reader.client.get(f"{reader.home}sets/1/review/")
+
+    rows = page.context["table"].rows
+    assert [bool(row.cells) for row in rows] == [False, False, False, False, True, False]
+    assert [row.is_reported for row in rows] == [False, False, False, True, False, False]
+    assert [row.is_missing for row in rows] == [False, False, False, False, False, True]
+    assert all(row.state for row in rows if not row.cells)
+    for place in range(1, 7):
+        assert f'href="{reader.address_of(place)}"' in page.text
+    assert page.context["table"].outcomes == {"rated": 1, "ignored": 3, "reported": 1}
+    assert 'value="finish"' not in page.text
+
+
+def test_reported_item_can_be_rated_after_all():
+    reader = open_reader()
+    report_place(reader, 1)
+
+    reader.rate(1)
+
+    assert Annotation.objects.get().outcome == Annotation.Outcome.RATED
+    assert read_table(reader).rows[0].cells
+
+
+def test_half_of_an_answer_to_a_reported_item_does_not_keep_a_set_from_being_finished():
+    reader = open_reader(reviews=1)
+    for place in (1, 2):
+        reader.rate(place)
+    report_place(reader, 3)
+    reader.open(3)
+    entered = {"state": reader.page.context["state"], "relevance": "4"}
+    assert reader.client.post(reader.page.context["draft_url"], entered).status_code == 200
+
+    finished = reader.finish()
+
+    assert finished.context["code"]
+    assert Annotation.objects.filter(outcome="reported").count() == 1
+
+
+def test_review_takes_as_many_queries_for_2_items_as_for_12(django_assert_num_queries):
+    def open_review(reviews: int):
+        reader = open_reader(reviews=reviews, responses=2, set_size=12)
+        for place in range(1, 2 * reviews + 1):
+            reader.ignore(place, ITEM) if place % 2 else reader.rate(place)
+        return reader
+
+    few, many = open_review(1), open_review(6)
+    many.client.get(f"{many.home}sets/1/review/")  # what all studies share is kept from here on
+    few.client.get(f"{few.home}sets/1/review/")
+    with CaptureQueriesContext(connection) as queries:
+        few.client.get(f"{few.home}sets/1/review/")
+
+    with django_assert_num_queries(len(queries)):
+        many.client.get(f"{many.home}sets/1/review/")
+
+
+def test_texts_of_systems_are_shown_as_text():
+    study = make_reviews(reviews=1, responses=1)
+    Output.objects.filter(item__in=study.items.main()).update(text="<script>alert(1)</script>")
+
+    reader = Reader(make_annotator(study)).start()
+    page = reader.client.get(f"{reader.home}sets/1/review/")
+
+    assert "&lt;script&gt;" in page.text
+
+
+@pytest.mark.parametrize("page", ["report", "ignore"])
+def test_item_is_in_view_where_it_is_reported_or_ignored(page):
+    reader = open_reader()
+
+    html = reader.client.get(f"{reader.address_of(1)}{page}/").text
+
+    item = reader.item_at(1)
+    assert item.inputs["review"] in html
+    assert item.outputs.get().text in html
+
+
+def test_every_utterance_is_in_view_where_an_item_is_reported():
+    tab = open_tab()
+
+    html = tab.client.get(f"{tab.address_of(1)}report/").text
+
+    for output in tab.item.outputs.all():
+        assert output.text in html
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_set_whose_places_all_went_to_others_has_no_review_and_earns_no_code(method):
+    reader = open_reader()
+    item_set = reader.me.item_sets.get()
+    item_set.lost_ids = item_set.item_ids
+    item_set.save()
+
+    page = getattr(reader.client, method)(f"{reader.home}sets/1/review/")
+
+    assert page.status_code == 200
+    assert [template.name for template in page.templates][:1] == ["annotation/continue.html"]
+    item_set.refresh_from_db()
+    assert (item_set.finished_at, item_set.code) == (None, "")

@@ -1,0 +1,110 @@
+"""The heights of rating pages, and what is in view together: the budget of one screen an item."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from evalsite.imports.demo import import_example
+from evalsite.protocol import installed_protocols
+from evalsite.studies.models import Item, Study
+from tests.support.browsing import answer_all, take_a_set
+from tests.support.factories import launch, make_study, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HEIGHTS = {1280: (800, 800), 360: (740, 1480)}  # width: height of the window, most pixels
+# the lower edge of Save, from the top of the page, with nothing pinned
+LOWER_EDGE = """() => {
+  for (const pinned of document.querySelectorAll(".read, .dock, .auto")) {
+    pinned.style.position = "static";
+    pinned.style.margin = "0";
+  }
+  document.body.style.minHeight = "0";
+  return document.querySelector(".dock .main").getBoundingClientRect().bottom + scrollY;
+}"""
+# how much of an element nothing covers, from 0 to 1
+IN_VIEW = """element => {
+  const box = element.getBoundingClientRect();
+  const rows = 8;
+  let seen = 0;
+  for (let row = 0; row < rows; row += 1) {
+    const y = box.top + ((row + 0.5) * box.height) / rows;
+    const found = document.elementFromPoint(box.left + box.width / 2, y);
+    if (found && (element.contains(found) || found.contains(element))) seen += 1;
+  }
+  return seen / rows;
+}"""
+
+
+@pytest.fixture(params=sorted(installed_protocols()))
+def study(request: pytest.FixtureRequest, transactional_db: None) -> Study:
+    draft = make_study(protocol=request.param, items=0, set_size=2, k=1)
+    import_example(draft, by=make_user())
+    keep_usual_items(draft)
+    return launch(draft)
+
+
+def keep_usual_items(study: Study) -> None:
+    """Of all items two are left, in the middle by the length of their texts."""
+    items = sorted(study.items.main(), key=count_characters)
+    middle = len(items) // 2
+    for item in (*items[: middle - 1], *items[middle + 1 :]):
+        item.delete()
+
+
+def count_characters(item: Item) -> int:
+    texts = (*item.inputs.values(), *item.outputs.values_list("text", flat=True))
+    return sum(len(str(text)) for text in texts)
+
+
+def open_item(page: Page, base: str, study: Study, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": HEIGHTS[width][0]})
+    page.emulate_media(reduced_motion="reduce")
+    take_a_set(page, base, study)
+
+
+@pytest.mark.parametrize("width", sorted(HEIGHTS))
+def test_item_fits_its_screens(page, live_server, study, width):
+    open_item(page, str(live_server), study, width)
+
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    if width == 1280:
+        assert page.evaluate("document.documentElement.scrollHeight") <= HEIGHTS[width][1]
+    assert page.evaluate(LOWER_EDGE) <= HEIGHTS[width][1]
+
+
+@pytest.mark.parametrize("width", sorted(HEIGHTS))
+def test_what_is_judged_is_in_view_beside_every_question(page, live_server, study, width):
+    open_item(page, str(live_server), study, width)
+    shown = page.locator(".read .specimen, .read .standard").first
+    under_each = page.locator(".trio .specimen").count() > 0
+
+    for question in page.locator("[data-question]").all():
+        question.locator("input").last.focus()
+
+        assert shown.evaluate(IN_VIEW) > 0.5
+        assert question.locator("input").last.evaluate(IN_VIEW) > 0
+        if under_each:
+            expect(question).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(("width", "height"), [(640, 400), (320, 640)])
+def test_save_is_in_one_line_and_nothing_is_wider_than_a_zoomed_window(
+    page, live_server, study, width, height
+):
+    page.set_viewport_size({"width": width, "height": height})
+    take_a_set(page, str(live_server), study)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".dock .main").bounding_box()["height"] < 50
+
+
+def test_item_opens_at_its_top_with_its_heading_in_view(page, live_server, study):
+    open_item(page, str(live_server), study, 360)
+    answer_all(page)
+
+    with page.expect_navigation():
+        page.click(".dock .main")
+
+    assert page.evaluate("scrollY") == 0
+    expect(page.locator("h1")).to_be_in_viewport()
+    expect(page.locator("h1")).to_be_focused()
