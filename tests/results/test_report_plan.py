@@ -83,7 +83,8 @@ def test_a_flag_is_shown_with_its_figure_its_threshold_and_who_set_it(report: Re
     lining = [row for row in table.rows if row[2] == "Standard deviation"]
     assert lining
     assert all(row[5] == "this study" for row in lining)
-    assert all(float(row[3].replace(",", "")) < float(row[4].replace(",", "")) for row in lining)
+    # Printed figures are rounded: two that differ may look alike.
+    assert all(float(row[3].replace(",", "")) <= float(row[4].replace(",", "")) for row in lining)
 
 
 def test_every_form_of_the_report_tells_baseline_family_and_rule(report: Report) -> None:
