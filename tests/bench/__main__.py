@@ -32,7 +32,7 @@ def main() -> int:
     """Each database in a process of its own, since Django is set up once in a process."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="both")
-    parser.add_argument("--items", type=int, nargs="+", default=[1_000, 100_000])
+    parser.add_argument("--items", type=int, nargs="+", default=[4_000, 100_000])
     parser.add_argument("--people", type=int, nargs="+", default=[1, 16, 64])
     parser.add_argument(
         "--saves", type=int, default=320, help="in each of the rounds; ten for each person at least"
