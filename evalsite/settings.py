@@ -225,7 +225,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "evalsite.lib.static_storage.SmallerStaticFiles"
     },
 }
 WHITENOISE_MAX_AGE = 60
