@@ -1,0 +1,59 @@
+"""Collected scripts and styles are shorter, and mean the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from playwright.sync_api import Page
+
+STYLES = sorted((settings.BASE_DIR / "static").glob("*.css"))
+# a browser keeps the values of custom properties as they are written, spaces and all
+READ_RULES = r"""text => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(text);
+  return [...sheet.cssRules].map((rule) => rule.cssText.replace(/,\s+/g, ","));
+}"""
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: Any) -> Path:
+    folder: Path = tmp_path_factory.mktemp("static")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "STATIC_ROOT", folder)
+        patch.setattr(
+            settings,
+            "STORAGES",
+            settings.STORAGES
+            | {"staticfiles": {"BACKEND": "evalsite.lib.static_storage.SmallerStaticFiles"}},
+        )
+        call_command("collectstatic", interactive=False, verbosity=0)
+    return folder
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda path: path.name)
+def test_a_browser_reads_the_same_rules_in_the_collected_style(
+    style: Path, collected: Path, page: Page
+) -> None:
+    short, long = (collected / style.name).read_text(), style.read_text()
+
+    assert len(short) < len(long)
+    assert page.evaluate(READ_RULES, short) == page.evaluate(READ_RULES, long)
+
+
+def test_each_collected_script_and_style_has_content_and_its_named_copy_too(
+    collected: Path,
+) -> None:
+    kinds = [*collected.rglob("*.js"), *collected.rglob("*.css")]
+
+    assert len(kinds) > 20
+    assert [path for path in kinds if not path.stat().st_size] == []
+    (named,) = (collected / "js").glob("annotate.*.js")
+    assert named.read_text() == (collected / "js/annotate.js").read_text()
+
+
+def test_comments_go_but_those_of_licences_stay(collected: Path) -> None:
+    assert "// " not in (collected / "js/page.js").read_text()
+    jquery = (collected / "admin/js/vendor/jquery/jquery.js").read_text()
+    assert "Released under the MIT license" in jquery
