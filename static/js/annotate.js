@@ -633,7 +633,7 @@ function watchReel(reel) {
   new ResizeObserver(check).observe(reel);
   check();
 }
-form.querySelectorAll(".reel, .read .specimen").forEach(watchReel);
+form.querySelectorAll(".reel, .read .specimen, .read .pair").forEach(watchReel);
 
 // A new item opens at its top, its heading read out; the keyboard needs no press of Tab before.
 if (new URLSearchParams(location.search).has("was")) {
