@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.management import call_command
+from django.test import override_settings
 from playwright.sync_api import Page
 
 STYLES = sorted((settings.BASE_DIR / "static").glob("*.css"))
@@ -20,14 +21,11 @@ READ_RULES = r"""text => {
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: Any) -> Path:
     folder: Path = tmp_path_factory.mktemp("static")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settings, "STATIC_ROOT", folder)
-        patch.setattr(
-            settings,
-            "STORAGES",
-            settings.STORAGES
-            | {"staticfiles": {"BACKEND": "evalsite.lib.static_storage.SmallerStaticFiles"}},
-        )
+    kind = "evalsite.lib.static_storage.SmallerStaticFiles"
+    # tells Django to build its storage anew: an earlier test may have used it
+    with override_settings(
+        STATIC_ROOT=folder, STORAGES=settings.STORAGES | {"staticfiles": {"BACKEND": kind}}
+    ):
         call_command("collectstatic", interactive=False, verbosity=0)
     return folder
 
