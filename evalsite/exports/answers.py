@@ -5,10 +5,12 @@ They are in a fixed order, take little memory, and are of one moment inside a sn
 
 import json
 import re
+from array import array
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby, islice, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -112,6 +114,30 @@ class Comparison(NamedTuple):
 _NOT_COMPARED = Comparison()
 
 
+class OutputIndex:
+    """The number of each output of a study in its item, and its system, in 12 bytes an output.
+
+    Joined to a page of ratings instead, PostgreSQL reads all outputs of the site for each page.
+    """
+
+    def __init__(self, study: Study, systems: Mapping[int | None, str]) -> None:
+        self._ids, self._places = array("q"), array("i")
+        # few: as many as an item has outputs, for each system
+        self._known: list[tuple[int, str]] = []
+        places: dict[tuple[int, int | None], int] = {}
+        outputs = Output.objects.filter(item__study=study).order_by("id")
+        rows = outputs.values_list("id", "position", "system_id")
+        for pk, position, system in rows.iterator(chunk_size=PAGE):
+            place = places.setdefault((position, system), len(places))
+            if place == len(self._known):
+                self._known.append((position + 1, systems[system]))
+            self._ids.append(pk)
+            self._places.append(place)
+
+    def find(self, pk: int) -> tuple[int, str]:
+        return self._known[self._places[bisect_left(self._ids, pk)]]
+
+
 @dataclass(slots=True, eq=False)
 class Score:
     """A rating without its place: the columns from criterion to shown_first depend on nothing else.
@@ -202,6 +228,10 @@ class AnswerReader:
         self._find_places = lru_cache(4_096)(_find_places)
         self._compare = lru_cache(4_096)(_compare)
         self._find_score = lru_cache(4_096)(self._make_score)
+
+    @cached_property
+    def _outputs(self) -> OutputIndex:
+        return OutputIndex(self.study, self._systems)
 
     def read_pages(self, *, with_outputs: bool = False) -> Iterator[list[Answer]]:
         """Read the wanted annotations in the order in which they were first saved."""
@@ -296,17 +326,16 @@ class AnswerReader:
             answer.id: (answer, []) for answer in answers
         }
         ratings = self._find_related(Rating, answers).order_by().values_list(
-            "annotation_id", "file_row", "criterion", "output__position", "output_id",
-            "output__system_id", "id", "value", "value_typed",
+            "annotation_id", "file_row", "criterion", "output_id", "id", "value", "value_typed"
         )  # fmt: skip
-        ranks, last, systems = self._ranks, len(self._ranks), self._systems
+        find_output, ranks, last = self._outputs.find, self._ranks, len(self._ranks)
         for row in ratings.iterator(chunk_size=PAGE):
-            annotation, file_row, criterion, position, output, system, pk, value, typed = row
+            annotation, file_row, criterion, output, pk, value, typed = row
             if annotation not in found:
                 continue
             answer, rows = found[annotation]
-            number = chosen = 0 if position is None else position + 1
-            name = systems[system]
+            number, name = (0, "") if output is None else find_output(output)
+            chosen = number
             if criterion in self._compared:
                 # which of two is preferred is said of neither output
                 number, name = 0, ""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Rating, Revision
@@ -176,3 +177,14 @@ def test_connection_serves_the_next_after_an_export_that_broke_off(study: Study)
         del groups
 
     assert Annotation.objects.count() == 4
+
+
+def test_outputs_are_read_once_for_all_pages_of_ratings(study: Study) -> None:
+    answer_two(study)
+    answer_two(study)
+
+    with CaptureQueriesContext(connection) as queries, consistent_cut():
+        groups = list(AnswerReader(study, Selection()).read_ratings())
+
+    assert len(groups) == 4
+    assert len([one for one in queries if '"studies_output"' in one["sql"]]) == 1
