@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means
 from evalsite.analysis.clusters import find_clusters, max_t, rank_ranges, simultaneous_reach
 from evalsite.analysis.crossed import crossed_test
-from evalsite.analysis.effect_figures import DRAWS as EFFECT_DRAWS
-from evalsite.analysis.effect_figures import effect_figures
-from evalsite.analysis.effects import rounded
+from evalsite.analysis.effects import DRAWS as EFFECT_DRAWS
+from evalsite.analysis.effects import effect_figures, rounded
 from evalsite.analysis.figure import LEVEL, Figure, leave_open
 from evalsite.analysis.incomplete_pairs import WithGaps
 from evalsite.analysis.intervals import (
@@ -42,8 +41,7 @@ from evalsite.analysis.intervals import (
 from evalsite.analysis.mixed import Mixed, fit_mixed
 from evalsite.analysis.multiple_testing import Correction, correct
 from evalsite.analysis.one_sample import METHOD_RATERS, mean_test
-from evalsite.analysis.permutation import sign_flip_test
-from evalsite.analysis.rank_tests import friedman, wilcoxon_pratt
+from evalsite.analysis.rank_tests import friedman, sign_flip_test, wilcoxon_pratt
 from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.scores import (

@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, special, stats
+
+from evalsite.analysis.bootstrap import METHOD, METHOD_ITEMS, two_way_sums, two_way_weights
+from evalsite.analysis.figure import Figure, Reason, undefined
+from evalsite.analysis.resample import describe_draws
+from evalsite.analysis.scores import Scores, cell_means, item_means
 
 Floats = NDArray[np.float64]
 
@@ -70,3 +75,207 @@ def rank_biserial(differences: Any) -> float | None:
 def ratio_of_geometric_means(log_difference: float) -> float:
     """How many times the first system's geometric mean the second's is, from mean logarithms."""
     return exp(log_difference)
+
+
+# --- effect sizes as figures --------------------------------------------------------------------
+
+DRAWS = 300
+FEW_DRAWS = 100
+MANY_ITEMS = 1000
+NAMES = {
+    "dz": "Cohen's dz of item means",
+    "gz": "dz of item means with Hedges' correction",
+    "superiority": "P(second > first) + .5 P(equal), same item and rater",
+    "cliffs_delta": "Cliff's delta of item means",
+    "rank_biserial": "matched rank-biserial correlation of item means",
+}
+
+
+def effect_figures(
+    data: Scores, first: int, second: int, *, seed: int, draws: int = DRAWS
+) -> dict[str, Figure]:
+    """The effect sizes named in NAMES, second against first, on the items that both have.
+
+    Undefined ones have `no_data` (no shared item), `no_overlap` (no rater with both), `too_few` or
+    `no_variation`. Intervals are from `draws` draws of items and raters, at most FEW_DRAWS of them
+    above MANY_ITEMS.
+    """
+    pair = data.take((data.system == first) | (data.system == second))
+    means = [item_means(pair, one) for one in (first, second)]
+    shared = np.isfinite(means[0]) & np.isfinite(means[1])
+    n = {"items": int(shared.sum())}
+    if not shared.any():
+        return {
+            name: undefined(name, Reason.NO_DATA, method=how, n=n) for name, how in NAMES.items()
+        }
+    draws = min(draws, FEW_DRAWS) if int(pair.group.max()) >= MANY_ITEMS else draws
+    plain = _all_effects(means[0][shared], means[1][shared])
+    plain["superiority"], drawn_superiority, met = _superiority(pair, first, second, seed, draws)
+    drawn = _draw(pair, first, second, seed, draws) | {"superiority": drawn_superiority}
+    over = METHOD if data.rater is not None else METHOD_ITEMS
+    counted = dict.fromkeys(NAMES, n) | ({"superiority": met} if met else {})
+    return {
+        name: _figure(name, plain[name], drawn[name], counted[name], seed, over) for name in NAMES
+    }
+
+
+def _all_effects(first: Floats, second: Floats) -> dict[str, float | None]:
+    d = rounded(second - first)
+    dz = cohen_dz(d)
+    return {
+        "dz": dz,
+        "gz": None if dz is None or len(d) < 3 else dz * hedges_factor(len(d) - 1),
+        "cliffs_delta": cliffs_delta(first, second),
+        "rank_biserial": rank_biserial(d),
+    }
+
+
+def _block_of_group(pair: Scores) -> NDArray[np.int64]:
+    block = np.zeros(int(pair.group.max()) + 1, dtype=np.int64)
+    block[pair.group] = pair.block
+    return block
+
+
+def _superiority(
+    pair: Scores, first: int, second: int, seed: int, draws: int
+) -> tuple[float | None, Floats, dict[str, int]]:
+    """How often the second is rated higher by the same rater on the same item, its draws, and of
+    how many items and raters that is; {}: of none."""
+    (a, n), (b, m) = (cell_means(pair, one) for one in (first, second))
+    same = sparse.coo_matrix(n.multiply(m))
+    group, rater = same.coords
+    if not len(group):
+        return None, np.full(draws, np.nan), {}
+    place = (group, rater)
+    before, after = (
+        np.asarray(x.tocsr()[place] / y.tocsr()[place]).ravel() for x, y in ((a, n), (b, m))
+    )
+    d = rounded(after - before)
+    points = (d > 0) + 0.5 * (d == 0)
+    columns = np.column_stack([points, np.ones(len(d))])
+    who = None if pair.rater is None else rater.astype(np.int64)
+    sums = two_way_sums(who, _block_of_group(pair)[group], columns, draws=draws, seed=seed)
+    n = {"items": len(np.unique(group))}
+    if who is not None:
+        n |= {"inputs and raters": len(d), "raters": len(np.unique(rater))}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(points.mean()), sums[:, 0] / sums[:, 1], n
+
+
+def _draw(pair: Scores, first: int, second: int, seed: int, draws: int) -> dict[str, Floats]:
+    """Each effect on item means in each draw; NaN where a draw leaves it undefined."""
+    cells = [cell_means(pair, one) for one in (first, second)]
+    block, raters = _block_of_group(pair), cells[0][0].shape[1]
+    found = []
+    for by_rater, by_block in two_way_weights(raters, int(block.max()) + 1, draws=draws, seed=seed):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            a, b = (((total @ by_rater.T) / (count @ by_rater.T)).T for total, count in cells)
+        found.append(effects_of_draws(a, b, by_block[:, block]))
+    return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+
+
+def _figure(
+    name: str, value: float | None, drawn: Floats, n: dict[str, int], seed: int, over: str
+) -> Figure:
+    how = NAMES[name]
+    if value is None:
+        reason = Reason.TOO_FEW if n["items"] < 3 else Reason.NO_VARIATION
+        if name == "superiority":
+            reason = Reason.NO_OVERLAP
+        return undefined(name, reason, method=how, n=n)
+    if n["items"] < 2:
+        details: dict[str, Any] = {"interval": "none: needs two inputs or more"}
+        return Figure(name=name, method=how, value=value, n=n, details=details)
+    spread = describe_draws(drawn)
+    by = {} if spread.low is None else {"interval": f"{over}, percentile"}
+    return Figure(
+        name=name, method=how, value=value, low=spread.low, high=spread.high, n=n, seed=seed,
+        details=spread.details | by,
+    )  # fmt: skip
+
+
+CELLS = 500_000  # held at once
+_LEAST = 3  # items drawn, below which a draw gives no size
+
+
+def effects_of_draws(
+    first: Floats, second: Floats, times: Floats, *, cells: int = CELLS
+) -> dict[str, Floats]:
+    """`dz`, `gz`, `cliffs_delta` and `rank_biserial` in each draw (draws,), NaN: undefined there.
+
+    All (draws, items): the means under either system, and how often each item was drawn; one that
+    lacks a mean counts as not drawn. `cells`: how many of these numbers are worked on at once.
+    """
+    some = max(1, cells // max(1, first.shape[1]))
+    parts = [
+        _effects(first[at : at + some], second[at : at + some], times[at : at + some])
+        for at in range(0, len(first), some)
+    ]
+    return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+
+
+def _effects(first: Floats, second: Floats, times: Floats) -> dict[str, Floats]:
+    there = np.isfinite(first) & np.isfinite(second)
+    times = np.where(there, times, 0.0)
+    a, b = (rounded(np.where(times > 0, one, 0.0)) for one in (first, second))
+    d = rounded(np.where(times > 0, second - first, 0.0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        dz = _dz(d, times)
+        found = {
+            "dz": dz,
+            "gz": dz * _hedges_factors(times.sum(axis=1) - 1),
+            "cliffs_delta": _cliffs_delta(a, b, times),
+            "rank_biserial": _rank_biserial(d, times),
+        }
+    enough = times.sum(axis=1) >= _LEAST
+    return {name: np.where(enough, one, np.nan) for name, one in found.items()}
+
+
+def _dz(d: Floats, times: Floats) -> Floats:
+    drawn = times > 0
+    reach = np.where(drawn, d, -np.inf).max(axis=1) - np.where(drawn, d, np.inf).min(axis=1)
+    total = times.sum(axis=1)
+    mean = (times * d).sum(axis=1) / total
+    spread = (times * (d - mean[:, None]) ** 2).sum(axis=1) / (total - 1)
+    return np.where(reach > 0, mean / np.sqrt(spread), np.nan)
+
+
+def _hedges_factors(df: Floats) -> Floats:
+    log = special.gammaln(df / 2) - special.gammaln((df - 1) / 2) - np.log(df / 2) / 2
+    return np.asarray(np.exp(log), dtype=np.float64)
+
+
+def _cliffs_delta(a: Floats, b: Floats, times: Floats) -> Floats:
+    none = np.zeros_like(times)
+    values = np.concatenate([a, b], axis=1)
+    weights = [np.concatenate(pair, axis=1) for pair in ((times, none), (none, times))]
+    draw, (of_a, of_b) = _sum_ties(values, weights)
+    total = times.sum(axis=1)
+    below = _count_below(draw, of_a, total)
+    above = total[draw] - below - of_a
+    return np.bincount(draw, weights=of_b * (below - above), minlength=len(times)) / total**2
+
+
+def _rank_biserial(d: Floats, times: Floats) -> Floats:
+    times = np.where(d != 0, times, 0.0)
+    draw, (count, signed) = _sum_ties(np.abs(d), [times, times * np.sign(d)])
+    total = times.sum(axis=1)
+    rank = _count_below(draw, count, total) + (count + 1) / 2
+    ranks = total * (total + 1) / 2
+    return np.bincount(draw, weights=signed * rank, minlength=len(times)) / ranks
+
+
+def _sum_ties(values: Floats, weights: list[Floats]) -> tuple[NDArray[np.int64], list[Floats]]:
+    """The draw of each run of equal values, from the lowest up, and its sum of each weight."""
+    order = np.argsort(values, axis=1)
+    values = np.take_along_axis(values, order, axis=1)
+    begins = np.ones(values.shape, dtype=bool)
+    begins[:, 1:] = values[:, 1:] != values[:, :-1]
+    start = np.flatnonzero(begins)
+    sums = [np.add.reduceat(np.take_along_axis(w, order, axis=1).ravel(), start) for w in weights]
+    return start // values.shape[1], sums
+
+
+def _count_below(draw: NDArray[np.int64], count: Floats, total: Floats) -> Floats:
+    """How many of a draw are below each run of its equal values; `total`: all of each draw."""
+    return np.asarray(count.cumsum() - count - (total.cumsum() - total)[draw], dtype=np.float64)

@@ -20,11 +20,11 @@ from django.db.models.functions import RowNumber
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
 from evalsite.exports.columns import TIE
-from evalsite.exports.gold import Gold
 from evalsite.exports.rows import PAGE, Group, as_text, choose, find_exclusions, hyphenate
 from evalsite.exports.selection import Selection
 from evalsite.participants.models import Origin
 from evalsite.protocol import Scale
+from evalsite.studies.gold import Gold
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
 _IMPORTED, _REPORTED = Origin.IMPORTED.value, Annotation.Outcome.REPORTED.value

@@ -213,3 +213,9 @@ def _damaged(path: Path, why: str) -> ValidationError:
     return ValidationError(
         f"{path} is damaged and can't be restored: {why}. Use another backup.", code="damaged"
     )
+
+
+def describe_rows(rows: dict[str, int]) -> str:
+    """Name the two numbers by which people know their site."""
+    studies, answers = (rows.get(table, 0) for table in ("studies_study", "annotation_annotation"))
+    return f"studies: {studies:,}, answers: {answers:,}"

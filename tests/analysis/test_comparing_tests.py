@@ -17,9 +17,10 @@ from evalsite.analysis.effects import (
 )
 from evalsite.analysis.intervals import t_figure
 from evalsite.analysis.multiple_testing import correct
-from evalsite.analysis.permutation import flip_by_counting, sign_flip_test
 from evalsite.analysis.rank_tests import (
+    flip_by_counting,
     friedman,
+    sign_flip_test,
     sign_test,
     sign_test_of_counts,
     wilcoxon_pratt,

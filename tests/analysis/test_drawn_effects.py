@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalsite.analysis.effect_figures import effect_figures, effects_of_draws
+from evalsite.analysis.effects import effect_figures, effects_of_draws
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.report.notes import write_notes
 from evalsite.analysis.scores import read_scores

@@ -8,11 +8,11 @@ from evalsite.analysis.planning import (
     Design,
     Parts,
     closed_form,
+    items_needed,
     parts_of_variances,
     plan,
     smallest_difference,
 )
-from evalsite.analysis.sample_size import items_needed
 
 
 @pytest.mark.parametrize("scale", ["likert", "magnitude", "pairs"])

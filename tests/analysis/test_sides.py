@@ -10,8 +10,7 @@ from evalsite.analysis.crossed import crossed_test
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.findings import describe_finding
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
-from evalsite.analysis.permutation import sign_flip_test
-from evalsite.analysis.rank_tests import sign_test, wilcoxon_pratt
+from evalsite.analysis.rank_tests import sign_flip_test, sign_test, wilcoxon_pratt
 from tests.analysis.test_degenerate_reports import Report, rate, report  # noqa: F401
 
 DIFFERENCES = [3, 1, -2, 0, 4, 2, 2, -1]

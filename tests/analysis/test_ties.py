@@ -2,8 +2,8 @@
 
 import random
 
+from evalsite.analysis.flags import check_tie_use
 from evalsite.analysis.report import make_reports
-from evalsite.analysis.tie_use import check_tie_use
 
 PREFERENCE = {"key": "quality", "label": "Quality", "kind": "preference", "answers": []}
 

@@ -31,8 +31,14 @@ from evalsite.jobs.services import (
     start_job,
     take_over_job,
 )
-from evalsite.jobs.worker import JobWorker, Takeover, order_fairly
-from evalsite.jobs.worker_presence import be_present, find_workers, name_worker
+from evalsite.jobs.worker import (
+    JobWorker,
+    Takeover,
+    be_present,
+    find_workers,
+    name_worker,
+    order_fairly,
+)
 from evalsite.lib.clock import now
 from tests.support.databases import NO_SERVER, Cluster, find_binaries
 from tests.support.factories import make_study, make_user

@@ -13,11 +13,12 @@ from evalsite.results.report.latex import escape, set_p, write_comment, write_ta
 from evalsite.results.report.latex_document import (
     find_cited,
     list_files,
+    read_references,
     write_archive,
     write_fragment,
+    write_references,
 )
 from evalsite.results.report.methods import write_findings, write_methods
-from evalsite.results.report.references import ENTRIES, write_references
 from evalsite.results.report.study_facts import collect_facts
 from evalsite.results.report.wording import write_interval, write_p, write_value
 from evalsite.studies.models import Study
@@ -273,7 +274,7 @@ def test_methods_name_the_instrument_and_how_an_input_is_met(study: Study, repor
 
 
 def test_every_reference_is_well_formed() -> None:
-    text = write_references(ENTRIES)
+    text = write_references(read_references())
 
     for entry in text.strip().split("\n\n"):
         assert entry.count("{") == entry.count("}")

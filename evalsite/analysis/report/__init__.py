@@ -10,9 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from evalsite.analysis.design import describe_design
+from evalsite.analysis.design import describe_data, describe_design, list_design_figures
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION
+from evalsite.analysis.findings import describe_of_one_rater
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
 from evalsite.analysis.report.ignored import (
     drop_ignored,
@@ -28,9 +29,7 @@ from evalsite.analysis.report.notes import (
     warn_of_few,
     write_notes,
 )
-from evalsite.analysis.report.rated_data import describe_data, list_design_figures
 from evalsite.analysis.report.raters import report_raters, report_repeats
-from evalsite.analysis.report.single_rater import describe_of_one_rater
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
 from evalsite.analysis.thresholds import START, Thresholds, make_thresholds

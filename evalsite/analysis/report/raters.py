@@ -14,10 +14,12 @@ from evalsite.analysis.binary_tests import wilson_share
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.flags import (
+    UNLIKELY,
     Flag,
     RaterRow,
     check_gold,
     check_raters,
+    check_tie_use,
     find_order,
     flag_changes,
     flag_sameness,
@@ -27,7 +29,6 @@ from evalsite.analysis.intra_rater import compare_passes, find_passes
 from evalsite.analysis.pair_checks import circular_triads
 from evalsite.analysis.table import Table
 from evalsite.analysis.thresholds import START, Thresholds
-from evalsite.analysis.tie_use import UNLIKELY, check_tie_use
 
 # --- preferences of single raters -----------------------------------------------------
 LEAST_TRIPLES = 20  # of a rater; fewer say little, as for other shares

@@ -1,10 +1,13 @@
-"""Looking for rows that break a promise, and saying so in words."""
+"""Find rows that break a promise, and describe them in words."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from django.db.models import QuerySet
+
+from evalsite.annotation.models import Annotation, Slot
 from evalsite.jobs.models import Job
 from evalsite.studies.models import Study
 
@@ -98,3 +101,18 @@ def is_in_progress(study: Study) -> bool:
 
 def _is_unfinished(job: Job | None) -> bool:
     return job is not None and job.state != Job.State.DONE
+
+
+# --- rows in words ------------------------------------------------------------------------------
+
+
+def name_places(slots: QuerySet[Slot]) -> Iterator[str]:
+    rows = slots.order_by("pk").values_list("pk", "no", "item__key")
+    for pk, no, key in rows.iterator():
+        yield f"place {pk} (number {no} of item {key})"
+
+
+def name_answers(annotations: QuerySet[Annotation]) -> Iterator[str]:
+    rows = annotations.order_by("pk").values_list("pk", "participant__pseudonym", "item__key")
+    for pk, pseudonym, key in rows.iterator():
+        yield f"answer {pk} of {pseudonym} to item {key}"

@@ -241,7 +241,7 @@ def _further(items: int, power: float) -> int:
 
 def _first_guess(choice: dict[str, Any], parts: Any, people: int, k: int) -> int | None:
     """The inputs needed by the closed form; a usual number where there is none."""
-    from evalsite.analysis.sample_size import items_needed  # noqa: PLC0415
+    from evalsite.analysis.planning import items_needed  # noqa: PLC0415
 
     if first := list_planners()[choice["scale"]].first_items:
         return first

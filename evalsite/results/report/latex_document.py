@@ -2,7 +2,9 @@
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from evalsite.results.design.tables import tabulate_design, tabulate_places
@@ -10,12 +12,13 @@ from evalsite.results.models import Report
 from evalsite.results.report.latex import key_of, write_comment, write_figure, write_table
 from evalsite.results.report.methods import write_findings, write_methods
 from evalsite.results.report.prose import render_prose, write_prose
-from evalsite.results.report.references import write_references
 from evalsite.results.report.study_facts import Facts, collect_facts
 from evalsite.results.report.study_tables import list_shown
 from evalsite.results.report.wording import label_warnings
 from evalsite.studies.models import Study
 
+# the sources of the methods that a report may use
+_REFERENCES = Path(__file__).with_name("references.bib")
 _CITED = re.compile(r"\\citep\{([^}]+)\}")
 # wider tables can't be read on a page
 _MOST_COLUMNS = 12
@@ -85,6 +88,18 @@ def _write_floats(report: Report, facts: Facts) -> Iterator[str]:
 def find_cited(text: str) -> set[str]:
     """The keys that a fragment cites."""
     return {key for keys in _CITED.findall(text) for key in keys.split(",")}
+
+
+@cache
+def read_references() -> dict[str, str]:
+    """Return all BibTeX entries by their key."""
+    entries = _REFERENCES.read_text(encoding="utf-8").strip().split("\n\n")
+    return {entry.partition("{")[2].partition(",")[0]: entry for entry in entries}
+
+
+def write_references(keys: Iterable[str]) -> str:
+    """Return the entries of these keys in alphabetical order; KeyError for an unknown one."""
+    return "\n\n".join(read_references()[key] for key in sorted(set(keys))) + "\n"
 
 
 def list_files(study: Study, report: Report) -> dict[str, bytes]:

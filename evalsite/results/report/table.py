@@ -193,3 +193,15 @@ def figure_columns(
         return figure_column(heading, find, write_figure=write_figure)
 
     return [make_column(heading, place) for place, heading in enumerate(headings, start=start)]
+
+
+def align(rows: list[list[str]], *, words: int = 2) -> list[str]:
+    """Return lines of aligned columns: `words` columns to the left, then numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if number < words else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.operations.archive import describe_os_error
+from evalsite.operations.archive import describe_os_error, describe_rows
 from evalsite.operations.backup import make_backup
 
 
@@ -39,9 +39,3 @@ class Command(BaseCommand):
             "a restored site ends sign-ins and refuses pages that were open in a browser; "
             "personal links and passwords go on working."
         )
-
-
-def describe_rows(rows: dict[str, int]) -> str:
-    """Name the two numbers by which people know their site."""
-    studies, answers = (rows.get(table, 0) for table in ("studies_study", "annotation_annotation"))
-    return f"studies: {studies:,}, answers: {answers:,}"

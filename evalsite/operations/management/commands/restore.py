@@ -8,8 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from evalsite.operations.archive import describe_os_error
-from evalsite.operations.management.commands.backup import describe_rows
+from evalsite.operations.archive import describe_os_error, describe_rows
 from evalsite.operations.restore import Examination, check_backup, restore_backup
 
 _MOST_SHOWN = 50

@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand, CommandError
 from evalsite.annotation.models import Annotation
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import tabulate_design
-from evalsite.results.management.commands.design import align
 from evalsite.results.models import Report
 from evalsite.results.replication.comparison import compare_studies
 from evalsite.results.replication.tables import list_compared, tabulate_sides
@@ -22,7 +21,7 @@ from evalsite.results.report.latex_document import list_files
 from evalsite.results.report.sections import Part
 from evalsite.results.report.study_facts import collect_facts, describe_evaluated, describe_making
 from evalsite.results.report.study_tables import list_shown, tabulate_flags
-from evalsite.results.report.table import Table
+from evalsite.results.report.table import Table, align
 from evalsite.results.report.wording import let_go
 from evalsite.studies.models import Study
 from evalsite.studies.study_lookup import add_study_argument, find_study

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from evalsite.results.design.report import Measure, Report, Table, report_design
+from evalsite.results.report.table import align
 from evalsite.studies.study_lookup import add_study_argument, find_study
 
 
@@ -61,15 +62,3 @@ def write_measures(measures: list[Measure]) -> list[str]:
 
 def _in_words(difference: int | None) -> str:
     return "-" if difference is None else f"{difference:,}"
-
-
-def align(rows: list[list[str]], *, words: int = 2) -> list[str]:
-    """The rows in columns: so many of words, which begin together, then numbers, which end so."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if number < words else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
