@@ -113,7 +113,7 @@ def _describe_always(first: str, second: str, effect: Figure, p: float | None) -
     if p is None or p >= ALPHA:
         return {
             "code": "not_enough",
-            "text": f"Not enough data to tell {first} and {second} apart: "
+            "text": f"No clear difference between {first} and {second}: "
             f"{one} {phrases}, {exactly}"
             f"{where}, but too few {units} show it {known}.",
         }
@@ -142,19 +142,18 @@ def _describe_open(first: str, second: str, effect: Figure, detectable: Figure |
     p = effect.details.get("p_corrected")
     known = _describe_estimator(effect) + (_interval(effect, True) or _describe_unbounded(effect))
     known += "" if p is None else f"corrected p {write_p(p)}"
-    text = f"Not enough data to tell {first} and {second} apart: {words}"
+    text = f"No clear difference between {first} and {second}: {words}"
     text += f" ({known.removesuffix(', ')})." if known else "."
     text += _describe_correction(effect, p)
     if detectable is not None and detectable.reason == Reason.TOO_FEW:
         text += (
-            " More than one in five such studies would miss even the largest difference there "
-            "can be."
+            " A study this size has less than 80 % power even for the largest possible difference."
         )
     if detectable is not None and detectable.value is not None:
         found = _write(detectable.value, effect.name)
         unit = " percentage points" if effect.name in _IN_PERCENT else ""
         what = "ratio" if effect.name == "ratio" else "difference"
-        text += f" Four of five such studies would find a true {what} of {found}{unit} or more"
+        text += f" A study this size has 80 % power to detect a true {what} of {found}{unit}"
         known = _interval(replace(detectable, name=effect.name), True).removesuffix(", ")
         text += f" ({known})." if known else "."
     return text

@@ -81,7 +81,7 @@ def kappa_matrix(
     method = "Cohen's kappa, quadratic weights, mean over pairs of raters"
     found = _pair_up(data, shared)
     details = {"weights": "quadratic", "pairs": len(found[0]), "shared_units_at_least": shared,
-               "interval": "none: the pairs hang together"}  # fmt: skip
+               "interval": "none: the pairs depend on one another"}  # fmt: skip
     if reason := _find_gap(data, found[2]):
         mean = undefined("mean_kappa", reason, method=method, n=data.counts(), details=details)
     else:

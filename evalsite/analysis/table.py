@@ -399,6 +399,6 @@ def _number(text: pd.DataFrame, name: str, rows: Any) -> Any:
     wrong = np.flatnonzero((~np.isfinite(numbers) & ~empty)[places])
     if wrong.size:
         raise ValueError(
-            f"Row {rows[wrong[0]]}: {text[name].iloc[wrong[0]]!r} in column {name} is no number."
+            f"Row {rows[wrong[0]]}: {text[name].iloc[wrong[0]]!r} in column {name} isn't a number."
         )
     return found

@@ -258,7 +258,7 @@ ANNOTATIONS = (
         cell=lambda answer: answer.reason if answer.is_reported else "",
     ),
     Column(
-        "note", TEXT, "What the participant wrote beside it. Read it before you share the file.",
+        "note", TEXT, "The participant's comment. Read it before you share the file.",
         missing="nothing was written",
     ),
     *STATUS,

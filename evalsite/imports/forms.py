@@ -29,7 +29,7 @@ class UploadForm(forms.Form):
             raise ValidationError(
                 f"The file has {file.size / 1024 / 1024:.1f} MB; at most "
                 f"{settings.UPLOAD_MAX_BYTES / 1024 / 1024:.0f} MB are taken. Split it and upload "
-                "the parts one after the other.",
+                "the parts one after another.",
                 code="too_large",
             )
         return file

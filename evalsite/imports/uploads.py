@@ -236,6 +236,6 @@ def _check_size(size: int) -> None:
     if size > limit:
         raise ValidationError(
             f"The file is larger than {limit / 1024 / 1024:.0f} MB. Split it and upload the parts "
-            "one after the other.",
+            "one after another.",
             code="too_large",
         )

@@ -277,8 +277,8 @@ def _check_wide(
     if long := there & set(_LONG_FIELDS):
         yield Problem(
             "forms_mixed",
-            f"Some columns are mapped to “{min(long)}”, one rating in a row, and some to "
-            f"“{ratings[0]}”, one of several. Choose one form.",
+            f"Some columns are mapped to “{min(long)}” (one rating per row) and some to "
+            f"“{ratings[0]}” (several per row). Choose one form.",
         )
     needed = {"participant": True, "item": True}
     needed["criterion"] = len(asked.labels) > 1 and not all(one.criterion for one in ratings)

@@ -329,7 +329,7 @@ class SettingsForm(forms.ModelForm):
 
 
 _SECTIONS = (
-    ("texts", "Texts", "What participants read before and beside the items.", (
+    ("texts", "Texts", "What participants read before and next to the items.", (
         "title", "organisation", "contact_name", "contact_email", "headline", "summary",
         "language", "consent", "instructions",
     )),

@@ -96,7 +96,7 @@ def test_a_column_in_which_nobody_has_a_value_is_left_out(look):
     # nobody rated what another rated too
     labels = {one["label"] for one in found["columns"]}
     assert "Most used value" in labels
-    assert "Order beside others" not in labels
+    assert "Order compared with others" not in labels
 
 
 def make_texts(words: int, items: int = 10):

@@ -311,7 +311,10 @@ def test_a_file_with_a_column_for_each_metric_is_read(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("id,metric,value\n", "has no column item"),
-        ("item,system,metric,value\ni1,A,BLEU,nan\n", "The score of BLEU of item i1 is no number"),
+        (
+            "item,system,metric,value\ni1,A,BLEU,nan\n",
+            "The score of BLEU of item i1 isn't a number",
+        ),
         ("item,system,metric,value\ni1,A,BLEU,1\ni1,A,BLEU,2\n", "Item i1 has two scores of BLEU"),
     ],
 )

@@ -59,7 +59,7 @@ def test_finding_without_an_interval_says_why():
     text = describe_finding("bart", "gru", effect, None)["text"]
 
     assert text == (
-        "Not enough data to tell bart and gru apart: the net win share is 42 percentage points "
+        "No clear difference between bart and gru: the net win share is 42 percentage points "
         "(no interval, since so few ratings allow every difference there can be, "
         "corrected p = .195)."
     )

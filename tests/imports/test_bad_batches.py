@@ -95,7 +95,7 @@ def test_bad_24_every_sign_of_direction_is_warned_of_in_every_column(config, stu
         checked = check_rows(study, with_cell(make_rows(config), column, f"a{sign}b"))
         if config.outputs[0] > 1 and column != "output":
             continue  # the inputs of the item's other rows differ now: row 74
-        (remark,) = [one for one in checked.remarks if "direction of writing" in one.message]
+        (remark,) = [one for one in checked.remarks if "text direction" in one.message]
         assert (remark.count, told(checked)) == (1, [])
         assert column in remark.places[0]
 

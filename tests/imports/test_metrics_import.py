@@ -93,21 +93,21 @@ def test_columns_that_say_what_the_item_is_are_no_metrics(study: Study) -> None:
 
     assert told(checked) == []
     assert checked.metrics == ["BLEU"]
-    assert "Taken as no metrics, and left out: group, mr, output." in map(str, checked.remarks)
+    assert "Left out, because they aren't metrics: group, mr, output." in map(str, checked.remarks)
 
 
 @pytest.mark.parametrize(
     ("cell", "sentence"),
     [
-        ("nan", "“nan” is no number. Leave the cell empty where the metric gave no score."),
-        ("inf", "“inf” is no number. Leave the cell empty where the metric gave no score."),
-        ("1_000", "“1_000” is no number. Use the digits 0 to 9 and a point"),
-        ("１２", "“１２” is no number. Use the digits 0 to 9 and a point"),
+        ("nan", "“nan” isn't a number. If the metric gave no score, leave the cell empty."),
+        ("inf", "“inf” isn't a number. If the metric gave no score, leave the cell empty."),
+        ("1_000", "“1_000” isn't a number. Use the digits 0 to 9 and a point"),
+        ("１２", "“１２” isn't a number. Use the digits 0 to 9 and a point"),
         ('"0,31"', "“0,31” has a comma. Write a point: 0.31."),
         ("31%", "“31%” is a percentage. Write the number alone."),
         ("1e999", "“1e999” is too large a number."),
-        ("0x1A", "“0x1A” is no number."),
-        ("1 2", "“1 2” is no number."),
+        ("0x1A", "“0x1A” isn't a number."),
+        ("1 2", "“1 2” isn't a number."),
     ],
 )
 def test_what_is_no_plain_number_is_a_fault_with_its_place(

@@ -228,7 +228,7 @@ def test_bad_24_bidi_overrides_are_taken_and_warned_of(check: Check) -> None:
     checked = check(with_output("abc \u202edef\u202c שלום"))
 
     assert checked.items[0].outputs[0].text == "abc \u202edef\u202c שלום"
-    assert "direction of writing" in checked.remarks[0].message
+    assert "text direction" in checked.remarks[0].message
 
 
 @pytest.mark.parametrize("text", ["👩‍👩‍👧", "e\u0301", "𝒳", "ﬁ", "नमस्ते"])

@@ -208,7 +208,7 @@ def test_long_name_of_a_column_is_refused() -> None:
 
 def test_file_of_one_column_is_told_what_parts_columns() -> None:
     assert told(check("rrgen", "item|review|system|output\na|b|c|d\n")) == [
-        "line 1: The first line names one column only, “item|review|system|output”. Separate "
+        "line 1: The first line names only one column, “item|review|system|output”. Separate "
         "columns by commas, semicolons or tabs, and name them in the first line."
     ]
 

@@ -37,7 +37,7 @@ def test_sheet_without_a_table_at_its_top_is_named_with_what_to_do(
     checked = check(data)
 
     assert told(checked)[0] == (
-        "row 1: The sheet “Readme” was read, and its first row names one column only, “All about "
+        "row 1: The sheet “Readme” was read, and its first row names only one column, “All about "
         "the items.”. Put the sheet with the items first or hide those before it, and delete what "
         "is above the names of its columns."
     )

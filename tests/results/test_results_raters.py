@@ -63,8 +63,8 @@ def test_words_under_a_table_are_of_the_columns_that_it_has() -> None:
     figures = {key: make_figure(key, 0.5) for key in ("speed_ratio", "c: spearman", "offset")}
     row = {"participant": "p-one", "n": 3, "flags": [], "figures": figures}
     part = "Use of the scale"
-    pace = make_column("speed_ratio", "Pace beside others", "")
-    order = make_column("c: spearman", "C: order beside others", part)
+    pace = make_column("speed_ratio", "Pace compared with others", "")
+    order = make_column("c: spearman", "C: order compared with others", part)
     offset = make_column("offset", "Above others by", part)
 
     few = tabulate_raters({"columns": [pace, order], "rows": [row]})

@@ -69,7 +69,7 @@ def pages_of(item_set: ItemSet) -> list[tuple[str, ...]]:
 
 
 def deal_to(people: Sequence[Participant]) -> list[ItemSet]:
-    """The sets of these people, who take one after the other until nobody gets any."""
+    """The sets of these people, who take one after another until nobody gets any."""
     sets, waiting = [], list(people)
     while waiting:
         me = waiting.pop(0)

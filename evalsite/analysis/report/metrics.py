@@ -50,7 +50,7 @@ def read_metrics(path: Path | str) -> pd.DataFrame:
     wrong = text[~np.isfinite(value)]
     if len(wrong):
         one = wrong.iloc[0]
-        raise ValueError(f"The score of {one.metric} of item {one['item']} is no number: "
+        raise ValueError(f"The score of {one.metric} of item {one['item']} isn't a number: "
                          f"{one.value!r}.")  # fmt: skip
     found = text[["item", "system", "metric"]].assign(value=value)
     twice = found[found.duplicated(["item", "system", "metric"])]

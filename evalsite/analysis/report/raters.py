@@ -286,7 +286,7 @@ def add_problems(annotations: pd.DataFrame | None, found: Found) -> None:
 
 SCALE = "Use of the scale"
 _LABELS = {
-    "spearman": "Order beside others",
+    "spearman": "Order compared with others",
     "offset": "Above others by",
     "top_share": "Most used value",
 }
@@ -295,7 +295,7 @@ _OF_EACH = ("spearman",)
 _USUAL_WIDTH = 6  # of seven points
 _OF_PAGES = {
     "median_seconds": "Median seconds",
-    "speed_ratio": "Pace beside others",
+    "speed_ratio": "Pace compared with others",
     "share_under_floor": "Too fast to read",
 }
 

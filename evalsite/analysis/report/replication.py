@@ -59,15 +59,12 @@ def _describe_others(counts: Mapping[str, int]) -> Iterator[str]:
         yield f"{_were(number)} found the other way round."
     if number := counts["not_again"]:
         yield (
-            f"For {number:,} it has not enough data to tell, which does not say that there is no "
-            "difference."
+            f"For {number:,} it shows no clear difference, which doesn't mean that there is none."
         )
     if number := counts["not_compared"]:
         yield f"{_count(number, 'further finding')} of the first study could not be looked at."
     if number := counts["new"]:
-        yield (
-            f"The repeat found {_count(number, 'difference')} that the first study could not tell."
-        )
+        yield (f"The repeat found {_count(number, 'difference')} that the first study didn't.")
 
 
 def _count(number: int, noun: str) -> str:

@@ -278,7 +278,7 @@ def find_controls(item_set: ItemSet, study: Study) -> dict[int, int | None]:
 
 
 def kept_items(sets: Sequence[ItemSet]) -> list[int]:
-    """What these sets show one after the other: all but what went to others."""
+    """What these sets show one after another: all but what went to others."""
     return [item_id for one in sets for item_id in one.item_ids if item_id not in one.lost_ids]
 
 

@@ -41,7 +41,7 @@ class _OtherPlan(Exception):
 
 @dataclass
 class _Opening:
-    """Batches that are planned together, with the layers of their plan, one after the other."""
+    """Batches that are planned together, with the layers of their plan, one after another."""
 
     batch_ids: list[Any]
     is_open: bool

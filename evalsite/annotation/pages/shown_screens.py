@@ -65,7 +65,7 @@ def load_shown(text: str | None, me: Participant) -> tuple[Shown, Screen]:
     """What this signed text says was shown; Http404 unless it was shown to this very person."""
     shown = read_shown(text)
     if shown is None or shown.participant_id != me.pk:
-        logger.warning("refused a post whose state belongs to nobody or to somebody else")
+        logger.warning("refused a post whose signed state isn't valid or is someone else's")
         raise Http404("Nothing to save here.")
     if shown.slot_id is None:
         return shown, _load_without_slot(me, shown)

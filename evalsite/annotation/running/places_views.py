@@ -87,8 +87,8 @@ def describe_fit(study: Study, k: int, fit: Fit) -> list[str]:
         phrases.append(f"{count_of(fit.free_gone, 'free place')} will be taken away.")
     if fit.leased_gone:
         phrases.append(
-            f"{count_of(fit.leased_gone, 'place')} in people's hands will be taken away. Who has "
-            "such an item on the screen can still save it; the answer is kept as surplus."
+            f"{count_of(fit.leased_gone, 'place')} that people hold will be taken away. Anyone "
+            "with such an item on screen can still save it; the answer is kept as surplus."
         )
     if fit.now_surplus:
         phrases.append(

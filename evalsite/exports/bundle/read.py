@@ -360,7 +360,7 @@ def _check_about(about: Plain) -> None:
     is_draft = study["launched_at"] is None
     is_known = study["version"] in numbers or (is_draft and study["version"] is None)
     if not is_known or numbers != sorted(set(numbers)):
-        raise Misshapen("versions aren't numbered one after the other")
+        raise Misshapen("versions aren't numbered one after another")
     read_text(about["software"])
     if not all(isinstance(data, dict) for data in (about["counts"], about["instrument"])):
         raise Misshapen("counts or instrument have the wrong type")

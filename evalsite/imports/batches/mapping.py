@@ -148,14 +148,14 @@ def _find_other_kind(
     header = list(mapping)
     if len(header) == 1 and sheet:
         message = (
-            f"The sheet “{sheet}” was read, and its first row names one column only, "
+            f"The sheet “{sheet}” was read, and its first row names only one column, "
             f"“{show(header[0])}”. Put the sheet with the items first or hide those before it, "
             "and delete what is above the names of its columns."
         )
         return Fault("one_column", message, line=line)
     if len(header) == 1:
         message = (
-            f"The first line names one column only, “{show(header[0])}”. Separate columns by "
+            f"The first line names only one column, “{show(header[0])}”. Separate columns by "
             "commas, semicolons or tabs, and name them in the first line."
         )
         return Fault("one_column", message, line=line)

@@ -20,8 +20,8 @@ def check_id(text: str) -> str:
         return "The id is empty. Give one in every row."
     if not ID_PATTERN.fullmatch(text):
         return (
-            f"“{_shorten(text)}” can't be an id. Use 1 to {MAX_KEY} of the letters A to Z, digits "
-            "and . _ : / -, starting with a letter or digit, without spaces."
+            f"“{_shorten(text)}” can't be an id. Use up to {MAX_KEY} characters: letters A to Z, "
+            "digits and . _ : / -, no spaces, starting with a letter or digit."
         )
     if is_reserved(text):
         return f"“{text}” is kept for practice items of the protocol. Choose another id."
@@ -81,7 +81,7 @@ class Names:
         where = f"of line {first}" if first else "that the study has already"
         problem = (
             f"“{_shorten(name)}” differs from “{_shorten(spelling)}” {where} only in case, "
-            "spaces or Unicode form. Spell them alike, or apart."
+            "spaces or Unicode form. Use one spelling, or two clearly different ones."
         )
         return problem, spelling
 

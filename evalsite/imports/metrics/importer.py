@@ -225,7 +225,7 @@ class ScoreReader:
             raise UnreadableFile(
                 "too_many_rows",
                 f"The file has more than {self._limit:,} scores or rows. Split it and upload "
-                "the parts one after the other, or have it imported whole on the server: "
+                "the parts one after another, or have it imported whole on the server: "
                 "manage.py import_metrics --no-limit.",
             )
         if len(self._waiting) >= CHUNK:
@@ -242,7 +242,9 @@ class ScoreReader:
             self._drop_faulty_rows()
         checked.faults += self._find_known()
         if not checked.scores and not checked.faults:
-            message = "No score is left to import: every cell is empty, or of other items."
+            message = (
+                "No score is left to import: every cell is empty, or results don't use its item."
+            )
             checked.faults.append(Fault("nothing_left", message))
         if checked.faults:
             checked.scores = []
@@ -328,8 +330,8 @@ class ScoreReader:
         for (metric, file_name), places in sorted(twice.items()):
             line, record, column = min(places, key=lambda place: place[1])
             message = (
-                f"{count_of(len(places), 'score')} of {metric} in this file came already with "
-                f"{file_name}. Take that file back first, or leave these rows out."
+                f"{file_name} already gave {count_of(len(places), 'score')} of {metric} that this "
+                "file has too. Undo that file first, or leave these rows out."
             )
             yield Fault("score_known", message, column, line, record)
 
@@ -338,13 +340,13 @@ class ScoreReader:
         if not self._metrics:
             others = [name for name in others if fold(name) not in _OTHERS]
         if others:
-            message = f"Taken as no metrics, and left out: {', '.join(others)[:300]}"
+            message = f"Left out, because they aren't metrics: {', '.join(others)[:300]}"
             yield Remark("columns_left_out", message)
         for metric, count in self._empty.items():
             of = f" of {metric}" if metric else ""
             yield Remark("cell_empty", f"Empty cells{of}: {count:,}. They give no score")
         for kind, count in self._left_out.items():
-            message = f"Left out, as results are made of other items: {count_of(count, 'score')}"
+            message = f"Left out, because results don't use these items: {count_of(count, 'score')}"
             yield Remark("rows_left_out", f"{message} of {kind} items")
 
     def _blame(self, code: str, place: Row | _Cells, message: str, at: str) -> None:
@@ -367,13 +369,13 @@ def read_score(text: str) -> float | None:
             return value + 0.0  # a zero has no sign
         problem = "is too large a number."
     elif cell.casefold() in _NOTHING:
-        problem = "is no number. Leave the cell empty where the metric gave no score."
+        problem = "isn't a number. If the metric gave no score, leave the cell empty."
     elif _WITH_COMMA.fullmatch(cell):
         problem = f"has a comma. Write a point: {cell.replace(',', '.')[:40]}."
     elif cell.endswith("%"):
         problem = "is a percentage. Write the number alone."
     else:
-        problem = "is no number. Use the digits 0 to 9 and a point, such as 0.31, 27 or 1e-3."
+        problem = "isn't a number. Use the digits 0 to 9 and a point, such as 0.31, 27 or 1e-3."
     raise ValidationError(f"{shown} {problem}")
 
 

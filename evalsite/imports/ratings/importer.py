@@ -168,15 +168,15 @@ class RatingReader:
         remark(
             "excluded",
             rows.excluded,
-            "were excluded where they come from. They are imported like the others: exclude them "
-            "here again",
+            "were excluded in the study they come from. They are imported like the others: "
+            "exclude them again here",
         )
         if self._options.get("has_persons") is not False:
             remark(
                 "not_persons",
                 rows.not_persons,
                 "of the file say that the participant isn't a single person. Say so here too, or "
-                "figures about raters mean nothing",
+                "figures about raters will be meaningless",
             )
         return remarks
 

@@ -51,7 +51,7 @@ def check_size(size: int, packed: int, limits: Limits) -> None:
     if size > max(_HARMLESS, _MAX_RATIO * packed):
         raise UnreadableFile(
             "archive_too_large",
-            f"The file unpacks to more than {_MAX_RATIO} times its size, as no table does. Save "
+            f"The file unpacks to more than {_MAX_RATIO} times its size, which no table does. Save "
             "it as CSV UTF-8 and upload that file.",
         )
 

@@ -201,7 +201,7 @@ class Remarks:
             message = "Texts that look wrongly re-encoded, like “â€”” for a dash"
             self.add("mojibake", message, *place)
         if _BIDI.search(text):
-            message = "Texts with characters that override the direction of writing"
+            message = "Texts with characters that override the text direction"
             self.add("bidi_override", message, *place)
 
     def extend(self, remarks: Iterable[Remark]) -> None:

@@ -480,7 +480,9 @@ def _check_size(content: str) -> None:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _BadObject("json_number", f"{name} is no JSON value. Write null, or the text in quotes.")
+    raise _BadObject(
+        "json_number", f"{name} isn't a JSON value. Write null, or the text in quotes."
+    )
 
 
 def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def change_plan(
     `values`: baseline, thresholds (those that differ from the starting values) and exclusion_rule.
     `seen`: the mark of the plan that was read before.
     """
-    # one after the other: of two people who save at once, the second gets an error
+    # one after another: of two people who save at once, the second gets an error
     Study.objects.select_for_update().get(pk=study.pk)
     plan = plan_of(study)
     if mark_plan(plan) != seen:

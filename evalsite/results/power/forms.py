@@ -159,8 +159,8 @@ class PlannerForm(forms.Form):
             return " ".join(one.no_results for one in planners)
         if newest_report(self.study) is not None:
             return (
-                "Your results don't tell it yet: that takes two raters or more, with several "
-                "inputs each, of two systems or more."
+                "Your results can't show it yet: that takes at least two systems, and at least "
+                "two raters with several inputs each."
             )
         return "Your own results are best, even those of a small study: compute them first."
 

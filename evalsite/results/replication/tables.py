@@ -28,10 +28,10 @@ _SIDES = {"first": "First study", "second": "Repeat"}
 _OUTCOMES = {
     "upheld": "Upheld",
     "reversed": "The other way round",
-    "not_again": "Not enough data to tell in the repeat",
+    "not_again": "No clear difference in the repeat",
     "not_compared": "Not compared in the repeat",
     "new": "Found in the repeat only",
-    "open": "Not enough data to tell in either",
+    "open": "No clear difference in either",
 }
 
 

@@ -26,7 +26,8 @@ _MOST_COLUMNS = 6  # beside the participant
 _ALL_RATERS = "All raters"
 # what columns mean, where they are there
 _OF_COLUMNS = {
-    "speed_ratio": "Pace beside others is a rater’s median time over that of the median rater.",
+    "speed_ratio": "Pace compared with others is a rater’s median time over that of the median "
+    "rater.",
     "share_under_floor": "Too fast to read is the share of pages left within less than a second "
     "for every 8 words.",
     "offset": "Above others by is in points of the scale, of magnitudes in natural logarithms.",

@@ -84,7 +84,7 @@ def _make_outcome_column(key: str, words: str) -> Column:
     def list_figures(pair: dict[str, Any]) -> list[Figure]:
         expected = {
             "name": f"expected_{key}", "value": pair["expected"][key], "method": _METHOD, "n": {},
-            "details": {"interval": "none: to be set beside what was observed"},
+            "details": {"interval": "none: compare it with what was observed"},
         }  # fmt: skip
         return [count_figure(f"observed_{key}", pair["observed"][key]), expected]
 

@@ -33,8 +33,8 @@ PREFERENCE = Family(
         note="Preferences follow Davidson's model, with {ties} ties between equal outputs. The "
         "interval is of the net win share.",
         # net wins vary on another scale than the strengths that plans are made of
-        no_results="Results of preferences don't tell it: they show who wins, not how far apart "
-        "outputs feel. So plan with some more inputs than the least that is enough.",
+        no_results="Preferences can't show this: they show which output wins, not by how much. "
+        "Plan for somewhat more inputs than the minimum.",
         first_items=50,
         sources=(
             Source(

@@ -26,7 +26,7 @@ _WIDTH = 100
 class Command(BaseCommand):
     help = (
         "Check that the database keeps what Evalsite promises: k answers per item, each saved once "
-        "and whole. Reads only; people may go on working. Ends with 1 if something is broken."
+        "and whole. It only reads, so people can keep working. Ends with 1 if something is broken."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--as-copy",
             action="store_true",
-            help="give it a new id, so that it can be here beside the first study",
+            help="give it a new id, so that it can exist alongside the first study",
         )
 
     def handle(

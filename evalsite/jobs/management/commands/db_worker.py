@@ -9,7 +9,7 @@ from evalsite.jobs.worker import JobWorker
 
 
 class Command(BaseCommand):
-    help = "Run waiting jobs, one after the other, until stopped."
+    help = "Run waiting jobs, one after another, until stopped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--batch", action="store_true", help="end when no job waits")

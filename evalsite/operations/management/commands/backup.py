@@ -37,5 +37,5 @@ class Command(BaseCommand):
             f"SHA-256 {backup.sha256}\n"
             "The secret key isn't in it: keep EVALSITE_SECRET_KEY somewhere else. Without it, "
             "a restored site ends sign-ins and refuses pages that were open in a browser; "
-            "personal links and passwords go on working."
+            "personal links and passwords keep working."
         )
