@@ -33,7 +33,7 @@ ARCHIVED = (
 
 
 def collect_study_views() -> list[StudyView]:
-    """Every page that the apps export for a study, in the order of the navigation."""
+    """Return every page that the apps export for a study, in the order of the navigation."""
     found: list[StudyView] = []
     for app in APPS_WITH_PAGES:
         try:
@@ -121,11 +121,11 @@ class EvalsiteAdminSite(AdminSite):
         return TemplateResponse(request, "admin/index.html", context)
 
     def _records(self, request: HttpRequest) -> list[dict[str, Any]]:
-        """The tables to link to; those of the machinery keep their addresses, unlinked."""
+        """Return the tables to link to; those of the machinery keep their addresses, unlinked."""
         return [app for app in self.get_app_list(request) if app["app_label"] not in MACHINERY]
 
     def _frame(self, page: Any) -> Any:
-        """The page with what the admin's own frame needs."""
+        """Return the page with what the admin's own frame needs."""
 
         def view(request: HttpRequest) -> HttpResponseBase:
             response = page(request)
@@ -163,7 +163,7 @@ class EvalsiteAdminSite(AdminSite):
         return view
 
     def _tabs(self, study: Study, current: StudyView, rank: int) -> list[dict[str, Any]]:
-        """The study's navigation: only the pages that this person may open."""
+        """Return the study's navigation: only the pages that this person may open."""
         return [
             {
                 "label": page.tab,
@@ -176,5 +176,5 @@ class EvalsiteAdminSite(AdminSite):
 
 
 def is_safe(request: HttpRequest) -> bool:
-    """Whether the request only asks for something."""
+    """Return whether the request only asks for something."""
     return request.method in ("GET", "HEAD")

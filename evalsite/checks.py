@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @register("protocols")
 def check_protocols(**kwargs: Any) -> list[CheckMessage]:
-    """Every line of PROTOCOLS is a protocol that registered."""
+    """Check that every line of PROTOCOLS is a protocol that registered."""
     folders = {folder.name: folder for folder in installed_folders().values()}
     problems: list[CheckMessage] = [
         Error(
@@ -41,7 +41,7 @@ def check_protocols(**kwargs: Any) -> list[CheckMessage]:
 
 
 def _check_instrument(folder: ProtocolConfig) -> list[CheckMessage]:
-    """The instrument in this folder is whole, and has the folder's name as its key."""
+    """Check that the instrument in this folder is whole and has the folder's name as its key."""
     faults = folder.problems or _find_missing_hooks(folder.instrument)
     return [
         Error(f"The protocol {folder.name!r} has a fault: {fault}", id="evalsite.E004")
@@ -61,7 +61,7 @@ def _find_missing_hooks(protocol: Protocol) -> Sequence[str]:
 
 @register("scales")
 def check_scales(**kwargs: Any) -> list[CheckMessage]:
-    """Every line of SCALES is a scale that registered."""
+    """Check that every line of SCALES is a scale that registered."""
     found = {config.name for config in apps.get_app_configs() if isinstance(config, ScaleConfig)}
     return [
         Error(

@@ -72,5 +72,5 @@ class NoteField(forms.CharField):
 
 
 def unify_breaks(text: str) -> str:
-    """The text with the line breaks that were typed, which browsers send as CR LF."""
+    """Return the text with the line breaks that were typed, which browsers send as CR LF."""
     return text.replace("\r\n", "\n")

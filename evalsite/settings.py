@@ -295,7 +295,7 @@ LOGGING = {
         "django.server": {"handlers": ["console"], "level": "INFO", "propagate": False},
         "gunicorn.error": {"handlers": ["console"], "propagate": False},
         "gunicorn.access": {"handlers": ["console"], "propagate": False},
-        # a drawing as PDF would tell of every table of every font that it embeds
+        # a drawing as PDF would log every table of every font that it embeds
         "fontTools": {"level": "WARNING"},
     },
 }

@@ -107,7 +107,7 @@ class Draft(models.Model):
         return f"draft of {self.item_id}"
 
     def fits(self, order: list[int]) -> bool:
-        """Whether the values belong onto a page that shows the outputs in this order."""
+        """Return whether the values belong onto a page that shows the outputs in this order."""
         return not self.order_shown or self.order_shown == order
 
 

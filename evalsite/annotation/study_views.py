@@ -83,7 +83,7 @@ def take_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 @require_safe
 def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The checklist; once launched is pressed, how far the job is."""
+    """Show the checklist; once launched is pressed, how far the job is."""
     if study.is_launched:
         return redirect("admin:study-sharing", study.pk)
     job = newest_launch(study)
@@ -105,7 +105,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 @require_POST
 def take_offer(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """A setting of which the checklist says that the expected people can finish with it."""
+    """Save a setting with which, by the checklist, the expected people can finish."""
     revision = request.POST.get("revision", "")
     offers = {offer.key: offer for check in check_launch(study) for offer in check.offers}
     offer = offers.get(request.POST.get("offer", ""))
@@ -125,7 +125,7 @@ def take_offer(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 @require_safe
 def show_sharing(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The link to hand out, and the buttons that pause, resume and close."""
+    """Show the link to hand out, and the buttons that pause, resume and close."""
     if not study.is_launched:
         return redirect("admin:study-launch", study.pk)
     join_url = request.build_absolute_uri(reverse("study-join", args=[study.pk]))
@@ -189,7 +189,7 @@ def release(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBas
 
 
 def _steer(service: Callable[..., Any], done: str = "") -> Callable[..., HttpResponseBase]:
-    """A view that asks the service for one thing and says how it went."""
+    """Return a view that asks the service for one thing and says how it went."""
 
     @require_POST
     def view(request: HttpRequest, study: Study) -> HttpResponseBase:

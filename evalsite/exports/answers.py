@@ -319,7 +319,7 @@ class AnswerReader:
             yield from zip(answers, self._read_ratings(answers), strict=True)
 
     def _read_ratings(self, answers: Sequence[Answer]) -> Iterator[list[RatingRow]]:
-        """The ratings of each of these annotations."""
+        """Return the ratings of each of these annotations."""
         if not answers:
             return
         found: dict[int, tuple[Answer, list[RatingRow]]] = {

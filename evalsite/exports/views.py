@@ -99,7 +99,7 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _describe_identities(request: HttpRequest, study: Study) -> dict[str, Any] | None:
-    """What the page offers to those who may see identities; None for everyone else."""
+    """Return what the page offers to those who may see identities; None for everyone else."""
     if not may_see_identities(request, study):
         return None
     return {"count": count_identities(study), "last": find_last_view(study)}
@@ -120,7 +120,7 @@ def download_identities(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 @require_POST
 def download_file(request: HttpRequest, study: Study, file: str) -> HttpResponseBase:
-    """The file as CSV. By POST, since the log keeps what was taken, by whom."""
+    """Send the file as CSV. By POST, since the log keeps what was taken, by whom."""
     for_spreadsheets = request.POST.get("for") == "spreadsheets"
     return _send(request, study, file, for_spreadsheets=for_spreadsheets)
 
@@ -131,7 +131,7 @@ def download_workbook(request: HttpRequest, study: Study, file: str) -> HttpResp
 
 
 def _send(request: HttpRequest, study: Study, file: str, **how: Any) -> HttpResponseBase:
-    """The file as a stream; a large one is written by a job, which the page then shows."""
+    """Send the file as a stream; a large one is written by a job, which the page then shows."""
     if file not in list_downloads(study.config):
         raise Http404("No such file.")
     form = SelectionForm(request.POST)
@@ -161,7 +161,7 @@ def _send(request: HttpRequest, study: Study, file: str, **how: Any) -> HttpResp
 
 @require_POST
 def download_ready(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
-    """A file that a job wrote. By POST, since the log keeps what was taken, by whom."""
+    """Send a file that a job wrote. By POST, since the log keeps what was taken, by whom."""
     job = get_object_or_404(Job, study_id=study.pk, pk=job_id, kind=KIND)
     path = find_file(job)
     if path is None:

@@ -16,7 +16,7 @@ _AT_ONCE = 50  # rows; each may be long
 
 
 def quote_table(model: type[Model]) -> str:
-    """The name of its table, as SQL wants it."""
+    """Return the name of its table, quoted for SQL."""
     return connection.ops.quote_name(model._meta.db_table)
 
 

@@ -51,13 +51,13 @@ def join_names(names: Sequence[str], word: str = "and") -> str:
 
 
 def known_columns(mapping: Mapping[str, str], header: Iterable[str]) -> dict[str, str]:
-    """The part of a mapping that is about these columns."""
+    """Return the part of a mapping that is about these columns."""
     there = set(header)
     return {column: field for column, field in mapping.items() if column in there}
 
 
 def check_header(header: Sequence[str], line: int) -> list[Fault]:
-    """Every column has a name that can be stored."""
+    """Check that every column has a name that can be stored."""
     return [
         Fault(code, message, line=line)
         for number, column in enumerate(header, start=1)
@@ -80,7 +80,7 @@ def _find_name_problems(number: int, column: str) -> Iterator[tuple[str, str]]:
 def check_fields(
     mapping: Mapping[str, str], fields: Iterable[Field], line: int | None
 ) -> list[Fault]:
-    """Each field is known, and one column at most contains it."""
+    """Check that each field is known, and that at most one column contains it."""
     known = {field.name: field for field in fields}
     by_field: dict[str, list[str]] = {}
     faults = []
@@ -104,7 +104,7 @@ def check_fields(
 
 
 def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
-    """What keeps a row out before anything is known of its columns."""
+    """Return what keeps a row out before anything is known of its columns."""
     if row.problems:
         return [
             Fault(
@@ -142,11 +142,11 @@ def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
     ]
 
 
-# --- columns that tell of persons --------------------------------------------------------
+# --- columns with personal data ----------------------------------------------------------
 
 
 def is_personal(column: str) -> bool:
-    """Whether a column of this name may well tell of a person."""
+    """Return whether a column of this name may well tell of a person."""
     words = re.findall(r"[^\W_]+", _HUMP.sub("_", column).casefold())
     return not _WORDS.isdisjoint(words) or _WHOLE.fullmatch("_".join(words)) is not None
 

@@ -63,11 +63,11 @@ class ImportCommand(BaseCommand):
         """Add arguments for what a page asks about a file of this kind."""
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The answers of these arguments, as they are kept in `Upload.options`."""
+        """Return the answers of these arguments, as they are kept in `Upload.options`."""
         return {}
 
     def describe(self, checked: Any) -> str:
-        """What a checked file contains, in words."""
+        """Return what a checked file contains, in words."""
         raise NotImplementedError
 
     def describe_stored(self, record: Any, checked: Any) -> str:

@@ -190,11 +190,11 @@ class Importer(ABC):
     def guess_from_rows(
         self, header: Sequence[str], study: Study, rows: Sequence[Sequence[str]]
     ) -> dict[str, str]:
-        """A field for each column, as its name and the cells of the first rows tell."""
+        """Return a field for each column, as its name and the cells of the first rows tell."""
         return self.guess(header, study)
 
     def map_systems(self, columns: Collection[str]) -> dict[str, str]:
-        """What columns contain that the file itself says are named after systems."""
+        """Return what columns contain that the file itself says are named after systems."""
         return {}
 
     def describe_columns(self, checked: Any, rows: Sequence[Row]) -> dict[str, str]:
@@ -202,12 +202,12 @@ class Importer(ABC):
         return {}
 
     def check_mapping(self, mapping: Mapping[str, str], study: Study, table: Table) -> list[Fault]:
-        """Each field has one column; what else is needed is added by the importer."""
+        """Check that each field has one column; importers add what else they need."""
         return check_fields(mapping, self.list_fields(study, mapping), table.header_line)
 
     @abstractmethod
     def make_reader(self, checked: Any, study: Study, options: Mapping[str, Any]) -> Reader:
-        """A reader of rows under `checked.mapping`, which is known to be right."""
+        """Return a reader of rows under `checked.mapping`, which is known to be right."""
 
     def check_columns(self, checked: Any) -> list[Remark]:
         """Remarks on the columns of a file whose rows can't be read, as its mapping is wrong."""
@@ -215,7 +215,7 @@ class Importer(ABC):
 
     @abstractmethod
     def summarise(self, checked: Any, study: Study) -> dict[str, Any]:
-        """What else a page shows of a file, as plain data."""
+        """Return what else a page shows of a file, as plain data."""
 
     def is_current(self, report: Report, study: Study) -> bool:
         """Whether what was found still holds; a small file is checked again if it doesn't."""
@@ -223,18 +223,18 @@ class Importer(ABC):
 
     @abstractmethod
     def store(self, checked: Any, source: Source, *, by: Any, tell: Tell | None = None) -> Any:
-        """All checked values are the study's, or none; the record of them is returned."""
+        """Store all checked values or none, and return the record of them."""
 
     @abstractmethod
     def undo(self, record: Any, *, by: Any) -> None:
-        """What the file brought is gone, but for the log."""
+        """Remove what the file brought, except for the log entry."""
 
     def count_rows(self, record: Any) -> int:
-        """How much there is to undo."""
+        """Return how much there is to undo."""
         return int(getattr(record, "rows", 0))
 
     def find_same(self, study: Study, sha256: str) -> Any | None:
-        """What this very file became earlier, if it did."""
+        """Return what this very file became earlier, if it did."""
         return self.record._default_manager.filter(study=study, sha256=sha256).first()
 
 
@@ -251,7 +251,7 @@ def check_source(
     limits: Limits | None = None,
     tell: Callable[[int], None] | None = None,
 ) -> Any:
-    """What the file contains for this study, under this mapping or a guessed one.
+    """Return what the file contains for this study, under this mapping or a guessed one.
 
     `tell` hears now and then how many rows were read.
     """
@@ -304,7 +304,7 @@ def _map_columns(
 
 
 def _peek(table: Table) -> list[Row]:
-    """The first rows, which are read again as if nothing had happened."""
+    """Return the first rows, which are read again as if nothing had happened."""
     first: list[Row] = []
     try:
         for row in table.rows:
@@ -414,7 +414,7 @@ def describe(importer: Importer, checked: Checked, study: Study) -> Report:
 
 
 def read_header(path: Path, limits: Limits | None = None) -> list[str]:
-    """The names of a file's columns; none of a file that can't be read."""
+    """Return the names of a file's columns; none if the file can't be read."""
     try:
         with path.open("rb") as source:
             return [name.strip() for name in open_table(source, limits=limits).header]
@@ -423,7 +423,7 @@ def read_header(path: Path, limits: Limits | None = None) -> list[str]:
 
 
 def list_faults(faults: Sequence[Fault]) -> str:
-    """All faults as CSV, to work through them in a spreadsheet."""
+    """Return all faults as CSV, to work through them in a spreadsheet."""
     rows = [
         (fault.line, fault.record, guard_cell(fault.column), guard_cell(fault.message))
         for fault in faults

@@ -45,7 +45,7 @@ def importer_of(upload: Upload) -> Importer:
 
 
 def read_report(upload: Upload) -> Report | None:
-    """What the last check found; None before the first, or after one of another version."""
+    """Return what the last check found; None before the first, or after one of another version."""
     names = {one.name for one in fields(Report)}
     return Report(**upload.report) if upload.report.keys() == names else None
 
@@ -72,7 +72,7 @@ def begin_check(upload: Upload, *, by: Any) -> None:
 
 
 def check_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
-    """The file was checked, and what was found is kept with it."""
+    """Check the file, and keep what was found with it."""
     if not upload.mapping:
         _remember_mapping(upload)
     checked = read_upload(upload, tell=tell)
@@ -104,7 +104,7 @@ def _remember_mapping(upload: Upload) -> None:
 
 
 def read_upload(upload: Upload, *, tell: Tell | None = None) -> Any:
-    """What the file contains; `tell` hears how many rows of about how many were read."""
+    """Return what the file contains; `tell` hears how many rows of about how many were read."""
     with upload.path.open("rb") as source:
 
         def count(rows: int) -> None:
@@ -137,7 +137,7 @@ def is_imported(upload: Upload) -> bool:
 
 
 def begin_import(upload: Upload, *, by: Any) -> Any | None:
-    """The file is part of the study, once; None while a job that imports it waits or runs."""
+    """Import the file once; None while a job that imports it waits or runs."""
     importer = importer_of(upload)
     report, most = read_report(upload), importer.rows_stored_at_once
     is_long = most is not None and report is not None and report.rows > most
@@ -148,7 +148,7 @@ def begin_import(upload: Upload, *, by: Any) -> Any | None:
 
 
 def import_upload(upload: Upload, *, by: Any, tell: Tell | None = None) -> Any:
-    """The file is part of its study, checked once more on the way; its bytes are gone."""
+    """Check the file once more, import it, and delete its bytes."""
     importer, confirmed = importer_of(upload), read_report(upload)
     record = importer.find_same(upload.study, upload.sha256)
     if record is None:
@@ -209,7 +209,7 @@ def _find_upload(job: Job) -> Upload:
 
 
 def begin_undo(importer: Importer, record: Any, *, by: Any) -> bool:
-    """Whether it is gone already; otherwise a job that removes it waits or runs."""
+    """Return whether it is gone already; otherwise a job that removes it waits or runs."""
     if importer.count_rows(record) <= importer.rows_undone_at_once:
         importer.undo(record, by=by)
         return True

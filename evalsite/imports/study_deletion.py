@@ -75,7 +75,7 @@ def delete_draft(*, study: Study, by: Any) -> None:
 
 @require_safe
 def confirm_delete(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """What would go, or why nothing can."""
+    """Show what would go, or why nothing can."""
     pilots = study.participants.filter(is_pilot=True).count()
     return TemplateResponse(
         request, "studies/delete.html", {"reason": why_kept(study), "pilots": pilots}

@@ -38,7 +38,7 @@ _KINDS = {
 
 @require_POST
 def restart(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
-    """The job waits again; what it had done already is not done twice."""
+    """Queue the job again; what it had already done isn't done twice."""
     job = get_object_or_404(Job, study_id=study.pk, pk=job_id, kind__in=_KINDS)
     try:
         if not job.has_stopped:

@@ -37,7 +37,7 @@ def keep_upload(
     by: Any,
     purpose: str = Upload.Purpose.ITEMS,
 ) -> Upload:
-    """The bytes wait on disk under a random name; nothing of the study has changed.
+    """Keep the bytes on disk under a random name; nothing in the study changes.
 
     ValidationError if too many files wait already, in this study or of this person.
     """
@@ -90,7 +90,7 @@ def insist_on_bytes(upload: Upload) -> None:
 
 
 def list_waiting_uploads(uploads: QuerySet[Upload]) -> list[Upload]:
-    """Those that were neither imported nor given up, and whose bytes take up room."""
+    """Return those that were neither imported nor given up, and whose bytes take up room."""
     waiting = uploads.filter(batch__isnull=True, ratings_file__isnull=True)
     return [upload for upload in waiting.defer("report") if upload.path.exists()]
 

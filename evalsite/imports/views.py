@@ -55,7 +55,7 @@ class ImportPages:
     summary_template: str
     preview_template: str = ""
     undo_template: str
-    # what else is asked beside the columns, and beside the button that imports
+    # what else is asked next to the columns, and next to the import button
     mapping_options: type[forms.Form] | None = None
     import_options: type[forms.Form] | None = None
     # options that a new mapping makes void
@@ -66,22 +66,22 @@ class ImportPages:
     def show_list(
         self, request: HttpRequest, study: Study, form: UploadForm, status: int = 200
     ) -> HttpResponseBase:
-        """The page of all files, with the form that brings another."""
+        """Show the page of all files, with the form that brings another."""
         raise NotImplementedError
 
     def is_open(self, study: Study) -> bool:
-        """Whether the study takes files now."""
+        """Return whether the study takes files now."""
         return True
 
     def describe(self, study: Study, upload: Upload, report: Report) -> dict[str, Any]:
-        """What the parts of the page show beyond the report."""
+        """Return what the parts of the page show beyond the report."""
         return {}
 
     def describe_undo(self, study: Study, record: Any) -> dict[str, Any]:
         return {}
 
     def name_button(self, report: Report) -> str:
-        """The words of the button that imports."""
+        """Return the words of the button that imports."""
         raise NotImplementedError
 
     def describe_import(self, study: Study, record: Any) -> str:
@@ -93,7 +93,7 @@ class ImportPages:
     # uploading
 
     def upload(self, request: HttpRequest, study: Study) -> HttpResponseBase:
-        """The file waits to be looked at; nothing of the study has changed."""
+        """Keep the file for a preview; nothing in the study changes."""
         form = UploadForm(request.POST, request.FILES)
         if not form.is_valid():
             status = 413 if form.has_error("file", "too_large") else _INVALID
@@ -116,7 +116,7 @@ class ImportPages:
     # one upload
 
     def preview(self, request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
-        """What would be imported, and every fault; looking changes nothing."""
+        """Show what would be imported, and every fault; looking changes nothing."""
         upload = self._get_upload(study, upload_id)
         if is_imported(upload):
             return self._to_list(study)
@@ -183,14 +183,14 @@ class ImportPages:
         }
 
     def check(self, request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
-        """The file is looked at once more, as the study is now."""
+        """Check the file again, against the study as it is now."""
         upload = self._get_upload(study, upload_id)
         if _may_change(upload):
             begin_check(upload, by=request.user)
         return self._to_preview(study, upload)
 
     def map(self, request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
-        """The columns contain what the researcher says, and the file is looked at again."""
+        """Save what the columns contain, and check the file again."""
         upload = self._get_upload(study, upload_id)
         report = find_report(upload) if _may_change(upload) else None
         if report is not None:
@@ -211,7 +211,7 @@ class ImportPages:
         return self._to_preview(study, upload, "columns")
 
     def decide(self, request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
-        """What only a researcher can say of the file is said, and the file is looked at again."""
+        """Save what only a researcher can decide about the file, and check it again."""
         upload = self._get_upload(study, upload_id)
         report = find_report(upload) if _may_change(upload) else None
         key = request.POST.get("key", "")
@@ -226,7 +226,7 @@ class ImportPages:
         return self._to_preview(study, upload, "decisions")
 
     def faults(self, request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
-        """All faults, to work through them in a spreadsheet."""
+        """Show all faults, to work through them in a spreadsheet."""
         upload = self._get_upload(study, upload_id)
         if upload.faults_path.exists():
             return send_csv(upload.faults_path.read_bytes(), "faults.csv")
@@ -243,7 +243,7 @@ class ImportPages:
         return self._to_list(study)
 
     def import_(self, request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
-        """The file is part of the study, once, however often the button is pressed."""
+        """Import the file once, however often the button is pressed."""
         upload = self._get_upload(study, upload_id)
         same = self.importer.find_same(study, upload.sha256)
         if same is not None or not upload.path.exists():

@@ -143,7 +143,7 @@ class JobWorker(QueueWorker):
 
 
 def order_fairly(tasks: Iterable[DBTaskResult]) -> list[DBTaskResult]:
-    """The study that was served longest ago comes first; within a study, the oldest job.
+    """Order jobs: first the study served longest ago; within a study, the oldest job.
 
     So the second job of one study waits behind the first of another.
     """

@@ -9,7 +9,7 @@ _simulated: ContextVar[datetime | None] = ContextVar("simulated_moment", default
 
 
 def now() -> datetime:
-    """The moment in UTC: the server's, never a browser's."""
+    """Return the moment in UTC: the server's, never a browser's."""
     return _simulated.get() or datetime.now(UTC)
 
 

@@ -30,7 +30,7 @@ class NewerDatabase(ImproperlyConfigured):
 
 
 def is_damaged(error: BaseException | None) -> bool:
-    """Whether SQLite says that its file is damaged, or no database at all."""
+    """Return whether SQLite says that its file is damaged, or no database at all."""
     cause = error.__cause__ if isinstance(error, DatabaseError) else error
     code = getattr(cause, "sqlite_errorcode", None)
     return code is not None and code & _PRIMARY_CODE in _DAMAGED

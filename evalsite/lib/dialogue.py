@@ -57,7 +57,7 @@ _UNNAMED = ("A", "B")
 
 
 def parse_dialogue(text: str) -> tuple[Turn, ...]:
-    """The turns of a dialogue; what is not one is a single turn without a speaker.
+    """Return the turns of a dialogue; what is not one is a single turn without a speaker.
 
     Read are lines "Speaker: text" (a line without a speaker goes on with the turn before), a
     JSON list of turns, and paragraphs of HTML, whose own marks are dropped and whose others are
@@ -80,7 +80,7 @@ def plain_output(text: str, speakers: Iterable[str] = ()) -> Turn:
 
 
 def strip_markup(text: str) -> str:
-    """The paragraphs of a text wrapped in HTML, one a line; any other text unchanged."""
+    """Return the paragraphs of a text wrapped in HTML, one a line; any other text unchanged."""
     wrapped = text.strip()
     if (
         len(wrapped) > _LONGEST_HTML
@@ -197,13 +197,13 @@ def _read_turn(one: object) -> Turn | None:
 
 
 def _pick(values: dict[str, object], names: Iterable[str]) -> str | None:
-    """The first of these values that is a text or a number, as text."""
+    """Return the first of these values that is a text or a number, as text."""
     found = (values[name] for name in names if isinstance(values.get(name), str | int))
     return next((_mend(str(value)) for value in found), None)
 
 
 def _name_speakers(turns: list[Turn]) -> list[Turn]:
-    """The turns under the names that all of them begin with, else under A and B by turns."""
+    """Name the turns by the names that all of them begin with, or else alternately A and B."""
     named = [turn for turn in (_split_line(turn.text) for turn in turns) if turn]
     if len(named) == len(turns):
         return named
@@ -224,6 +224,6 @@ def _set_sides(turns: list[Turn]) -> tuple[Turn, ...]:
 
 
 def _fold(speaker: str) -> str:
-    """The name for comparison: without case, spaces and invisible marks of direction."""
+    """Return the name for comparison: without case, spaces and invisible direction marks."""
     kept = (sign for sign in speaker if unicodedata.category(sign) not in ("Cf", "Zs"))
     return "".join(kept).casefold()

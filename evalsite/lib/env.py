@@ -25,7 +25,7 @@ def read_flag(name: str, default: bool) -> bool:
 
 
 def read_whole(name: str, default: int) -> int:
-    """A whole number, 0 or more."""
+    """Return a whole number, 0 or more."""
     value = read_text(name)
     if not value:
         return default
@@ -39,7 +39,7 @@ def read_list(name: str) -> list[str]:
 
 
 def read_secret(name: str) -> str:
-    """The value of NAME, or what the file holds that NAME_FILE points at."""
+    """Return the value of NAME, or what the file holds that NAME_FILE points at."""
     if value := read_text(name):
         return value
     if path := read_text(f"{name}_FILE"):
@@ -54,7 +54,7 @@ LEAST_KEY_LENGTH, LEAST_KEY_CHARACTERS = 50, 5
 
 
 def read_key(name: str) -> str:
-    """A secret key that can't be guessed; empty where none is set."""
+    """Return a secret key that can't be guessed; empty where none is set."""
     key = read_secret(name)
     if key:
         _check_key(name, key)

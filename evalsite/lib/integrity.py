@@ -5,7 +5,7 @@ from django.db.models import Model, UniqueConstraint
 
 
 def is_violation(error: IntegrityError, model: type[Model], *names: str) -> bool:
-    """Whether the error comes from one of these unique constraints of the model.
+    """Return whether the error comes from one of these unique constraints of the model.
 
     PostgreSQL reports the constraint's name, SQLite the columns that must be unique together.
     """

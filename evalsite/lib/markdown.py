@@ -47,7 +47,7 @@ def render_markdown(text: str, *, with_anchors: bool = False) -> SafeString:
 
 @lru_cache(maxsize=64)
 def list_anchors(text: str) -> dict[str, str]:
-    """The id of each heading of a Markdown text, by its words; of equal ones the first."""
+    """Return the id of each heading of a Markdown text, by its words; of equal ones the first."""
     tokens = _PARSER.parse(text)
     found: dict[str, str] = {}
     for heading, anchor in _find_headings(tokens).items():
@@ -56,7 +56,7 @@ def list_anchors(text: str) -> dict[str, str]:
 
 
 def _find_headings(tokens: Sequence[Token]) -> dict[int, str]:
-    """Where each heading begins, with an id that no other part of the page has."""
+    """Return where each heading begins, with an id that no other part of the page has."""
     taken: set[str] = set()
     found = {}
     for place, token in enumerate(tokens):
@@ -72,6 +72,6 @@ def _find_headings(tokens: Sequence[Token]) -> dict[int, str]:
 
 
 def _words_of(tokens: Sequence[Token], heading: int) -> str:
-    """What a heading says, without marks."""
+    """Return what a heading says, without marks."""
     inner = tokens[heading + 1].children or []
     return "".join(one.content for one in inner).strip()

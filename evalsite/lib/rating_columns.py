@@ -142,7 +142,7 @@ class Part:
     rating: int = -1  # of a wide row, the column of the rating
 
     def is_rated(self, cells: Sequence[str]) -> bool:
-        """Whether a rating was given: an empty cell of a wide row holds none."""
+        """Return whether a rating was given: an empty cell of a wide row holds none."""
         return not self.is_wide or bool(cells[self.rating].strip())
 
 

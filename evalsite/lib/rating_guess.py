@@ -205,7 +205,7 @@ def match_criterion(name: str, labels: Mapping[str, str], *, is_start: bool) -> 
 
 
 def _list_spellings(key: str, label: str) -> set[str]:
-    """The key, the label, and the parts of a label such as Fluency/Grammaticality."""
+    """Return the key, the label, and the parts of a label such as Fluency/Grammaticality."""
     return {fold(text) for text in (key, label, *label.split("/")) if fold(text)}
 
 

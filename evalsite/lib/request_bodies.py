@@ -21,7 +21,7 @@ SLACK = MEGABYTE
 
 
 def takes_files(request: HttpRequest) -> bool:
-    """Whether a file may be sent to this page."""
+    """Return whether a file may be sent to this page."""
     match = request.resolver_match
     return match is not None and match.view_name in settings.FILE_VIEWS
 

@@ -12,7 +12,7 @@ SHUFFLE_PRIME = 1_099_511_627_689
 
 
 def derive_number(*parts: object) -> int:
-    """A number below SHUFFLE_PRIME that depends on every part and on nothing else."""
+    """Return a number below SHUFFLE_PRIME that depends on every part and on nothing else."""
     text = "\x1f".join(map(str, parts))
     return int.from_bytes(sha256(text.encode()).digest()[:16]) % SHUFFLE_PRIME
 
@@ -30,7 +30,7 @@ def derive_numbers(*parts: object) -> Callable[[str], int]:
 
 
 def make_random(*parts: object) -> random.Random:
-    """A generator whose draws depend on every part and on nothing else."""
+    """Return a generator whose draws depend on every part and on nothing else."""
     return random.Random("\x1f".join(str(part) for part in parts))  # noqa: S311
 
 
@@ -44,7 +44,7 @@ def count_orders(size: int) -> int:
 
 
 def arrange(size: int, arrangement: int, *parts: object) -> list[int]:
-    """The order in which `size` outputs are shown, as their positions from 0.
+    """Return the order in which `size` outputs are shown, as their positions from 0.
 
     Arrangements 0 to size-1 are rotations of one order: the order of the file, or of more than
     five outputs a shuffle that depends on the parts. So over any `size` of them in a row every
@@ -60,7 +60,7 @@ def arrange(size: int, arrangement: int, *parts: object) -> list[int]:
 
 
 def find_arrangement(order: Sequence[int]) -> int:
-    """The number of this order of up to five outputs: what `arrange` takes to give it."""
+    """Return the number of this order of up to five outputs: what `arrange` takes to give it."""
     start = order.index(0)
     cycle = (*order[start:], *order[:start])
     return _cycles(len(order)).index(cycle) * len(order) + (len(order) - start) % len(order)
@@ -68,5 +68,5 @@ def find_arrangement(order: Sequence[int]) -> int:
 
 @cache
 def _cycles(size: int) -> tuple[tuple[int, ...], ...]:
-    """The orders of so many outputs that are no rotation of one another."""
+    """Return the orders of so many outputs that are no rotation of one another."""
     return tuple((*range(min(size, 1)), *rest) for rest in permutations(range(1, size)))

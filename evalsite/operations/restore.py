@@ -90,7 +90,7 @@ def restore_backup(source: Path) -> Examination:
 
 @contextmanager
 def _unpack(source: Path) -> Iterator[_Unpacked]:
-    """The parts of a backup that this site can load, in a folder that goes afterwards."""
+    """Return the parts of a backup that this site can load, in a folder that goes afterwards."""
     settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=settings.DATA_DIR, prefix="restore-") as name:
         manifest = read_archive(source, Path(name))
@@ -171,7 +171,7 @@ def _refuse_faults(examination: Examination) -> None:
 
 @contextmanager
 def _placed_files(backup: _Unpacked) -> Iterator[None]:
-    """The backup's files are in place, and gone again if the block fails."""
+    """Put the backup's files in place, and remove them if the block fails."""
     placed: list[Path] = []
     try:
         place_files(backup.folder / FILES, backup.manifest.folders, placed)

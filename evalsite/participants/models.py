@@ -10,7 +10,7 @@ from django.db.models import Q
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study, StudyVersion
 
-# without the letters and digits that are read for one another
+# without letters and digits that are easily confused
 _CLEAR = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 
 

@@ -33,7 +33,7 @@ def count_checks(study: Study, participants: Collection[int]) -> dict[int, Check
 
 
 def judge_checks(study: Study, answers: QuerySet[Annotation]) -> dict[int, tuple[int, bool]]:
-    """Of each of these answers that is to a check: by whom it is, and whether it is as its gold."""
+    """Return for each answer to a check who gave it, and whether it matches its gold."""
     rated = answers.filter(item__kind__in=CHECKS, outcome=Annotation.Outcome.RATED).order_by()
     rows = list(rated.values_list("pk", "participant_id", "item_id", "item__gold", "item__inputs"))
     given = _ratings_of([row[0] for row in rows])
@@ -60,7 +60,7 @@ def _ratings_of(annotations: Collection[int]) -> dict[int, Given]:
 
 
 def _outputs_of(items: Collection[int]) -> dict[int, list[Named]]:
-    """The outputs of each of these items in the order uploaded."""
+    """Return the outputs of each of these items in the order uploaded."""
     found: dict[int, list[Named]] = defaultdict(list)
     outputs = Output.objects.filter(item__in=items).order_by("item_id", "position")
     for item, pk, system in outputs.values_list("item_id", "pk", "system__name"):

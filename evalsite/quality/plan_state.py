@@ -26,7 +26,7 @@ def count_answers(study: Study, *, before: datetime) -> int:
 
 
 def count_answers_at(plan: AnalysisPlan) -> dict[str, int]:
-    """How many answers were in when each part was last changed, of those that were."""
+    """Return how many answers were in when each part was last changed, of those that were."""
     return {name: count_answers(plan.study, before=moment) for name, moment in plan.moments.items()}
 
 

@@ -40,7 +40,7 @@ class ReservedUse:
 
 
 def reserved_points(config: Protocol) -> dict[str, list[int]]:
-    """The reserved points of each criterion that has some."""
+    """Return the reserved points of each criterion that has some."""
     found = {one.key: list(one.scale.reserved_values()) for one in config.criteria}
     return {key: values for key, values in found.items() if values}
 

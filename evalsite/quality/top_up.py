@@ -76,7 +76,7 @@ def top_up(*, study: Study, by: Any) -> int:
 
 
 def _plan_slots(study: Study, missing: dict[int, int]) -> Iterator[Slot]:
-    """The places: every item once in a seeded order, then again those that lack more."""
+    """Return the places: every item once in a seeded order, then again those that lack more."""
     turns = _find_turns(study, missing)
     numbers = _next_numbers(missing)
     top = Slot.objects.filter(item__study=study).aggregate(top=Max("pos"))["top"]

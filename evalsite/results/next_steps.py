@@ -19,7 +19,7 @@ class Step:
 
 
 def next_steps(study: Study, progress: Progress, activity: Activity) -> list[Step]:
-    """The steps that fit this study now, the most pressing first."""
+    """Return the steps that fit this study now, the most pressing first."""
     if not study.is_launched:
         return _before_launch(study, progress)
     return [

@@ -143,7 +143,7 @@ class Activity:
 
 
 def activity_of(study: Study, progress: Progress) -> Activity:
-    """The facts of the overview; pilots are left out of all of them."""
+    """Return the facts of the overview; pilots are left out of all of them."""
     people = Participant.objects.filter(study=study, is_pilot=False).aggregate(
         started=Count("pk", filter=Q(pk__in=_starters(study))),
         stopped=Count(
@@ -228,7 +228,7 @@ def _find_idle(study: Study) -> Any:
 
 
 def median_seconds(study: Study) -> int | None:
-    """The median time from shown to saved, of the latest thousand items that were rated."""
+    """Return the median time from shown to saved, of the latest thousand items that were rated."""
     # not of all: a database sorts what it computes from two columns without an index
     rated = Annotation.objects.counted().filter(
         study=study, origin__in=_GIVEN_HERE, outcome=Annotation.Outcome.RATED
@@ -242,7 +242,7 @@ def median_seconds(study: Study) -> int | None:
 
 
 def items_by_progress(study: Study, batch_id: Any = None) -> QuerySet[Item]:
-    """The main items with their count of answers, those with the fewest first."""
+    """Return the main items with their count of answers, those with the fewest first."""
     items = Item.objects.main().filter(study=study)
     if batch_id is not None:
         items = items.filter(batch=batch_id)

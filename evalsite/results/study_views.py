@@ -62,7 +62,7 @@ def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _results_so_far(study: Study) -> dict[str, Any]:
-    """The newest report at a glance, if one was computed."""
+    """Return the newest report at a glance, if one was computed."""
     report = newest_report(study)
     if report is None:
         return {}
@@ -70,7 +70,7 @@ def _results_so_far(study: Study) -> dict[str, Any]:
 
 
 def _facts(study: Study, activity: Activity) -> list[tuple[str, str]]:
-    """The small facts under the bar; only those that mean something yet."""
+    """Return the small facts under the bar; only those that mean something yet."""
     facts = [
         ("Finished sets", f"{activity.finished_sets:,} of {activity.needed_sets:,}"),
         ("Active now", count_of(activity.active, "person", "people")),
@@ -129,7 +129,7 @@ def _list_idle(request: HttpRequest, study: Study) -> list[Holder]:
 
 
 def _chosen_batch(request: HttpRequest, known: set[UUID]) -> UUID | None:
-    """The batch to show the items of, if the address names one of this study's."""
+    """Return the batch to show the items of, if the address names one of this study's."""
     try:
         chosen = UUID(request.GET.get("batch", ""))
     except ValueError:

@@ -24,7 +24,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description="study")
     def study(self, entry: Any) -> str:
-        """The title; the number that is left of a study that is gone."""
+        """Return the title; the number that is left of a study that is gone."""
         return entry.title or str(entry.study_id or "")
 
 

@@ -55,7 +55,7 @@ class NewStudyForm(forms.Form):
         _use_our_words(self.fields.values())
 
     def cards(self) -> list[dict[str, Any]]:
-        """Each protocol as a card to choose."""
+        """Return each protocol as a card to choose."""
         chosen = self["protocol"].value()
         return [
             {
@@ -70,7 +70,7 @@ class NewStudyForm(forms.Form):
 
 
 def _needed_columns(config: Protocol) -> str:
-    """The columns a batch must have, in the words of its file."""
+    """Return the columns a batch must have, as they are called in its file."""
     names = ["system", "output"]
     # where an item has one output, each row is an item, named or not
     if config.outputs[1] > 1:
@@ -324,7 +324,7 @@ class SettingsForm(forms.ModelForm):
         return moment
 
     def values(self) -> dict[str, Any]:
-        """The cleaned settings by the name of their column."""
+        """Return the cleaned settings by the name of their column."""
         return {name: self.cleaned_data[name] for name in self.Meta.fields if name in self.fields}
 
 
@@ -348,7 +348,7 @@ _SECTIONS = (
 
 
 def settings_sections(form: SettingsForm, options: forms.Form | None) -> Iterator[Section]:
-    """The settings in the order of their page, with the protocol's options among them."""
+    """Return the settings in the order of their page, with the protocol's options among them."""
     for key, title, note, names in _SECTIONS:
         fields = [form[name] for name in names if name in form.fields]
         if key == "options":
@@ -366,7 +366,7 @@ def settings_sections(form: SettingsForm, options: forms.Form | None) -> Iterato
 
 
 def make_options_form(study: Study, data: Any = None) -> forms.Form | None:
-    """The protocol's own form with this study's options, locked once it is launched."""
+    """Return the protocol's own form with this study's options, locked once it is launched."""
     if study.config.options_form is None:
         return None
     form = study.config.options_form(

@@ -25,12 +25,12 @@ class Feedback:
 
 
 def find_gold(config: Protocol, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
-    """The criteria of which this item's gold says something, in the protocol's order."""
+    """Return the criteria that this item's gold is about, in the protocol's order."""
     return tuple(one for one in config.criteria if gold.get(one.key, "").strip())
 
 
 def asked_criteria(config: Protocol, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
-    """What practice asks of an item: what has gold, or everything where nothing has."""
+    """Return what practice asks of an item: what has gold, or everything where nothing has."""
     return find_gold(config, gold) or config.criteria
 
 
@@ -56,7 +56,7 @@ def feedback(
     output_names: Sequence[str],
     systems: Sequence[str] = (),
 ) -> list[Feedback]:
-    """What this gold says of these values, one entry for each thing it asks.
+    """Return what this gold says of these values, one entry for each thing it asks.
 
     All sequences are in the order uploaded. `values` are as the scale reads them from rows.
     `output_names` are the labels as this participant saw them ("Utterance 2", "Response B").
@@ -82,12 +82,12 @@ def right_values(
 
 
 def count_asked(criterion: Criterion, gold: str, outputs: int, standard: int | None) -> int:
-    """How many entries `feedback` has for an answer to this gold."""
+    """Return how many entries `feedback` has for an answer to this gold."""
     return criterion.scale.count_asked(gold, outputs, standard) if gold.strip() else 0
 
 
 def count_met(results: Iterable[Feedback]) -> tuple[int, int]:
-    """How many of these were met, and how many were asked."""
+    """Return how many of these were met, and how many were asked."""
     met = [result.is_met for result in results]
     return sum(met), len(met)
 

@@ -60,7 +60,7 @@ def _answer(
 
 @transaction.atomic
 def _create_account(invitation: Invitation, token: str, form: AccountForm) -> User | None:
-    """An account that is on the team; none where the invitation can't be accepted."""
+    """Return an account that is on the team; none where the invitation can't be accepted."""
     user = form.create_account()
     if user is not None:
         accept_invitation(invitation=invitation, token=token, by=user)

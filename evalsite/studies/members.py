@@ -28,7 +28,7 @@ class StepDown(StrEnum):
 
 
 def list_members(study: Study) -> QuerySet[Membership]:
-    """The study's members, by user name."""
+    """Return the study's members, by user name."""
     return study.memberships.select_related("user").order_by("user__username")
 
 

@@ -23,7 +23,7 @@ def make_seed() -> str:
 
 class StudyQuerySet(models.QuerySet["Study"]):
     def visible_to(self, user: Any) -> "StudyQuerySet":
-        """The studies this person is a member of; a superuser sees all."""
+        """Return the studies this person is a member of; a superuser sees all."""
         if not user.is_authenticated or not user.is_staff:
             return self.none()
         if user.is_superuser:
@@ -269,7 +269,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(kind=Item.Kind.MAIN)
 
     def open(self) -> "ItemQuerySet":
-        """What participants are dealt; before the launch, what they will be."""
+        """Return what participants are dealt; before the launch, what they will be."""
         is_draft = Q(study__launched_at__isnull=True)
         return self.filter(is_draft | Q(batch__opened_at__isnull=False))
 
@@ -413,7 +413,7 @@ class Membership(models.Model):
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def unanswered(self) -> "InvitationQuerySet":
-        """Those neither accepted nor withdrawn; they may have expired."""
+        """Return those neither accepted nor withdrawn; they may have expired."""
         return self.filter(accepted_at__isnull=True, revoked_at__isnull=True)
 
     def by_token(self, token: str) -> "InvitationQuerySet":

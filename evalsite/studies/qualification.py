@@ -26,7 +26,7 @@ class Plan:
 
 
 def list_qualifying(study: Study) -> list[Item]:
-    """The items that a qualification asks: practice items with gold, in their order."""
+    """Return the items that a qualification asks: practice items with gold, in their order."""
     practice = Item.objects.practice().filter(study=study)
     return [item for item in practice if find_gold(study.config, item.gold)]
 
@@ -47,12 +47,12 @@ def plan_qualification(study: Study) -> Plan | None:
 
 
 def needed_of(study: Study, asked: int) -> int:
-    """How many of these must be met for the study's pass mark."""
+    """Return how many of these must be met for the study's pass mark."""
     return max(1, ceil(asked * study.pass_mark / 100))
 
 
 def _count_parts(study: Study, items: list[Item]) -> dict[int, int]:
-    """How many things the gold of each item asks."""
+    """Return how many things the gold of each item asks."""
     config, options = study.config, shown_content(study)["options"]
     counted = Item.objects.filter(pk__in=[item.pk for item in items]).order_by()
     outputs = dict(counted.values_list("pk").annotate(Count("outputs")))

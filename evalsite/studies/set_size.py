@@ -7,7 +7,7 @@ FEWEST = 24
 
 
 def most_items(study: Study) -> int | None:
-    """How many main items the caps leave to one person; None: there is no cap."""
+    """Return how many main items the caps leave to one person; None: there is no cap."""
     caps = [study.max_sets and study.max_sets * study.set_size, study.max_items]
     return min((cap for cap in caps if cap is not None), default=None)
 
@@ -19,7 +19,7 @@ def has_room_for_repeats(study: Study) -> bool:
 
 
 def checks_in(study: Study, items: int) -> int:
-    """How many gold and attention items come with so many main items of a set."""
+    """Return how many gold and attention items come with so many main items of a set."""
     return items // study.check_every if study.check_every else 0
 
 

@@ -35,7 +35,7 @@ CHANGED_K = "answers per item changed"
 
 
 def name_new_version(version: StudyVersion) -> str:
-    """What the box says that makes changed texts the next version."""
+    """Return what the box says that makes changed texts the next version."""
     return f"Make version {version.number + 1} of the texts"
 
 
@@ -52,7 +52,7 @@ def change_settings(
     by: Any,
     is_new_version: bool = False,
 ) -> Study:
-    """The study has these settings, and once launched a version that shows them."""
+    """Save these settings; once launched, make a version that shows them."""
     current = Study.objects.select_for_update().get(pk=study.pk)
     if current.revision != revision:
         raise ChangedMeanwhile(describe_last_change(current))
@@ -69,7 +69,7 @@ def change_settings(
     current.save(update_fields=[*changed, "revision"])
     if current.version_id is not None and set(changed) & {*SHOWN, *CONTACT}:
         make_version(current, by=by)
-    # names only: the log is no place for texts, and the versions keep them
+    # names only: the log doesn't hold texts, and the versions keep them
     AuditEntry.objects.record("settings changed", by=by, study_id=study.pk, fields=changed)
     return current
 
@@ -113,7 +113,7 @@ def _refuse_after_launch(
 
 
 def describe_last_change(study: Study) -> str:
-    """Who changed the study last, and what to do about it."""
+    """Return who changed the study last, and what to do about it."""
     entry = AuditEntry.objects.filter(
         study_id=study.pk, action__in=["settings changed", "launch started", CHANGED_K]
     ).first()

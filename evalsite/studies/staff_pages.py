@@ -80,7 +80,7 @@ def may_see_identities(request: HttpRequest, study: Study) -> bool:
 
 
 def study_url(name: str, study: Study) -> str:
-    """The address of a study's page; empty while no app offers one of this name."""
+    """Return the address of a study's page; empty while no app offers one of this name."""
     try:
         return reverse(f"admin:{name}", args=[study.pk])
     except NoReverseMatch:

@@ -30,7 +30,7 @@ CONFLICT = 409
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_study(request: HttpRequest) -> HttpResponseBase:
-    """A new draft study of the chosen protocol, owned by who made it."""
+    """Create a draft study of the chosen protocol, owned by the person who makes it."""
     is_post = request.method == "POST"
     form = NewStudyForm(request.POST if is_post else None)
     if is_post and form.is_valid():
@@ -44,7 +44,7 @@ def new_study(request: HttpRequest) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_settings(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The settings in sections; saved whole or, with the reason, not at all."""
+    """Show the settings in sections; saved whole or, with the reason, not at all."""
     data = request.POST if request.method == "POST" else None
     # a copy: validation writes into it, and the page's frame shows the study as it is
     form = SettingsForm(data, instance=copy(study))
@@ -70,7 +70,7 @@ def show_settings(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _save(request: HttpRequest, study: Study, form: SettingsForm, options: Any) -> int:
-    """The status to answer with: 200 once the settings are saved."""
+    """Return the status to answer with: 200 once the settings are saved."""
     is_valid = form.is_valid()
     if (options is not None and not options.is_valid()) or not is_valid:
         return INVALID

@@ -22,7 +22,7 @@ def format_moment(moment: datetime) -> str:
 
 
 def format_money(amount: Decimal, currency: str) -> str:
-    """An amount such as £52.50, or 52.50 CHF where no symbol is known for the currency."""
+    """Return an amount such as £52.50, or 52.50 CHF where no symbol is known for the currency."""
     sign = _SIGNS.get(currency)
     return f"{sign}{amount:,.2f}" if sign else f"{amount:,.2f} {currency}"
 
@@ -33,23 +33,23 @@ def name_start(study: Study) -> str:
 
 
 def count_of(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun, such as "1 item" or "300 items"."""
+    """Return a number with its noun, such as "1 item" or "300 items"."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def list_of(words: list[str]) -> str:
-    """The words as a sentence lists them: "a", "a and b", "a, b and c"."""
+    """Return the words as a sentence lists them: "a", "a and b", "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def name_of_protocol(name: str) -> str:
-    """The title of a protocol; its bare name when it is no longer installed."""
+    """Return the title of a protocol; its bare name when it is no longer installed."""
     folder = installed_folders().get(name)
     return name if folder is None or folder.problems else folder.instrument.title
 
 
 def describe_study(study: Study) -> list[str]:
-    """The facts of the line under a study's title."""
+    """Return the facts of the line under a study's title."""
     items = Item.objects.main().filter(study=study).count()
     systems = study.systems.count()
     facts = [name_of_protocol(study.protocol)]
@@ -102,7 +102,7 @@ class MetOnce(NamedTuple):
 
 
 def count_groups(study: Study, items: QuerySet[Item]) -> MetOnce | None:
-    """The groups of these items where a person meets each once; None: as often as wanted."""
+    """Return the groups of these items where a person meets each once; None: as often as wanted."""
     if study.groups != Study.Groups.ONCE:
         return None
     sizes = items.order_by().values("group").annotate(size=Count("pk"))
@@ -111,7 +111,7 @@ def count_groups(study: Study, items: QuerySet[Item]) -> MetOnce | None:
 
 
 def count_sets(study: Study, items: int, groups: MetOnce | None = None) -> int:
-    """The fewest sets in which this many items get their answers."""
+    """Return the fewest sets in which this many items get their answers."""
     size = _most_in_a_set(study, items, groups)
     # nobody answers an item twice, so however large the sets, k people take one each; nor two of
     # a group that is met once
@@ -120,7 +120,7 @@ def count_sets(study: Study, items: int, groups: MetOnce | None = None) -> int:
 
 
 def _most_in_a_set(study: Study, items: int, groups: MetOnce | None) -> int:
-    """A set holds no more items than there are, nor more than groups that are met once."""
+    """Return the most items a set can hold: all there are, or one of each group met once."""
     return min(study.set_size, groups.groups if groups and groups.groups else items, items)
 
 
@@ -142,7 +142,7 @@ def estimate_work(study: Study, items: int, groups: MetOnce | None = None) -> Es
 
 
 def describe_work(study: Study, items: int, groups: MetOnce | None = None) -> str:
-    """The sum of a design in one line, such as "100 items × 3 = 300 answers = 30 sets"."""
+    """Return the sum of a design in one line, such as "100 items × 3 = 300 answers = 30 sets"."""
     if not items:
         return "Upload items first. Then this says how many answers, sets and hours they take."
     sum_ = estimate_work(study, items, groups)

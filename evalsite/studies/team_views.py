@@ -49,7 +49,7 @@ def _show_team(
 
 
 def _link(request: HttpRequest, invitation: Invitation) -> str:
-    """The address to send; empty where it would open nothing."""
+    """Return the address to send; empty where it would open nothing."""
     if not invitation.token or invitation.state != Invitation.State.OPEN:
         return ""
     return request.build_absolute_uri(reverse("invitation", args=[invitation.token]))
@@ -112,7 +112,7 @@ def revoke(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpRespo
 
 @require_safe
 def show_member(request: HttpRequest, study: Study, member_id: int) -> HttpResponseBase:
-    """A member's role and removal, before either is changed; for others, leaving."""
+    """Show a member's role and removal, before either is changed; for others, leaving."""
     membership = get_object_or_404(list_members(study), pk=member_id)
     is_owner = has_role(request, study, Membership.Role.OWNER)
     is_own = membership.user_id == request.user.pk

@@ -59,7 +59,7 @@ def build_content(study: Study) -> dict[str, Any]:
 
 
 def protocol_instructions(study: Study) -> str:
-    """The protocol's own instructions, with the sets and the bonus that this study has."""
+    """Return the protocol's own instructions, with the sets and the bonus that this study has."""
     return study.config.instructions_for(
         Design(
             k=study.k,
@@ -98,7 +98,7 @@ def make_version(study: Study, *, by: Any) -> StudyVersion:
 
 
 def shown_content(study: Study) -> dict[str, Any]:
-    """What participants see: the frozen version, or before launch the draft."""
+    """Return what participants see: the frozen version, or before launch the draft."""
     if study.version_id is None:
         return build_content(study)
     return read_content(study.pk, study.version_id)

@@ -39,7 +39,7 @@ class Fit:
 
 
 def _designed(study: Study) -> SlotQuerySet:
-    """The places of the design; top-ups are none, and stay."""
+    """Return the places of the design; top-ups are none, and stay."""
     return Slot.objects.filter(item__study=study, no__lt=TOP_UP_FROM)
 
 
@@ -53,7 +53,7 @@ def _waiting(study: Study) -> QuerySet[Annotation]:
 
 
 def foresee_fit(study: Study, k: int) -> Fit:
-    """What would happen if this study asked for k answers per item from now on."""
+    """Return what would happen if this study asked for k answers per item from now on."""
     if k > study.k:
         return _foresee_more(study, k)
     fit = Fit()
@@ -161,7 +161,7 @@ def _remove_taken(study: Study, item_id: int) -> Fit:
 
 
 def _lock_item(study: Study, item_id: int) -> tuple[list[Annotation], list[Slot]]:
-    """The item's answers that count, oldest first, and its places, all of them locked.
+    """Return the item's answers that count, oldest first, and its places, all of them locked.
 
     Answers are locked before places, as when an answer is changed.
     """
@@ -181,7 +181,7 @@ def _lock_item(study: Study, item_id: int) -> tuple[list[Annotation], list[Slot]
 
 
 def list_lacking(study: Study) -> list[Batch]:
-    """The open batches of which some item has fewer than k places, with all opened with them.
+    """Return open batches with items of fewer than k places, and all opened with them.
 
     What was opened together is planned together, also if a job had stopped when some of it was
     done. Only those are given places: after k was lowered an item may have its k places under any
@@ -195,7 +195,7 @@ def list_lacking(study: Study) -> list[Batch]:
 
 
 def count_places(study: Study, batches: Collection[Batch]) -> int:
-    """How many places the items of these batches have, top-ups included."""
+    """Return how many places the items of these batches have, top-ups included."""
     return Slot.objects.filter(item__study=study, item__batch__in=batches).count()
 
 
@@ -231,6 +231,6 @@ def _give_place(study: Study, annotation_id: int) -> bool:
 
 
 def _shows(study: Study, slot: Slot, answer: Annotation) -> bool:
-    """Whether this place has the outputs in the order in which the answer was given."""
+    """Return whether this place has the outputs in the order in which the answer was given."""
     shown = answer.order_shown
     return shown == order_of(study.seed, answer.item, len(shown), slot.arrangement)

@@ -50,7 +50,7 @@ Admission = Callable[[Participant], bool]
 
 
 def claim_set(participant: Participant, *, admit: Admission | None = None) -> ItemSet | None:
-    """The participant holds the items of an open set, or None: there is nothing for them now.
+    """Give the participant the items of an open set; None: there is nothing for them now.
 
     An open set comes back as it was, less what others have finished since its lease lapsed. In a
     study that is paused or closed it comes back with what is still held, and nothing new is dealt.
@@ -115,7 +115,7 @@ def _claim(
 
 
 def _pick(me: Participant, study: Study, *, skip_locked: bool) -> Pick:
-    """What I can be dealt now; with that what others have let lapse, if that is needed."""
+    """Return what I can be dealt now, including what others have let lapse if that is needed."""
     left = items_left(me, study)
     if not skip_locked:
         return pick_places(me, study, left=left, skip_locked=False)
@@ -128,7 +128,7 @@ def _pick(me: Participant, study: Study, *, skip_locked: bool) -> Pick:
 
 
 def may_have_another_set(me: Participant, study: Study) -> bool:
-    """Whether the study's caps of sets and of items leave room for one more."""
+    """Return whether the study's caps of sets and of items leave room for one more."""
     if items_left(me, study) == 0:
         return False
     if study.max_sets is None:
@@ -137,7 +137,7 @@ def may_have_another_set(me: Participant, study: Study) -> bool:
 
 
 def items_left(me: Participant, study: Study) -> int | None:
-    """How many main items this person may still be dealt; None: there is no cap of items."""
+    """Return how many main items this person may still be dealt; None: there is no cap of items."""
     if study.max_items is None:
         return None
     held = Slot.objects.filter(participant=me, study=study).count()
@@ -180,7 +180,7 @@ def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
 
 
 def has_work(me: Participant, study: Study) -> bool:
-    """Whether a claim by this person would find something now."""
+    """Return whether a claim by this person would find something now."""
     if not study.is_open or me.stopped_at:
         return False
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
@@ -234,7 +234,7 @@ def may_come_free(study: Study) -> bool:
 
 
 def deal_pilot_set(participant: Participant) -> ItemSet | None:
-    """A pilot participant has a set of the first items; no slot is touched. None: no items left."""
+    """Give a pilot participant a set of the first items, without slots. None: no items left."""
     with transaction.atomic():
         me = Participant.objects.select_for_update().get(pk=participant.pk)
         last_set = _last_set_of.one(me.pk)
@@ -268,7 +268,7 @@ def order_items(
     number: int,
     arrangements: Mapping[int, int] | None = None,
 ) -> list[int]:
-    """The order of a set: random for this participant, as uploaded, or in blocks.
+    """Return the order of a set: random for this participant, as uploaded, or in blocks.
 
     Items of a group that stays together are in the order of their slots' arrangements, which gives
     each of them every place equally often; without slots, as in a pilot, they are shuffled. What
@@ -289,7 +289,7 @@ def order_items(
 def _make_runs(
     items: Sequence[Item], study: Study, draw: Random, arrangements: Mapping[int, int] | None
 ) -> list[Run]:
-    """The items in an order that depends on nothing but their keys, whole groups as one."""
+    """Return the items in an order that depends on nothing but their keys, whole groups as one."""
     is_together = study.groups == Study.Groups.TOGETHER
     runs: dict[str, Run] = {}
     for item in sorted(items, key=lambda item: item.key):
@@ -302,7 +302,7 @@ def _make_runs(
 
 
 def _in_blocks(runs: list[Run], draw: Random) -> list[Run]:
-    """What is of one cluster follows one another as uploaded, else what is of one group, mixed."""
+    """Order items by cluster as uploaded, or else by group, mixed."""
     draw.shuffle(runs)
     blocks: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
@@ -318,7 +318,7 @@ def _in_blocks(runs: list[Run], draw: Random) -> list[Run]:
 
 
 def _keep_turns(runs: list[Run]) -> list[Run]:
-    """What is of one cluster is in the order of the file, in the places that it had."""
+    """Put the items of a cluster in the order of the file, in the places that they had."""
     waiting: dict[str, list[Run]] = {}
     for run in sorted(runs, key=_first_id, reverse=True):
         waiting.setdefault(run[0].cluster, []).append(run)

@@ -31,7 +31,7 @@ from evalsite.studies.set_size import (
 _LONGEST_KEY = 128
 _MOST_TOLD = 5
 
-# what is met in one go: a group that stays together, else an item
+# what is met together: a group that stays together, or else an item
 Units = list[list[int]]
 
 
@@ -70,7 +70,7 @@ def find_past(me: Participant, kept: Sequence[int], dealt: Sequence[int]) -> Pas
 
 
 def count_repeats(study: Study, past: Past, new: int) -> int:
-    """How many repeats a set with so many new items holds, so that the share is reached.
+    """Return how many repeats a set with so many new items holds, so that the share is reached.
 
     None while a person can't be asked 24 items: where there is a cap, it must leave room for so
     many, and the study must have them; where there is none, they must have been dealt. Never more
@@ -159,7 +159,7 @@ def key_of_repeat(key: str, order: Sequence[int]) -> str:
 
 
 def _first_shown(me: Participant, items: Mapping[int, Item]) -> dict[int, list[int]]:
-    """The order in which each of these items was, or will be, shown to this person."""
+    """Return the order in which each of these items was, or will be, shown to this person."""
     answers = Annotation.objects.filter(participant=me, item__in=items)
     orders = dict(answers.order_by().values_list("item_id", "order_shown"))
     slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=items)}
@@ -218,7 +218,7 @@ CONTROLS = (*CHECKS, Item.Kind.REPEAT)
 def deal_in_controls(
     dealt: list[int], items: Sequence[Item], me: Participant, study: Study, number: int
 ) -> list[int]:
-    """The items of a new set in their order, with its checks and repeats between them."""
+    """Return the items of a new set in their order, with its checks and repeats between them."""
     if not has_controls(study):
         return dealt
     draw = make_random(study.seed, "controls", me.pseudonym, number)
@@ -234,7 +234,7 @@ def deal_in_controls(
 
 
 def _in_units(dealt: Sequence[int], items: Sequence[Item], study: Study) -> Units:
-    """What nothing may come between is one unit: a group that stays together, or one item."""
+    """Return units that nothing may come between: a group that stays together, or one item."""
     if study.groups != Study.Groups.TOGETHER:
         return [[item_id] for item_id in dealt]
     group_of = {item.pk: item.group for item in items}
@@ -265,7 +265,7 @@ def _put_repeats(
 
 
 def has_controls(study: Study) -> bool:
-    """Whether sets of this study may hold controls."""
+    """Return whether sets of this study may hold controls."""
     return bool(study.check_every or study.repeat_percent)
 
 
@@ -278,7 +278,7 @@ def find_controls(item_set: ItemSet, study: Study) -> dict[int, int | None]:
 
 
 def kept_items(sets: Sequence[ItemSet]) -> list[int]:
-    """What these sets show one after another: all but what went to others."""
+    """Return what these sets show one after another: all but what went to others."""
     return [item_id for one in sets for item_id in one.item_ids if item_id not in one.lost_ids]
 
 
@@ -286,7 +286,7 @@ def kept_items(sets: Sequence[ItemSet]) -> list[int]:
 
 
 def open_checks(study: Study) -> QuerySet[Item]:
-    """The gold and attention items that may be dealt, in the study's seeded order."""
+    """Return the gold and attention items that may be dealt, in the study's seeded order."""
     checks = Item.objects.filter(study=study, kind__in=CHECKS, held_at__isnull=True)
     if study.is_launched:
         checks = checks.filter(batch__opened_at__isnull=False)

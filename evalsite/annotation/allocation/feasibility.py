@@ -87,7 +87,7 @@ def people_needed(work: Workload) -> int:
 
 
 def most_each(work: Workload) -> int | None:
-    """How many items one person may answer at most, where there is a limit."""
+    """Return how many items one person may answer at most, where there is a limit."""
     caps = []
     if work.max_sets is not None:
         caps.append(work.max_sets * _fullest(work, work.set_size))
@@ -144,7 +144,7 @@ def _sums(sizes: tuple[int, ...], room: int) -> tuple[int, ...]:
 
 
 def find_offers(work: Workload, people: int, *, has_bonus: bool = False) -> list[Offer]:
-    """Each other setting that alone makes this design one that so many people finish.
+    """Return each other setting that alone makes this a design that so many people finish.
 
     A bonus for all sets needs its number of sets, so with one that cap is not taken away.
     """
@@ -167,7 +167,7 @@ def _is_enough(work: Workload, people: int, **changes: Any) -> bool:
 
 
 def _offer_more(work: Workload, people: int, name: str, most: int) -> Offer | None:
-    """The least that this setting must be raised to, if that is enough."""
+    """Return the least that this setting must be raised to, if that is enough."""
     now = getattr(work, name)
     if now is None:
         return None

@@ -47,7 +47,7 @@ class _Free:
 
 
 def check_at_rest(study: Study) -> Study:
-    """The study's row, locked; ValidationError while its places are made or removed."""
+    """Return the study's row, locked; ValidationError while its places are made or removed."""
     current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if current.state == Study.State.ARCHIVED:
         raise ValidationError("This study is archived, so nothing is added to it or taken from it.")
@@ -65,7 +65,7 @@ def check_at_rest(study: Study) -> Study:
 
 
 def count_free(study: Study, item_ids: Collection[int]) -> dict[int, int]:
-    """How many more answers of each of these items would count."""
+    """Return how many more answers of each of these items would count."""
     free = Slot.objects.free().filter(study=study).order_by().values_list("item")
     if len(item_ids) < _FEW:
         free = free.filter(item__in=item_ids)
@@ -140,7 +140,7 @@ def _choose(study: Study, places: Sequence[_Free], one: Wanted) -> int | None:
 
 
 def _lock_free(study: Study, items: set[int]) -> dict[int, list[_Free]]:
-    """The free places of these items, those made first at the beginning."""
+    """Return the free places of these items, those made first at the beginning."""
     free = Slot.objects.free().filter(study=study)
     if len(items) < _FEW:
         free = free.filter(item__in=items)
@@ -170,7 +170,7 @@ def _mark_done(taken: Sequence[tuple[int, int]]) -> None:
 
 
 def free_places(file: RatingsFile) -> int:
-    """The places of this file's answers are free again, before these go; returns how many.
+    """Free the places of this file's answers, before these go; return how many.
 
     Inside a transaction.
     """

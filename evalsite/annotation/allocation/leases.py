@@ -50,7 +50,7 @@ _held = Prepared(
 
 
 def lock_participant(participant: Participant) -> Participant:
-    """The participant's row, locked and fresh; every write for a person begins here.
+    """Return the participant's row, locked and fresh; every write for a person begins here.
 
     no_key: others may still write rows that refer to this one.
     """
@@ -82,7 +82,7 @@ def lapsed_slots(study: Study) -> QuerySet[Slot]:
 
 
 def release_lapsed(study: Study, *, but: Participant) -> int:
-    """A few slots whose lease has ended are free again, each with all that share its place.
+    """Free a few slots whose lease has ended, each with all that share its place.
 
     Returns how many are.
     """
@@ -176,7 +176,7 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
 
 
 def could_hold_again(open_set: ItemSet, me: Participant) -> bool:
-    """Whether `hold_again` would find something of this set, in a study that is open."""
+    """Return whether `hold_again` would find something of this set, in a study that is open."""
     if me.slots.leased().filter(item__in=open_set.item_ids).exists():
         return True
     if answered_items(open_set):
@@ -212,7 +212,7 @@ def _take_slot(item_id: int, me: Participant, until: Any) -> bool:
 
 
 def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) -> Slot | None:
-    """A free slot of this item, locked where the database locks rows; None: there is none.
+    """Return a free slot of this item, locked where the database locks rows; None: there is none.
 
     One of an arrangement that is alike, if there is one.
     """
@@ -289,7 +289,7 @@ def keep_lease_once(
 
 
 def _is_fresh(slot: Slot | None, until: datetime) -> bool:
-    """Whether this slot is held until then, but for what isn't worth writing."""
+    """Return whether this slot is held until then, but for what isn't worth writing."""
     if slot is None or slot.lease_until is None:
         return False
     return (until - slot.lease_until).total_seconds() <= _RENEW_AFTER_SECONDS

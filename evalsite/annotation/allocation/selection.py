@@ -35,7 +35,7 @@ class Shown:
 
 
 def find_shown(study: Study, places: Iterable[Place]) -> dict[int, Shown]:
-    """What each place shows, by its pos."""
+    """Return what each place shows, by its pos."""
     places = list(places)
     item_ids = [slot.item_id for place in places for slot in place]
     outputs = Output.objects.filter(item__in=item_ids).order_by("item_id", "position")
@@ -171,7 +171,7 @@ def _pick_between(queue: "_Queue") -> None:
 
 
 def _is_run(places: Sequence[Place]) -> bool:
-    """Whether these places follow one another as they were planned, in one layer."""
+    """Return whether these places follow one another as they were planned, in one layer."""
     return all(
         before[0].pos + 1 == after[0].pos and before[0].no == after[0].no
         for before, after in pairwise(places)
@@ -179,7 +179,7 @@ def _is_run(places: Sequence[Place]) -> bool:
 
 
 def _take_in_order(pick: Pick, places: Sequence[Place]) -> list[Place]:
-    """The set has these places while it has room; returns those that it has no room for."""
+    """Add these places to the set while it has room; return those that didn't fit."""
     passed = []
     for place in places:
         if not pick.is_new(place):
@@ -193,7 +193,7 @@ def _take_in_order(pick: Pick, places: Sequence[Place]) -> list[Place]:
 
 
 def _take_evenly(pick: Pick, places: Sequence[Place]) -> list[Place]:
-    """The set has what it lacked most of these places; returns those that it could have had.
+    """Add the places that the set lacks most; return those that it could have had.
 
     Layer by layer: nothing is dealt again while something is free that was not dealt before.
     """
@@ -233,7 +233,7 @@ class _Queue:
     skip_locked: bool
 
     def see(self, count: int) -> list[Place]:
-        """The next places, heads locked; none when there are no more.
+        """Return the next places, heads locked; none when there are no more.
 
         No more heads are locked than are wanted: what one locks, others have to do without.
         """
@@ -345,7 +345,7 @@ def _whole_groups_at(heads: list[Slot], me: Participant) -> list[Place]:
 
 
 def _items_of(me: Participant, item_ids: list[int]) -> set[int]:
-    """Which of these items I have been dealt or have answered."""
+    """Return which of these items I have been dealt or have answered."""
     dealt = Slot.objects.filter(participant=me, item_id__in=item_ids)
     answered = Annotation.objects.filter(participant=me, item_id__in=item_ids)
     return {*dealt.values_list("item_id", flat=True), *answered.values_list("item_id", flat=True)}

@@ -87,7 +87,7 @@ class _Kind:
         ] or [()] * self.turns
 
     def turns_in(self, no: int) -> list[int]:
-        """Each turn as it is in this layer."""
+        """Return each turn as it is in this layer."""
         return [_turn_in(turn, no, self.size, self.turns) for turn in range(self.turns)]
 
 
@@ -123,7 +123,7 @@ def plan_layers(
 
 
 def _make_units(entries: Iterable[Entry], is_together: bool, draw: Random) -> list[_Unit]:
-    """The units in a seeded order, which is not that of the file."""
+    """Return the units in a seeded order, which is not that of the file."""
     shared: dict[object, list[Entry]] = defaultdict(list)
     for entry in sorted(entries, key=lambda entry: (entry.key, entry.item_id)):
         shared[entry.group if is_together else entry.item_id].append(entry)
@@ -144,7 +144,7 @@ def _sorted(systems: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _spread(units: Sequence[_Unit]) -> list[Sublayer]:
-    """The units of each sublayer by kind; a group has no two units in one sublayer."""
+    """Return the units of each sublayer by kind; a group has no two units in one sublayer."""
     groups: dict[tuple[int, str], list[_Unit]] = defaultdict(list)
     for unit in units:
         groups[unit.entries[0].group].append(unit)
@@ -217,7 +217,7 @@ def _count_turns(size: int, *, is_group: bool = False) -> int:
 
 
 def _turn_in(turn: int, no: int, size: int, turns: int) -> int:
-    """The turn in this layer: rotated on by one each layer, mirrored after a whole round."""
+    """Return the turn in this layer: rotated on by one each layer, mirrored after a whole round."""
     return (turn // size + no // size) * size % turns + (turn + no) % size
 
 
@@ -261,7 +261,7 @@ class _Balance:
         self.shown: dict[Mark, int] = defaultdict(int)
 
     def find_turn(self, rank: int) -> tuple[bool, int]:
-        """Where this kind stands in the round of kinds, which begins after the last one."""
+        """Return where this kind stands in the round of kinds, which begins after the last one."""
         return rank <= self.last, rank
 
     def weigh(self, kind: _Kind, turn: int) -> tuple[int, int]:
@@ -286,7 +286,7 @@ class _Cell:
         self.given = 0
 
     def take(self, balance: _Balance) -> tuple[_Unit, int]:
-        """The next unit, and the turn in which it is shown."""
+        """Return the next unit, and the turn in which it is shown."""
         place = self.given % len(self.stacks)
         if place == len(self.round):
             self.round.append(self._choose(balance))
@@ -326,7 +326,7 @@ def _line_up(cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
 
 
 def _mix(cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
-    """The places of a sublayer of many kinds, in a random order that keeps systems apart."""
+    """Return the places of a sublayer of many kinds, in a random order that keeps systems apart."""
     turns = {rank: units[0].kind.turns_in(no) for rank, units in cells.items()}
     units = sorted((unit for same in cells.values() for unit in same), key=lambda unit: unit.time)
     shown = [(unit, turns[unit.kind.rank][unit.turn]) for unit in units]
@@ -344,7 +344,7 @@ def _mix(cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
 
 
 def _arrange_unit(unit: _Unit, turn: int, no: int) -> Place:
-    """The items of a unit with the arrangement of each in this layer."""
+    """Return the items of a unit with the arrangement of each in this layer."""
     if len(unit.entries) == 1:
         (entry,) = unit.entries
         return [(entry.item_id, _arrangement(entry.systems, turn))]

@@ -55,7 +55,7 @@ class _Opening:
 def make_slots(
     study: Study, batches: Iterable[Batch], progress: Progress = lambda done, total: None
 ) -> int:
-    """Each main item of these batches has its slots; returns how many slots they have.
+    """Make the slots of each main item of these batches; return how many slots they have.
 
     In layers: every item once in a seeded order, then again in another. May be run again after
     a stop in the middle, or with a greater k: existing slots are left alone.
@@ -180,7 +180,7 @@ def _refresh_statistics() -> None:
 
 
 def _find_openings(study: Study, batches: Iterable[Batch], layers: int) -> Iterator[_Opening]:
-    """What was opened together, in the order in which it was; what is not open yet comes last."""
+    """Return what was opened together, in that order; what isn't open yet comes last."""
     dated = sorted(batches, key=lambda batch: (batch.opened_at is None, batch.opened_at or 0))
     for opened_at, together in groupby(dated, key=lambda batch: batch.opened_at):
         batch_ids = [batch.pk for batch in together]
@@ -195,7 +195,7 @@ def _find_openings(study: Study, batches: Iterable[Batch], layers: int) -> Itera
 
 
 def _read_entries(study: Study, batch_ids: list[Any]) -> Iterator[Entry]:
-    """What a plan must know of each main item of these batches; no texts."""
+    """Return what a plan must know of each main item of these batches; no texts."""
     items = Item.objects.main().filter(study=study, batch__in=batch_ids).order_by("id")
     outputs = Output.objects.filter(item__in=items.order_by()).order_by("item_id", "position")
     ranks = _rank_systems(study)
@@ -217,7 +217,7 @@ _NO_OUTPUTS: tuple[int, Iterator[tuple[int, int | None]]] = (0, iter(()))
 
 
 def _rank_systems(study: Study) -> dict[int | None, int]:
-    """Each system's place in the order that the study's seed gives them; none is first."""
+    """Return each system's place in the order given by the study's seed; none is first."""
     systems = System.objects.filter(study=study).values_list("pk", "name")
     seeded = sorted(systems, key=lambda one: (derive_number(study.seed, "system", one[1]), one[1]))
     return {None: 0, **{pk: rank for rank, (pk, _) in enumerate(seeded, start=1)}}

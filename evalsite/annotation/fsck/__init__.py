@@ -20,12 +20,12 @@ CHECKS: tuple[Check, ...] = (
     *places.CHECKS,
     *answers.CHECKS,
 )
-# in one go for all studies where none is named
+# run once for all studies if none is named
 SITE_CHECKS: tuple[Check, ...] = records.SITE_CHECKS
 
 
 def find_breaches(study: Study, *, is_alone: bool = True) -> list[Breach]:
-    """Every promise about its rows that this study breaks; none is the only good answer.
+    """Return every promise about its rows that this study breaks; none is the only good answer.
 
     `is_alone`: what its rows share with other studies is looked at too.
     """

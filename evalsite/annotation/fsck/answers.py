@@ -117,7 +117,7 @@ def order_that_is_none(study: Study) -> Iterable[str]:
 
 
 def shown_places(shown: object) -> list[int]:
-    """The positions of an order from the lowest; none if it is no list of whole numbers."""
+    """Return the positions of an order from the lowest; none if it is no list of whole numbers."""
     if not isinstance(shown, list) or not all(type(one) is int for one in shown):
         return []
     return sorted(shown)
@@ -144,7 +144,7 @@ def held_against_its_reports(study: Study) -> Iterable[str]:
 
 
 def draft_that_should_be_gone(study: Study) -> Iterable[str]:
-    """Who left has no drafts, and what is final has none."""
+    """Find drafts of people who left, or of answers that are final."""
     drafts = Draft.objects.filter(participant__study=study)
     final = Q(
         item__annotations__participant=F("participant"),
@@ -179,7 +179,7 @@ def _name(rows: QuerySet[Rating] | QuerySet[Highlight], what: str) -> Iterator[s
 
 
 def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
-    """What is rated has a rating for each question; of practice, for each that was asked.
+    """Find rated items without a rating for each question (in practice, each one asked).
 
     Ratings collected elsewhere may lack some, if that was confirmed at the import.
     """
@@ -206,13 +206,13 @@ def _count(rows: QuerySet) -> Coalesce:
 
 
 def _questions(criteria: Iterable[Criterion]) -> tuple[int, int]:
-    """How many questions are asked of each output, and how many of all together."""
+    """Return how many questions are asked of each output, and how many of all together."""
     asked = [criterion.per_output for criterion in criteria]
     return sum(asked), len(asked) - sum(asked)
 
 
 def rating_of_what_was_not_rated(study: Study) -> Iterable[str]:
-    """What was ignored, reported or withdrawn has no ratings and no highlights."""
+    """Find ratings and highlights of what was ignored, reported or withdrawn."""
     unrated = Annotation.objects.filter(~Q(outcome=_RATED) | Q(status=_WITHDRAWN), study=study)
     ratings = Rating.objects.filter(annotation=OuterRef("pk"))
     highlights = Highlight.objects.filter(annotation=OuterRef("pk"))

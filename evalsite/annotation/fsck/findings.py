@@ -62,7 +62,7 @@ def checks_in(*finders: tuple[str, Finder], todo: str = RESTORE) -> tuple[Check,
 
 
 def examine(checks: Sequence[Check], scope: Study | None) -> list[Breach]:
-    """What these checks find, twice: work that is being done meanwhile is no breach.
+    """Return what these checks find, twice: work that is being done meanwhile is no breach.
 
     Each question to the database sees one moment. Where a check asks several, people may save
     between them; findings are checked a second time, and reported only if found both times.
@@ -89,7 +89,7 @@ def _find(check: Check, scope: Study | None) -> Breach | None:
 
 
 def is_in_progress(study: Study) -> bool:
-    """Whether places are being made or removed, or that has stopped and is to go on."""
+    """Return whether places are being made or removed, or that has stopped and is to go on."""
     kinds = [*PLACE_JOBS, IMPORT_JOB]
     newest = {}
     for job in Job.objects.filter(study_id=study.pk, kind__in=kinds).order_by("created_at"):

@@ -130,7 +130,7 @@ class _Set(NamedTuple):
 
 
 def _sets_in_chunks(study: Study, **fields: object) -> Iterator[list[_Set]]:
-    """All sets, those of one person together."""
+    """Return all sets, those of one person together."""
     found = ItemSet.objects.filter(study=study, **fields).order_by("participant", "number")
     rows = found.values_list(
         "pk", "participant", "participant__pseudonym", "number", "item_ids", "lost_ids"
@@ -140,7 +140,7 @@ def _sets_in_chunks(study: Study, **fields: object) -> Iterator[list[_Set]]:
 
 
 def set_of_impossible_items(study: Study) -> Iterable[str]:
-    """The items of a set are distinct, and what it lost was among them."""
+    """Find sets whose items aren't distinct, or that lost what they didn't hold."""
     for chunk in _sets_in_chunks(study):
         for one in chunk:
             items = set(one.item_ids)

@@ -17,7 +17,7 @@ _NOT_LAUNCHED = (Study.State.DRAFT, Study.State.PILOT)
 
 
 def state_against_the_launch(study: Study) -> Iterable[str]:
-    """A study is launched once: from then on it has a version and a launched state."""
+    """Find a state against the launch: a launched study has a version and a launched state."""
     is_draft = study.state in _NOT_LAUNCHED
     if study.is_launched and is_draft:
         yield f"the state is {study.state}, but it was launched"
@@ -52,7 +52,7 @@ def batch_open_at_the_wrong_time(study: Study) -> Iterable[str]:
 
 
 def outputs_that_are_not_numbered(study: Study) -> Iterable[str]:
-    """The outputs of an item have the positions 0, 1, 2 and so on."""
+    """Find items whose outputs don't have the positions 0, 1, 2 and so on."""
     outputs = Output.objects.filter(item__study=study).order_by().values("item__key")
     counts = outputs.annotate(n=Count("pk"), last=Max("position")).exclude(n=F("last") + 1)
     for key in counts.order_by("item__key").values_list("item__key", flat=True).iterator():
@@ -77,7 +77,7 @@ def job_that_has_stopped(study: Study) -> Iterable[str]:
 
 
 def row_of_two_studies(study: Study | None) -> Iterable[str]:
-    """What a row refers to is of the study that the row is of."""
+    """Find rows that refer to rows of another study."""
     for model in _models_of_studies():
         for field in _references(model):
             rows = model._default_manager.filter(**{f"{field}__isnull": False})

@@ -47,7 +47,7 @@ class Check:
 
 
 def check_launch(study: Study) -> list[Check]:
-    """Every point that must be met at launch, in the order of the page."""
+    """Return every point that must be met at launch, in the order of the page."""
     return [
         _check_items(study),
         _check_consent(study),
@@ -170,7 +170,7 @@ def _check_repeats(study: Study) -> Check:
 
 
 def _check_order(study: Study) -> list[Check]:
-    """A remark where the order of a file may tell participants which system they rate."""
+    """Return a remark if the order of a file may show participants which system they rate."""
     is_single = study.config.outputs[1] == 1
     if not is_single or study.item_order != Study.ItemOrder.UPLOADED:
         return []
@@ -292,7 +292,7 @@ def people_needed(study: Study, work: Workload | None = None) -> tuple[int, str]
 
 
 def measure_work(study: Study) -> Workload:
-    """How much there is to answer, and how much of it each may do, in three queries."""
+    """Return how much there is to answer, and how much of it each may do, in three queries."""
     items = Item.objects.main().filter(study=study).order_by()
     counts = items.aggregate(items=Count("pk"), groups=Count("group", distinct=True))
     sizes = items.values("group").annotate(size=Count("pk")).values_list("size", flat=True)

@@ -61,7 +61,7 @@ def _check_at_rest(study: Study) -> None:
 
 
 def restart_launch(*, study: Study, by: Any) -> Job:
-    """A launch that stopped in the middle goes on from where it was."""
+    """Continue a launch that stopped in the middle."""
     insist_on_owner(study, by)
     job = newest_launch(study)
     if job is None or study.is_launched:
@@ -75,7 +75,7 @@ def newest_launch(study: Study) -> Job | None:
 
 @job_kind(KIND)
 def run_launch(job: Job) -> dict[str, Any]:
-    """Every main item has its k slots, and the study is live."""
+    """Give every main item its k slots, and make the study live."""
     study = Study.objects.get(pk=str(job.study_id))
     batches = list(Batch.objects.filter(study=study))
     early = [batch for batch in batches if batch.opened_at is not None]

@@ -33,7 +33,7 @@ MOST = 1000
 
 @transaction.atomic
 def change_k(*, study: Study, k: int, revision: int, by: Any) -> Study:
-    """The study asks for k answers per item, as a new version says, and a job fits the places."""
+    """Ask for k answers per item in a new version, and start a job that fits the places."""
     insist_on_editor(study, by)
     current = lock_running(study)
     if current.revision != revision:
@@ -74,7 +74,7 @@ def open_batch(*, batch: Batch, by: Any) -> Batch:
 
 
 def lock_running(study: Study) -> Study:
-    """The study's row, locked; ValidationError unless it runs and its places are at rest."""
+    """Return the study's row, locked; ValidationError unless it runs and its places are at rest."""
     current = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if current.state not in (Study.State.LIVE, Study.State.PAUSED):
         raise ValidationError("Only a study that is live or paused has places to change.")
@@ -92,7 +92,7 @@ def lock_running(study: Study) -> Study:
 
 
 def newest_places(study: Study) -> Job | None:
-    """The job that last made or removed places of this study, if one ever did."""
+    """Return the job that last made or removed places of this study, if one ever did."""
     return Job.objects.filter(study_id=study.pk, kind=KIND).first()
 
 
@@ -107,7 +107,7 @@ def restart_places(*, study: Study, by: Any) -> Job:
 
 @job_kind(KIND)
 def fit_places(job: Job) -> dict[str, Any]:
-    """Every main item of an open batch has k places, and no answer waits for a free one."""
+    """Give every main item of an open batch k places, filled with answers that wait for one."""
     study = Study.objects.get(pk=str(job.study_id))
     done = Fit(**job.params.get("done", {}))
 

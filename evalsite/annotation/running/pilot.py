@@ -14,7 +14,7 @@ from evalsite.studies.models import Item, Study
 
 @transaction.atomic
 def start_pilot(*, study: Study, by: Any) -> str:
-    """The token of a new pilot participant, whose answers never count."""
+    """Return the token of a new pilot participant, whose answers never count."""
     if study.has_ended:
         raise ValidationError("The study is closed, so it can't be tried any more.")
     if not Item.objects.main().filter(study=study).exists():

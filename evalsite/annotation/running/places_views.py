@@ -56,7 +56,7 @@ class AnswersForm(forms.Form):
 
 @require_safe
 def show_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """How many answers each item wants; with a number in the address, what that would do."""
+    """Show how many answers each item wants; with a number in the address, what that would do."""
     form = AnswersForm(request.GET if "k" in request.GET else None)
     is_asked = form.is_bound and form.is_valid()
     k = form.cleaned_data["k"] if is_asked else study.k
@@ -74,7 +74,7 @@ def show_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def describe_fit(study: Study, k: int, fit: Fit) -> list[str]:
-    """What asking for k answers per item does, one sentence each."""
+    """Return what asking for k answers per item does, one sentence each."""
     phrases = []
     if fit.added:
         verb = "comes" if fit.added == 1 else "come"

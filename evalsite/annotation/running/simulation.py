@@ -82,7 +82,7 @@ class Crowd:
     seed: str
 
     def worth_of(self, output: Output, item: Item) -> float:
-        """How good this output is, around 0: the system's part, and the output's own."""
+        """Return how good this output is, around 0: the system's part, and the output's own."""
         system = make_random(self.seed, "system", output.system_id).gauss(0, 0.5)
         # the same text is worth the same when it is shown again
         first = item.repeat_of_id or item.pk
@@ -93,7 +93,7 @@ class Crowd:
 def simulate_crowd(
     study: Study, *, participants: int, seed: str, skip: int = 0
 ) -> Iterator[Participant]:
-    """Each participant in turn has come, worked and gone; their rows are marked as simulated.
+    """Let each participant in turn come, work and leave; mark their rows as simulated.
 
     The first `skip` of them are passed over: they came in an earlier run with this seed.
     """
@@ -156,7 +156,7 @@ class Visitor:
         return me, reverse("participant-home", args=[token])
 
     def _get(self, address: str) -> tuple[Any, str]:
-        """The page at the end of this address' redirects."""
+        """Return the page at the end of this address's redirects."""
         with lifted(), standing_at(self.moment):
             page = self.client.get(address, follow=True, secure=self.secure)
         chain = getattr(page, "redirect_chain", [])
@@ -166,7 +166,7 @@ class Visitor:
         return self._get(urljoin(address, following)) if following else (page, address)
 
     def _post(self, address: str, data: dict[str, str]) -> str:
-        """The address that this post leads to."""
+        """Return the address that this post leads to."""
         self.moment = min(self.moment, self.latest)
         with lifted(), standing_at(self.moment):
             page = self.client.post(address, data, secure=self.secure)
@@ -177,7 +177,7 @@ class Visitor:
     # --- what to answer on each page ------------------------------------------------
 
     def _answer(self, page: Any, address: str) -> tuple[str, dict[str, str]] | None:
-        """Where to post what from this page; None when there is nothing more to do."""
+        """Return where to post what from this page; None when there is nothing more to do."""
         match = resolve(urlsplit(address).path)
         form = _Form(page.content.decode())
         to = urljoin(address, form.action) if form.action else address
@@ -230,7 +230,7 @@ class Visitor:
         return first | {key: answers[0] for key, answers in accept.items()}
 
     def _on_instructions(self) -> dict[str, str]:
-        """The right answer to each question on the instructions, by most people."""
+        """Return the right answer to each question on the instructions, by most people."""
         questions = enumerate(self.study.config.comprehension, start=1)
         return {
             f"question-{number}": str(
@@ -288,7 +288,7 @@ class Visitor:
         return found
 
     def _value(self, criterion: Criterion, item: Item, outputs: list[Output], number: int) -> str:
-        """An answer as this person would give it to this question."""
+        """Return an answer as this person would give it to this question."""
         felt = [
             self.crowd.worth_of(output, item) + self.bias + self.draw.gauss(0, self.noise)
             for output in outputs

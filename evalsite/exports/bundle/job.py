@@ -22,7 +22,7 @@ KEPT_DAYS = 7
 
 
 def start_packing(study: Study, contents: Contents, *, by: Any) -> Job:
-    """A job packs the study, or the open one that packs the same is it."""
+    """Start a job that packs the study, or return the open one that packs the same."""
     return start_job(
         KIND,
         study_id=study.pk,
@@ -48,13 +48,13 @@ def has_entry_answers(job: Job) -> bool:
 
 
 def find_file(job: Job) -> Path | None:
-    """The archive that this job made, while it is kept."""
+    """Return the archive that this job made, while it is kept."""
     path = _path_of(job.pk)
     return path if job.state == Job.State.DONE and path.exists() else None
 
 
 def name_download(study: Study, job: Job) -> str:
-    """A name for the download: of the study, and "simulated" wherever any row is."""
+    """Return a name for the download: the study's, with "simulated" if any row is."""
     return _name_file(study, job.subject, is_simulated=bool(job.result.get("is_simulated")))
 
 

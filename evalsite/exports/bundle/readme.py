@@ -49,7 +49,7 @@ _PURPOSES = {
 
 
 def write_instructions(content: Mapping[str, Any]) -> str:
-    """The instructions of a version, in the Markdown in which they were written."""
+    """Return the instructions of a version, in the Markdown in which they were written."""
     return str(content["texts"]["instructions"]).rstrip("\n") + "\n"
 
 
@@ -83,13 +83,13 @@ def _describe_criterion(criterion: Criterion) -> Iterator[str]:
 
 
 def list_all_chapters(config: Protocol) -> list[Chapter]:
-    """Every table of the bundle with its columns."""
+    """Return every table of the bundle with its columns."""
     own = [Chapter(name.rpartition("/")[2], columns) for name, columns in OWN_FILES.items()]
     return [*list_chapters(config), *own]
 
 
 def write_codebook_csv(chapters: list[Chapter]) -> str:
-    """The codebook as CSV: one row for each column of each table."""
+    """Return the codebook as CSV: one row for each column of each table."""
     rows = [
         (
             chapter.file, column.name, column.meaning, column.type,
@@ -120,7 +120,7 @@ def write_readme(
     *,
     has_report: bool = False,
 ) -> str:
-    """What the bundle is, how each file is read, and how the scripts are run."""
+    """Return what the bundle is, how each file is read, and how the scripts are run."""
     parts = [
         f"# {study['title']}",
         f"A study of the protocol “{study['protocol']}”, made with Evalsite: its instructions and "
@@ -338,7 +338,7 @@ _DRAFT = (
 
 
 def _describe_repeating(study: Mapping[str, Any], contents: Contents) -> Iterator[str]:
-    """How the bundle is checked, and what becomes of it on another installation."""
+    """Return how the bundle is checked, and what becomes of it on another installation."""
     yield _CHECKING
     if not contents.has_data:
         yield f"This makes {_DRAFT}:"
@@ -459,7 +459,7 @@ def _constrain(column: Column) -> dict[str, Any]:
 
 
 def _list_choices(allowed: str) -> list[str]:
-    """The words that a column may hold; none where the codebook says it in sentences."""
+    """Return the words that a column may hold; none where the codebook says it in sentences."""
     parts = [part.strip() for part in re.split(r"[,;](?![^(]*\))", allowed)]
     found = [match[1] for part in parts if (match := _CHOICE.fullmatch(part))]
     return found if len(found) == len(parts) else []

@@ -67,7 +67,7 @@ class Serializer:
         self._versions = dict(study.versions.values_list("id", "number"))
 
     def read_study(self) -> Plain:
-        """The study itself, its versions, systems, batches and files of ratings."""
+        """Return the study itself, its versions, systems, batches and files of ratings."""
         study, data = self.study, self.contents.has_data
         return {
             **_pick(study, STUDY_FIELDS),
@@ -197,7 +197,7 @@ class Serializer:
             yield from _Annotations(self, page).read()
 
     def read_exclusions(self) -> Iterator[Plain]:
-        """Every decision to leave out, those taken back included; not by whom."""
+        """Return every decision to leave out, those taken back included; not by whom."""
         found = Exclusion.objects.filter(study=self.study).order_by("id")
         left_out = Q(participant__is_pilot=True) | Q(annotation__participant__is_pilot=True)
         left_out |= Q(annotation__awaits_consent=True)
@@ -209,7 +209,7 @@ class Serializer:
             }
 
     def read_metrics(self) -> Iterator[Plain]:
-        """Every score of an automatic metric, in the order in which they were stored."""
+        """Return every score of an automatic metric, in the order in which they were stored."""
         scores = MetricScore.objects.filter(file__study=self.study).order_by("id")
         columns = ("file_id", "output__item__key", "output__position", *METRIC_FIELDS)
         for file, item, position, *values in scores.values_list(*columns).iterator(PAGE):
@@ -289,7 +289,7 @@ class _Annotations:
         }
 
     def _read_revision(self, earlier: Revision) -> Plain:
-        """An earlier state, with outputs by their position."""
+        """Return an earlier state, with outputs by their position."""
         state = dict(earlier.state)
         if not self.serializer.contents.has_free_text:
             state["note"] = ""
@@ -356,7 +356,7 @@ def _of(model: Any, people: list[int]) -> QuerySet[Any]:
 
 
 def _by(name: str, rows: QuerySet[Any]) -> dict[int, list[Any]]:
-    """The rows by what they belong to, in their own order."""
+    """Return the rows by what they belong to, in their own order."""
     found: dict[int, list[Any]] = defaultdict(list)
     for row in rows:
         found[getattr(row, name)].append(row)

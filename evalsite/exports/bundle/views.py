@@ -63,7 +63,7 @@ def make_bundle(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 @require_POST
 def download_bundle(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
-    """The archive. By POST, since the log keeps what was taken, by whom."""
+    """Send the archive. By POST, since the log keeps what was taken, by whom."""
     job = get_object_or_404(Job, study_id=study.pk, pk=job_id, kind=KIND)
     if has_entry_answers(job) and not may_see_identities(request, study):
         raise PermissionDenied

@@ -73,7 +73,7 @@ def read_baseline() -> str:
 def choose_pairs(
     pairs: Iterable[tuple[str, str]], baseline: str, criterion: str
 ) -> list[tuple[str, str]]:
-    """The pairs to compare: those with the baseline as the second system, or all."""
+    """Return the pairs to compare: those with the baseline as the second system, or all."""
     pairs = list(pairs)
     chosen = [(one if two == baseline else two, baseline) for one, two in pairs
               if baseline in (one, two)]  # fmt: skip
@@ -116,7 +116,7 @@ class Draws:
 
 
 def interval(draws: np.ndarray) -> tuple[float, float]:
-    """The bounds of the middle 95 % of the draws."""
+    """Return the bounds of the middle 95 % of the draws."""
     known = draws[np.isfinite(draws)]
     low, high = np.quantile(known, [0.025, 0.975]) if known.size else (np.nan, np.nan)
     return float(low), float(high)
@@ -166,7 +166,7 @@ def analyse_values(ratings: pd.DataFrame, baseline: str) -> Iterator[tuple[str, 
 
 
 def count_points(ratings: pd.DataFrame) -> str:
-    """How often each point of the scale was given, as "1:0 2:4 3:9"."""
+    """Return how often each point of the scale was given, as "1:0 2:4 3:9"."""
     points = range(int(ratings["scale_min"].iloc[0]), int(ratings["scale_max"].iloc[0]) + 1)
     counts = ratings["value"].value_counts()
     return " ".join(f"{point}:{counts.get(point, 0)}" for point in points)
@@ -218,7 +218,7 @@ def analyse_preferences(
 
 
 def make_tables(ratings: pd.DataFrame, baseline: str = "") -> dict[str, pd.DataFrame]:
-    """The tables "systems" and "pairs", criteria in the order of the file."""
+    """Return the tables "systems" and "pairs", criteria in the order of the file."""
     rows: dict[str, list[dict[str, object]]] = {"systems": [], "pairs": []}
     for _, some in ratings.groupby("criterion", sort=False):
         is_preference = bool((some["outcome"] != "").all())

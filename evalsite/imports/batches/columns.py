@@ -45,7 +45,7 @@ _FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
 }  # fmt: skip
 # a conversation is the item where nothing else is; else its items belong together
 _CONVERSATIONS = ("conversation_id", "dialog_id", "dialogue_id", "dlg_id", "conv_id")
-# what people are shown beside the outputs, whatever the protocol calls it; the best comes first
+# what people are shown next to the outputs, whatever the protocol calls it; the best comes first
 _PROMPTS = (
     "prompt", "input", "source", "src", "context", "question", "query", "instruction", "article",
     "document", "passage", "conversation", "dialogue", "dialog", "history", "turns", "messages",
@@ -92,7 +92,7 @@ def name_fields(config: Protocol, mapping: Mapping[str, str]) -> list[str]:
 
 
 def list_fields(config: Protocol, mapping: Mapping[str, str]) -> list[Field]:
-    """The same fields with the words and the groups that a page shows them in."""
+    """Return the same fields with the words and the groups that a page shows them in."""
     return [
         Field("", "Keep, don't show", is_for_many=True),
         Field(LEAVE_OUT, "Leave out", is_for_many=True),
@@ -148,7 +148,7 @@ def is_per_output(field: str) -> bool:
 
 
 def find_numbers(fields: Iterable[str]) -> list[int]:
-    """The numbers of the outputs that a wide file has columns for."""
+    """Return the numbers of the outputs that a wide file has columns for."""
     found = (_NUMBERED_FIELD.fullmatch(field) for field in fields)
     return sorted({int(match[2]) for match in found if match})
 
@@ -159,7 +159,7 @@ def find_numbers(fields: Iterable[str]) -> list[int]:
 def guess_mapping(
     header: Sequence[str], config: Protocol, rows: Sequence[Sequence[str]] = ()
 ) -> dict[str, str]:
-    """A field for each column that has a known name; each field is given once.
+    """Return a field for each column that has a known name; each field is given once.
 
     `rows`: the cells of the first few, which tell texts from other values.
     """
@@ -189,7 +189,7 @@ def _give_fields(header: Sequence[str], best: Mapping[str, tuple[int, int]]) -> 
 
 
 def is_reference(column: str) -> bool:
-    """Whether a column of this name may hold what outputs are measured against."""
+    """Return whether a column of this name may hold what outputs are measured against."""
     return _REFERENCES.fullmatch(fold(column)) is not None
 
 
@@ -248,7 +248,7 @@ def _are_texts(cells: Sequence[str]) -> bool:
 
 
 def find_near(field: str, mapping: Mapping[str, str], config: Protocol) -> list[str]:
-    """The columns without a field whose names come near to one that this field may have."""
+    """Return the columns without a field whose names come near to one that this field may have."""
     names = [name for name, fields in _rank_names(config).items() if field in dict(fields)]
     folded = {fold(column): column for column, mapped in mapping.items() if not mapped}
     near = [
@@ -288,7 +288,7 @@ def _rank_names(config: Protocol) -> Ranks:
 
 
 def _find_fields(column: str, wanted: Ranks, config: Protocol) -> list[tuple[str, int]]:
-    """The fields that a column's name may mean, each with how far it is from the field's own."""
+    """Return the fields that a column's name may mean, each with its distance from the name."""
     # a crowd platform puts this before the columns of a batch
     column = column.strip().removeprefix("Input.")
     folded = fold(column)

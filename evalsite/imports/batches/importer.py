@@ -104,7 +104,7 @@ class ItemImporter(Importer):
 
 
 def _describe_column(column: str, field: str, cells: Sequence[str]) -> str:
-    """What the first cells of a column contain, and what is asked about it."""
+    """Return what the first cells of a column contain, and what is asked about it."""
     filled = [cell for cell in cells if cell.strip()]
     if not field and is_reference(column):
         return "Is this a reference or a system? If a system wrote it, choose that here."
@@ -147,7 +147,7 @@ class ItemReader:
         checked.remarks = self._builder.remarks.listed()
 
     def _describe_values(self) -> dict[str, str]:
-        """How many items and systems there are, beside the columns that name them."""
+        """Return how many items and systems there are, beside the columns that name them."""
         columns = {field: column for column, field in self._checked.mapping.items()}
         notes = {}
         if "item" in columns:

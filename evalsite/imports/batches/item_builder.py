@@ -166,7 +166,7 @@ class ItemBuilder:
         return "id_confusable", problem
 
     def _compare(self, item: DraftItem, values: RowValues) -> None:
-        """What belongs to the item as a whole is the same in all of its rows."""
+        """Check that what belongs to the whole item is the same in all of its rows."""
         for name, text in values.shared.items():
             if text == item.shared[name] or (self.is_single and self._is_own(name)):
                 continue
@@ -177,7 +177,7 @@ class ItemBuilder:
             self._fault("item_differs", message, values, self._column(name))
 
     def _is_own(self, name: str) -> bool:
-        """Whether a field may differ between rows under one id that are separate items."""
+        """Return whether a field may differ between rows under one id that are separate items."""
         return name == "kind" or name.startswith("gold_")
 
     # parts of a row
@@ -196,7 +196,7 @@ class ItemBuilder:
             self.remarks.check_text(text, values.line, values.record, name)
 
     def _find_gap(self, column: InputColumn, values: RowValues) -> str:
-        """What is wrong with leaving this column empty, as a sentence; "" if it may be."""
+        """Return what is wrong with leaving this column empty, as a sentence; "" if it may be."""
         if column.is_required:
             return "The cell is empty, but the protocol shows this text. Fill it in."
         partners = [
@@ -313,7 +313,7 @@ class ItemBuilder:
     # whole items
 
     def finish(self) -> Items:
-        """All rows are read: what only whole items show is checked, and the items are made."""
+        """Check what only whole items show, once all rows are read, and make the items."""
         self._settle_repeats()
         if self._maker.is_paired and not self._count_pairs():
             return Items()
@@ -390,7 +390,7 @@ class ItemBuilder:
                 self.empty.add(system, (line, record))
 
     def _count_pairs(self) -> bool:
-        """Whether no more pairs would be made than a file can list, two rows for each."""
+        """Return whether no more pairs would be made than a file can list, two rows for each."""
         counts, most = PairCounts(), settings.UPLOAD_MAX_ROWS // 2
         for item in self._items:
             if not self._is_spoiled(item):

@@ -173,13 +173,13 @@ def name_written_group(inputs: Mapping[str, str], written: str) -> str:
 
 
 def name_group(inputs: Mapping[str, str]) -> str:
-    """The group of items that name none: equal for equal inputs, and for no others."""
+    """Return the group of items that name none: equal for equal inputs, and for no others."""
     text = write_texts(sorted(inputs.items()), encode_basestring)
     return f"{_MADE}{sha256(text.encode()).hexdigest()[:16]}"
 
 
 def is_made_group(group: str) -> bool:
-    """Whether this name was made from the inputs, not given by a file."""
+    """Return whether this name was made from the inputs, not given by a file."""
     return group.startswith(_MADE)
 
 

@@ -62,7 +62,7 @@ class Plan:
 def check_mapping(
     mapping: Mapping[str, str], config: Protocol, line: int | None, *, sheet: str = ""
 ) -> list[Fault]:
-    """Each field has one column, and what the protocol needs is there."""
+    """Check that each field has one column, and that the columns the protocol needs exist."""
     faults = check_fields(mapping, list_fields(config, mapping), line)
     by_field = {field for field in mapping.values() if field and field != LEAVE_OUT}
     if problem := _find_two_forms(by_field):

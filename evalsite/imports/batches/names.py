@@ -29,7 +29,7 @@ def check_id(text: str) -> str:
 
 
 def is_reserved(text: str) -> bool:
-    """Whether this is the id of a practice item that comes with a protocol."""
+    """Return whether this is the id of a practice item that comes with a protocol."""
     return _RESERVED.fullmatch(text) is not None
 
 
@@ -67,7 +67,7 @@ class Names:
             self._take(name, fold(name), 0)
 
     def meet(self, name: str, line: int) -> tuple[str, str]:
-        """The name is in use from here on; if it could be confused: a sentence, and with what."""
+        """Record the name as used. If it could be confused: return why, and with which name."""
         folded = fold(name)
         if folded in self._plain:
             spelling, first = folded, self._plain[folded]

@@ -44,7 +44,7 @@ class Problem:
 
 
 def count_pairs(outputs: Sequence[Named]) -> int:
-    """How many pairs these outputs make, if all is well with their names."""
+    """Return how many pairs these outputs make, if all is well with their names."""
     if _is_named(outputs):
         return len({name for output in outputs for name in split_names(output.pair)})
     return len(outputs) * (len(outputs) - 1) // 2
@@ -88,7 +88,7 @@ class PairCounts:
 
 
 def find_problems(key: str, outputs: Sequence[Named]) -> list[Problem]:
-    """What is wrong with the names of this item's pairs; nothing where none is named.
+    """Return what is wrong with the names of this item's pairs; nothing where none is named.
 
     Only the first few of an output are reported one by one: a cell may hold very many names.
     """
@@ -133,7 +133,7 @@ def _find_all_problems(key: str, outputs: Sequence[Named]) -> Iterator[Problem]:
 
 
 def pick_gold(gold: dict[str, str], systems: Sequence[str], pair: Pair) -> dict[str, str]:
-    """What the right answers of a whole item say of this pair of its systems.
+    """Return what the right answers of a whole item say of this pair of its systems.
 
     The system that is named is better than all others, so nothing is said of a pair without it.
     """
@@ -157,7 +157,7 @@ def _is_named(outputs: Iterable[Named]) -> bool:
 
 
 def _find_places(outputs: Iterable[Named]) -> dict[str, list[int]]:
-    """The places of the outputs that name a pair, by its name."""
+    """Return the places of the outputs that name a pair, by its name."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, output in enumerate(outputs):
         for name in split_names(output.pair):

@@ -42,7 +42,7 @@ _AT_ONCE, _COPIED_AT_ONCE = 500, 2_000  # items that are written at once
 
 
 def find_same_file(study: Study, sha256: str) -> Batch | None:
-    """The batch that this very file became earlier, if it did."""
+    """Return the batch that this very file became earlier, if it did."""
     return Batch.objects.filter(study=study, sha256=sha256).first()
 
 
@@ -140,7 +140,7 @@ def undo_batch(*, batch: Batch, by: Any) -> None:
 
 
 def _drop_scores(study: Study, outputs: QuerySet[Output]) -> int:
-    """What metrics said of these outputs goes with them; returns how many scores went."""
+    """Remove what metrics said of these outputs; return how many scores were removed."""
     scores = MetricScore.objects.filter(output__in=outputs).order_by()
     gone = scores.count()
     scores._raw_delete(scores.db)
@@ -330,6 +330,6 @@ def _name_column(name: str) -> str:
 
 
 def _adapt(model: type[Model], attname: str, value: UUID) -> Any:
-    """The value as the column of this name stores it."""
+    """Return the value as the column of this name stores it."""
     field = next(one for one in model._meta.concrete_fields if one.attname == attname)
     return field.get_db_prep_save(value, connection)

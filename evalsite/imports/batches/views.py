@@ -99,7 +99,7 @@ def _write_json_lines(rows: list[list[str]]) -> bytes:
 
 
 def _write_sheet(rows: list[list[str]]) -> bytes:
-    """A sheet whose cells are texts, so that 007 stays 007 when it is typed there."""
+    """Return a sheet whose cells are texts, so that 007 stays 007 when it is typed there."""
     from xlsxwriter import Workbook  # noqa: PLC0415 (heavy, and seldom asked for)
 
     buffer = io.BytesIO()
@@ -291,7 +291,7 @@ class BatchSummary:
 
 
 def summarise_batches(study: Study) -> list[BatchSummary]:
-    """Every batch with the numbers of its items, outputs and systems."""
+    """Return every batch with the numbers of its items, outputs and systems."""
     uploaded = Item.objects.filter(study=study, batch__isnull=False).order_by()
     items = dict(uploaded.values("batch").annotate(n=Count("id")).values_list("batch", "n"))
     given = Output.objects.filter(study=study, item__batch__isnull=False).order_by()
@@ -308,7 +308,7 @@ def summarise_batches(study: Study) -> list[BatchSummary]:
 
 
 def list_items(study: Study) -> QuerySet[Item]:
-    """The uploaded items in file order, each with its outputs and their systems."""
+    """Return the uploaded items in file order, each with its outputs and their systems."""
     outputs = Output.objects.select_related("system")
     return (
         Item.objects.filter(study=study, batch__isnull=False)

@@ -47,7 +47,7 @@ _NAMES = {
     "metric": ("metric", "metric_name", "measure"),
     "value": ("value", *FIELDS["value"], "result"),
 }
-# what batches and exports say of an output beside its id: no metric is meant by these
+# what batches and exports say of an output in addition to its id: these aren't metrics
 _OTHERS = frozenset(
     ("study", "batch", "group", "cluster", "kind", "repeat_of", "held", "output_id", "output",
      "output_is_empty", "extra", "text", "reference", "references", "gold_why")
@@ -415,7 +415,7 @@ def _find_output(item: FoundItem, number: str, system: str) -> int:
 
 
 def store_scores(*, checked: CheckedScores, source: Source, by: Any) -> MetricFile:
-    """The scores are the study's, once: sent again, the file that is there is returned."""
+    """Store the scores once; sent again, return the file that exists."""
     study = source.study
     if same := METRICS.find_same(study, source.sha256):
         return same

@@ -73,7 +73,7 @@ def list_metrics(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _show_files(
     request: HttpRequest, study: Study, form: UploadForm, status: int = 200
 ) -> HttpResponseBase:
-    """Every file with what it covers, those that wait, and the form that brings another."""
+    """Show every file with what it covers, those that wait, and the form that brings another."""
     total = _list_outputs(study).count()
     of_file: dict[Any, list[Coverage]] = {}
     of_metric: dict[str, int] = {}
@@ -100,20 +100,20 @@ def _show_files(
 
 
 def _list_outputs(study: Study) -> QuerySet[Output]:
-    """The outputs that a metric can score: those of results."""
+    """Return the outputs that a metric can score: those of results."""
     return Output.objects.filter(item__study=study, item__kind=Item.Kind.MAIN)
 
 
 @require_safe
 def download_metrics_template(request: HttpRequest, study: Study) -> HttpResponse:
-    """A file to fill in: a row for each output of the study."""
+    """Send a file to fill in: a row for each output of the study."""
     rows = ((item, system, "", "") for _, item, system in _name_outputs(study))
     return _send(rows, f"{name_start(study)}-metrics.csv")
 
 
 @require_safe
 def download_missing_metrics(request: HttpRequest, study: Study) -> HttpResponse:
-    """A file to fill in: a row for each score that is missing."""
+    """Send a file to fill in: a row for each score that is missing."""
     scores = MetricScore.objects.filter(file__study=study).order_by()
     known = set(scores.values_list("output_id", "metric").iterator())
     metrics = sorted({metric for _, metric in known})

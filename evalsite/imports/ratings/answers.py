@@ -223,7 +223,7 @@ class AnswerBuilder:
                         self._answers[key] = answer
 
     def finish(self) -> list[CheckedAnswer]:
-        """The answers in the order of the file, complete unless they need not be."""
+        """Return the answers in the order of the file, complete unless they need not be."""
         self.flush()
         answered = find_answered(self.study, {name for name, _ in self._answers})
         for key in [key for key in self._answers if key in answered]:
@@ -246,7 +246,7 @@ class AnswerBuilder:
     def _copy_answers(
         self, ratings: Sequence[RatingRow]
     ) -> dict[tuple[str, int], CheckedAnswer | None]:
-        """The answers that a row adds to, as they are before."""
+        """Return the answers that a row adds to, as they are before."""
         items = {item.pk for rating in ratings if (item := self._finder.find(rating))}
         keys = [(ratings[0].participant, pk) for pk in items]
         return {key: one.copy() if (one := self._answers.get(key)) else None for key in keys}
@@ -279,7 +279,7 @@ class AnswerBuilder:
         yield from self._add_words(answer, row)
 
     def _check_item(self, item: FoundItem | None, row: RatingRow) -> tuple[str, str]:
-        """What is wrong with the item that a row names, as a code and a message."""
+        """Return what is wrong with the item that a row names, as a code and a message."""
         if item is None:
             return "item_unknown", self._finder.explain(row)
         if item.kind != Item.Kind.MAIN:
@@ -295,7 +295,7 @@ class AnswerBuilder:
         return "", ""
 
     def _read(self, row: RatingRow, item: FoundItem) -> tuple[int | None, CheckedRating]:
-        """The rating, and the number of the output that it is of; None: of all of them."""
+        """Return the rating, and the number of the output that it is of; None: of all of them."""
         criterion, place = row.criterion, (row.line, row.record)
         if criterion.scale.compares:
             chosen = find_preferred(item, row.preferred, is_tie=row.is_tie)
@@ -335,7 +335,7 @@ class AnswerBuilder:
     def _add_order(
         self, answer: CheckedAnswer, row: RatingRow, number: int | None
     ) -> Iterator[Fault]:
-        """Where the outputs were shown, as far as this row says it."""
+        """Return where the outputs were shown, as far as this row says it."""
         item, place = answer.item, row.place
         if place is not None and number is not None:
             if place > len(item.outputs):
@@ -450,7 +450,7 @@ class AnswerBuilder:
 
 
 def _order_by_place(answer: CheckedAnswer) -> tuple[int, ...]:
-    """The order in which the outputs were shown; nothing where the file doesn't say it."""
+    """Return the order in which the outputs were shown; nothing where the file doesn't say it."""
     if len(answer.places) < len(answer.item.outputs):
         return answer.order
     by_place = tuple(sorted(answer.places, key=lambda number: answer.places[number]))

@@ -52,7 +52,7 @@ _CODES = {
 
 
 def ask(study: Study) -> Asked:
-    """What the study asks, as far as the columns of a file tell it."""
+    """Return what the study asks, as far as the columns of a file tell it."""
     config: Protocol = study.config
     is_single = config.outputs[1] == 1
     return Asked(
@@ -165,7 +165,7 @@ class RowReader:
         self._asked = ", ".join(criterion.key for criterion in config.criteria)
 
     def _make_getter(self, part: Part, fields: Sequence[str]) -> Callable[[list[str]], Any]:
-        """A quick way to the cells of these fields: there may be a million rows."""
+        """Return a quick way to the cells of these fields: there may be a million rows."""
         places = []
         for field in fields:
             place = part.columns.get(field, len(self.header))
@@ -245,7 +245,7 @@ class RowReader:
         ], []  # fmt: skip
 
     def _is_left_out(self, kind: str, status: str) -> bool:
-        """Whether the row is of a practice item, a pilot or the like, and in no results."""
+        """Return whether the row is of a practice item, a pilot or the like, and in no results."""
         if kind.strip() not in ("", "main"):
             self.left_out[f"kind {kind.strip()[:40]}"] += 1
         elif status.strip() not in ("", "counted"):

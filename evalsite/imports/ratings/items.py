@@ -43,7 +43,7 @@ class FoundItem:
     outputs: tuple[tuple[int, str], ...]
 
     def find(self, system: str) -> int | None:
-        """The number of the output of this system, from 0; None: the item has none."""
+        """Return the number of the output of this system, from 0; None: the item has none."""
         names = [name for _, name in self.outputs]
         return names.index(system) if system in names else None
 
@@ -134,7 +134,7 @@ def _load(study: Study, keys: Sequence[str]) -> dict[str, FoundItem]:
 
 
 def find_answered(study: Study, names: Collection[str]) -> dict[tuple[str, int], str]:
-    """What these participants have answered already, by name and item, with its file."""
+    """Return what these participants have answered already, by name and item, with its file."""
     answered: dict[tuple[str, int], str] = {}
     for chunk in in_chunks(names):
         people = ParticipantIdentity.objects.filter(
@@ -177,7 +177,7 @@ def find_output(item: FoundItem, system: str) -> int:
 
 
 def find_preferred(item: FoundItem, text: str, *, is_tie: bool) -> int | None:
-    """The number of the output preferred, from 0; None: a tie."""
+    """Return the number of the output preferred, from 0; None: a tie."""
     if text.strip().casefold() == _TIE or (not text and is_tie):
         return None
     number = item.find(text)

@@ -50,7 +50,7 @@ _RATING = (
 
 
 def find_same_ratings(study: Study, sha256: str) -> RatingsFile | None:
-    """The very same file, if it was imported earlier."""
+    """Return the very same file, if it was imported earlier."""
     return RatingsFile.objects.filter(study=study, sha256=sha256).first()
 
 
@@ -61,7 +61,7 @@ def import_ratings(
     by: Any,
     progress: Progress = lambda done, total: None,
 ) -> RatingsFile:
-    """The answers are the study's, once: sent again, the file that is there is returned.
+    """Store the answers once; sent again, return the file that exists.
 
     They fill free places of their items in the order of the file; those beyond are surplus.
     """
@@ -124,7 +124,7 @@ def _store(
 
 
 def count_answers(file: RatingsFile) -> dict[str, int]:
-    """How many answers of this file count, and how many are surplus."""
+    """Return how many answers of this file count, and how many are surplus."""
     answers = Annotation.objects.filter(ratings_file=file)
     counted = answers.counted().count()
     return {"counted": counted, "surplus": answers.count() - counted}
@@ -136,7 +136,7 @@ def count_answers(file: RatingsFile) -> dict[str, int]:
 def _find_people(
     study: Study, names: Sequence[str], *, has_persons: bool
 ) -> tuple[dict[str, int], int]:
-    """The participant of each name in the file, and how many of them are new."""
+    """Return the participant of each name in the file, and how many of them are new."""
     known: dict[str, int] = {}
     for some in in_chunks(names):
         identities = ParticipantIdentity.objects.filter(
@@ -171,7 +171,7 @@ def _find_people(
 
 
 def undo_ratings(*, file: RatingsFile, by: Any) -> int:
-    """The file was never imported, but for the log; returns how many answers went.
+    """Remove what the file brought, except for the log entry; return how many answers went.
 
     Its places are free again, for people and for answers that wait for one. A participant who has
     answers of another file stays.
@@ -269,7 +269,7 @@ class PreparedAnswers:
 def _list_answers(
     answers: Sequence[CheckedAnswer], names: Sequence[str]
 ) -> Iterator[tuple[object, ...]]:
-    """The answers, numbered from 1, each with the number of its participant."""
+    """Return the answers, numbered from 1, each with the number of its participant."""
     numbers = {name: number for number, name in enumerate(names)}
     is_sqlite = connection.vendor == "sqlite"
     for number, answer in enumerate(answers, start=1):
@@ -282,7 +282,7 @@ def _list_answers(
 
 
 def _list_ratings(answers: Sequence[CheckedAnswer]) -> Iterator[tuple[object, ...]]:
-    """The ratings, each with the number of its answer; output 0 is none."""
+    """Return the ratings, each with the number of its answer; output 0 is none."""
     for number, answer in enumerate(answers, start=1):
         for one in answer.ratings.values():
             yield (
@@ -382,6 +382,6 @@ def _plan_annotation(study: Study, file: RatingsFile, new_id: str) -> tuple[str,
 
 
 def _adapt(row: Annotation, name: str) -> Any:
-    """The value of this field as its column stores it."""
+    """Return the value of this field as its column stores it."""
     field = next(one for one in Annotation._meta.concrete_fields if one.name == name)
     return field.get_db_prep_save(getattr(row, field.attname), connection)

@@ -98,7 +98,7 @@ def list_ratings(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _show_files(
     request: HttpRequest, study: Study, form: UploadForm, status: int = 200
 ) -> HttpResponseBase:
-    """Every file with its answers, those that wait, and the form that brings another."""
+    """Show every file with its answers, those that wait, and the form that brings another."""
     annotations = Annotation.objects.filter(study=study, ratings_file__isnull=False).order_by()
     counts = {
         row["ratings_file"]: row

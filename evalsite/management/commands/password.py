@@ -16,7 +16,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "username",
             nargs="?",
-            help="whose password; may be left out if only one person signs in",
+            help="whose password; optional if only one person signs in",
         )
 
     def handle(self, *, username: str | None, **options: Any) -> None:
@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
 
 def find_user(username: str | None) -> User:
-    """The member of staff of this name, or the only one."""
+    """Return the member of staff of this name, or the only one."""
     staff = User.objects.filter(is_staff=True, is_active=True).order_by("username")
     found = staff.filter(username=username) if username else staff
     if len(found) == 1:

@@ -89,7 +89,7 @@ class Part:
         return f"The {self.name} {how}."
 
     def may_start(self, moment: float) -> bool:
-        """Whether it may be started again at this moment."""
+        """Return whether it may be started again at this moment."""
         recent = [one for one in self.restarts if moment - one < MINUTE]
         return len(recent) < (1 if self.is_waiting else STARTS_A_MINUTE)
 

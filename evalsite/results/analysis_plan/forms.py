@@ -43,7 +43,7 @@ class ThresholdField(forms.DecimalField):
         return self._write(value) if isinstance(value, float | int) else value
 
     def clean(self, value: Any) -> float | None:
-        """The threshold; None where it is the starting value."""
+        """Return the threshold; None where it is the starting value."""
         given = super().clean(value)
         if given is None:
             return None
@@ -95,7 +95,7 @@ class PlanForm(forms.Form):
             self.fields[limit.key] = ThresholdField(limit)
 
     def drop_thresholds(self) -> None:
-        """What was entered as thresholds is left out, so that all are the starting values."""
+        """Leave out entered thresholds, so that all have their starting values."""
         sent = {name: self.data[name] for name in self.data}
         self.data = sent | {limit.key: "" for limit in self.limits}
 

@@ -20,7 +20,7 @@ FIELDS = tuple(PLAN_MOMENTS)
 
 
 def limits_of(study: Study) -> list[Limit]:
-    """The thresholds that are looked at in this study."""
+    """Return the thresholds that are looked at in this study."""
     return list_limits(
         [criterion.scale.family for criterion in study.config.criteria],
         has_reserved=bool(reserved_points(study.config)),
@@ -29,7 +29,7 @@ def limits_of(study: Study) -> list[Limit]:
 
 
 def own_thresholds(study: Study, plan: AnalysisPlan) -> dict[str, float]:
-    """The study's own thresholds, of those that are looked at."""
+    """Return the study's own thresholds, of those that are looked at."""
     return {
         limit.key: plan.thresholds[limit.key] for limit in limits_of(study) if _is_set(plan, limit)
     }
@@ -42,19 +42,19 @@ def _is_set(plan: AnalysisPlan, limit: Limit) -> bool:
 
 
 def find_threshold(study: Study, key: str) -> float:
-    """The study's own threshold of this name, or the starting value."""
+    """Return the study's own threshold of this name, or the starting value."""
     plan, limit = plan_of(study), BY_KEY[key]
     value: float = plan.thresholds[key] if _is_set(plan, limit) else limit.start
     return value
 
 
 def mark_plan(plan: AnalysisPlan) -> str:
-    """A text that is equal as long as the plan is worded the same."""
+    """Return a text that is equal as long as the plan is worded the same."""
     return hash_content({name: getattr(plan, name) for name in FIELDS})
 
 
 def find_state(study: Study) -> list[Any]:
-    """What is equal as long as the plan stays, cheap enough for a page.
+    """Return what is equal as long as the plan stays, cheap enough for a page.
 
     A plan in which nothing was written is as good as none: other pages keep things in it too.
     """
@@ -102,7 +102,7 @@ def change_plan(
     return changed
 
 
-# --- what reports tell of it --------------------------------------------------------------
+# --- what reports say about it------------------------------------------------------------
 
 
 def describe_plan(study: Study) -> dict[str, Any]:

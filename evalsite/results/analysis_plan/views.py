@@ -20,7 +20,7 @@ from evalsite.studies.staff_pages import StudyView, has_role
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The plan: how results are compared, raters judged, answers left out.
+    """Show the plan: how results are compared, raters judged, answers left out.
 
     It is a form for editors until the launch, and for owners from then on. With `reset` the
     thresholds are the starting values again, whatever the fields hold.

@@ -55,7 +55,7 @@ def describe_comparisons(plan: Plan) -> str:
 
 
 def describe_rule(plan: Plan) -> str:
-    """The rule with its moment: whether it was worded before data were seen."""
+    """Return the rule with its moment: whether it was worded before data were seen."""
     moment = describe_moment(plan, "exclusion_rule")
     if rule := " ".join(plan["exclusion_rule"].split()):
         return f"“{rule}”; worded {moment}" if moment else f"“{rule}”"
@@ -76,7 +76,7 @@ def _describe_thresholds(plan: Plan) -> str:
 
 
 def warn_of_plan(plan: Plan, *, has_excluded: bool) -> list[dict[str, Any]]:
-    """What was fixed only when there were answers already, as warnings of a report."""
+    """Return what was fixed only when there were answers already, as warnings of a report."""
     found = [("late_baseline", "baseline", "The baseline was chosen")] if plan["baseline"] else []
     if plan["exclusion_rule"] and has_excluded:
         found.append(("late_rule", "exclusion_rule", "The rule of exclusions was worded"))

@@ -16,7 +16,7 @@ def newest_count(study: Study) -> Job | None:
 
 
 def newest_report(study: Study) -> tuple[Job, Report] | None:
-    """What was counted last, and when; None: nothing yet."""
+    """Return what was counted last, and when; None: nothing yet."""
     counted = Job.objects.filter(study_id=study.pk, kind=KIND, state=Job.State.DONE).first()
     return None if counted is None else (counted, Report.of_dict(counted.result))
 
@@ -31,6 +31,6 @@ def start_count(*, study: Study, by: Any) -> Job:
 
 @job_kind(KIND)
 def run_count(job: Job) -> dict[str, Any]:
-    """The report of the design as it was at this moment."""
+    """Return the report of the design as it was at this moment."""
     study = Study.objects.get(pk=str(job.study_id))
     return report_design(study, partial(report_progress, job)).as_dict()

@@ -36,7 +36,7 @@ class Spread:
 
 
 def find_sizes(study: Study) -> list[int]:
-    """How many outputs the items of this study show, the fewest first."""
+    """Return how many outputs the items of this study show, the fewest first."""
     outputs = Output.objects.filter(study=study, item__kind=Item.Kind.MAIN).order_by()
     counts = outputs.values("item").annotate(size=Count("pk")).values_list("size", flat=True)
     return sorted(counts.distinct())
@@ -49,7 +49,7 @@ def difference_of(counts: Iterable[int]) -> int:
 
 
 def difference_over_places(places: Places, size: int) -> int:
-    """The largest difference between two places of one system."""
+    """Return the largest difference between two places of one system."""
     systems = {system for system, _ in places}
     return max((difference_of(row_of(places, system, size)) for system in systems), default=0)
 
@@ -62,7 +62,7 @@ def row_of(places: Places, system: int, size: int) -> list[int]:
 
 
 def count_per_item(study: Study, *, is_planned: bool) -> dict[int, int]:
-    """How many main items have so many places, or so many answers that count."""
+    """Return how many main items have so many places, or so many answers that count."""
     rows: QuerySet[Any] = (
         Slot.objects.filter(study=study)
         if is_planned
@@ -75,7 +75,7 @@ def count_per_item(study: Study, *, is_planned: bool) -> dict[int, int]:
 
 
 def spread_over_people(study: Study) -> Spread:
-    """How many answers that count the participants gave, of those who gave any."""
+    """Return how many answers that count the participants gave, of those who gave any."""
     rows = Annotation.objects.counted().filter(study=study).order_by().values("participant")
     return spread_of(list(rows.annotate(n=Count("pk")).values_list("n", flat=True).iterator()))
 
@@ -112,7 +112,7 @@ class Achieved:
 
 
 def count_places(study: Study, size: int, sizes: Sequence[int]) -> Achieved:
-    """How often each system stood in each place, over all answers that count."""
+    """Return how often each system stood in each place, over all answers that count."""
     answers = _of_size(Annotation.objects.counted().filter(study=study), study, size, sizes)
     counts = {f"place_{place}": _count_at(place) for place in range(1, size + 1)}
     rows = (
@@ -135,7 +135,7 @@ def _count_at(place: int) -> Count:
 
 
 def _of_size(rows: QuerySet[Any], study: Study, size: int, sizes: Sequence[int]) -> QuerySet[Any]:
-    """Those of items that show so many outputs."""
+    """Return those of items that show so many outputs."""
     if len(sizes) == 1:
         return rows
     outputs = Output.objects.filter(study=study).order_by().values("item")
@@ -184,7 +184,7 @@ def count_meetings(study: Study, systems: Sequence[int]) -> Meetings:
 
 
 def find_group_sizes(study: Study) -> list[int]:
-    """How many items the groups of this study hold, the fewest first."""
+    """Return how many items the groups of this study hold, the fewest first."""
     return sorted(_group_counts(study).values_list("size", flat=True).distinct())
 
 

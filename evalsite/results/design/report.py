@@ -92,7 +92,7 @@ class Report:
 
     @classmethod
     def of_dict(cls, given: dict[str, Any]) -> "Report":
-        """The report that `as_dict` wrote down."""
+        """Return the report that `as_dict` wrote down."""
         tables = [
             Table(**{**table, "rows": [Row(**row) for row in table["rows"]]})
             for table in given["tables"]
@@ -109,7 +109,7 @@ class Report:
 
 
 def begin_report(study: Study) -> Report:
-    """What was chosen, and nothing counted yet."""
+    """Return what was chosen, and nothing counted yet."""
     return Report(
         study=str(study.pk),
         title=study.title,
@@ -121,7 +121,7 @@ def begin_report(study: Study) -> Report:
 def report_design(
     study: Study, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Report:
-    """The design with its balance; before there are places, only what was chosen."""
+    """Return the design with its balance; before there are places, only what was chosen."""
     report = begin_report(study)
     if not report.has_places:
         return report

@@ -24,7 +24,7 @@ _NAMES_OF_PAIRS = {
 
 
 def tabulate_design(found: dict[str, Any]) -> Table:
-    """The facts of the achieved design: each with its range."""
+    """Return the facts of the achieved design: each with its range."""
     names = _NAMES_OF_PAIRS if is_about_pairs(found) else {}
     return fill_table(
         "The design as it came about",

@@ -25,7 +25,7 @@ MOST_COUNTED = 10_000
 
 @require_safe
 def show_design(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """How work is handed out, and how even that is; before the launch, how it will be."""
+    """Show how work is handed out, and how even that is; before the launch, how it will be."""
     places = Slot.objects.filter(study=study).count()
     if not places:
         context = _describe_draft(request, study)

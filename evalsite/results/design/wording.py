@@ -6,7 +6,7 @@ from evalsite.studies.summary_lines import count_of, format_moment, list_of, nam
 
 
 def describe_design(study: Study) -> list[tuple[str, str]]:
-    """The settings that rule the hand-out of work, each as a name and words."""
+    """Return the settings that rule the hand-out of work, each as a name and words."""
     items = Item.objects.main().filter(study=study).order_by()
     count, inputs = items.count(), items.values("group").distinct().count()
     launched = f"launched {format_moment(study.launched_at)}" if study.launched_at else ""
@@ -64,7 +64,7 @@ _GROUPS = {
 
 
 def promise_design(study: Study) -> list[str]:
-    """What the launch will plan, in sentences: there is nothing to count before it."""
+    """Return what the launch will plan, in sentences: there is nothing to count before it."""
     sizes = [size for size in find_sizes(study) if size > 1]
     promises = [
         f"Every item gets {count_of(study.k, 'place')}, each for a different person. No one gets "

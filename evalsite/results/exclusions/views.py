@@ -70,7 +70,7 @@ INVALID = 422
 
 @require_safe
 def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """What is left out of results, what that changes, and every decision about it."""
+    """Show what is left out of results, what that changes, and every decision about it."""
     decisions = Exclusion.objects.filter(study=study).select_related(
         "participant", "decided_by", "revoked_by", "annotation__item", "annotation__participant"
     )
@@ -91,7 +91,7 @@ def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _describe(exclusions: Sequence[Exclusion]) -> list[dict[str, Any]]:
-    """Each decision with how many answers that count it is about."""
+    """Return each decision with how many answers that count it is about."""
     people = [one.participant_id for one in exclusions if one.participant_id]
     counted = Annotation.objects.counted().filter(participant__in=people).order_by()
     answers = dict(counted.values_list("participant").annotate(n=Count("pk")))
@@ -107,7 +107,7 @@ def _describe(exclusions: Sequence[Exclusion]) -> list[dict[str, Any]]:
 
 
 def _describe_results(request: HttpRequest, study: Study, report: Report | None) -> dict[str, Any]:
-    """The main result of the newest report, and whether it may be computed again."""
+    """Return the main result of the newest report, and whether it may be computed again."""
     job = newest_analysis(study)
     return {
         "report": report,
@@ -123,7 +123,7 @@ def _describe_results(request: HttpRequest, study: Study, report: Report | None)
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm_exclusion(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """What an exclusion would leave out, and the box for its reason; a post makes it."""
+    """Show what an exclusion would leave out, and the box for its reason; a post makes it."""
     report = newest_report(study)
     offered = find_offered(study, request.GET, report)
     is_post = request.method == "POST"
@@ -262,7 +262,7 @@ def find_offered(study: Study, asked: QueryDict, report: Report | None) -> Offer
 
 
 def read_chosen(study: Study, sent: QueryDict) -> tuple[list[Participant], list[Annotation]]:
-    """Those of the study that were named; Http404 where one of them is not of it."""
+    """Return those of the study that were named; Http404 where one of them is not of it."""
     names = set(sent.getlist("participant"))
     try:
         keys = {UUID(key) for key in sent.getlist("annotation")}
@@ -318,7 +318,7 @@ class Main:
 
 
 def show_main(report: Report | None, *, is_excluding: bool = True) -> Main | None:
-    """The first criterion of the report; None where there is no report, or none in it.
+    """Return the first criterion of the report; None where there is no report, or none in it.
 
     `is_excluding` False: nothing is excluded any more, so that all answers alone are shown.
     """

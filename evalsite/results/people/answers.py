@@ -78,7 +78,7 @@ def describe_answers(study: Study, annotations: Sequence[Annotation]) -> list[Gi
 
 
 def _first_answers(annotations: Iterable[Annotation]) -> dict[int, int]:
-    """Of each repeat the annotation of the item when this person met it first."""
+    """Return for each repeat the annotation from when this person first met the item."""
     repeats = {
         one.pk: (one.participant_id, one.item.repeat_of_id)
         for one in annotations
@@ -111,7 +111,7 @@ def _describe_outcome(config: Protocol, one: Annotation) -> str:
 
 
 def _describe_ratings(config: Protocol, annotations: Iterable[int]) -> dict[int, list[Line]]:
-    """Of each annotation its scores: a line for each output, or for each comparison of them."""
+    """Return the scores of each annotation: a line per output, or per comparison of them."""
     given: dict[int, list[Rating]] = defaultdict(list)
     ratings = Rating.objects.filter(annotation__in=list(annotations))
     for one in ratings.select_related("output__system").order_by("output__position", "pk"):
@@ -140,7 +140,7 @@ def _describe_scores(config: Protocol, ratings: Sequence[Rating]) -> list[Line]:
 
 
 def _name_system(one: Rating) -> str:
-    """The system of the output that was rated; its place where no system is named."""
+    """Return the system of the output that was rated; its place where no system is named."""
     if one.output is None:
         return ""
     if one.output.system is None:

@@ -38,7 +38,7 @@ class Raised:
 
 
 def read_notes(report: Report | None) -> dict[str, Noted]:
-    """What the report says of each rater that it knows, by pseudonym.
+    """Return what the report says of each rater that it knows, by pseudonym.
 
     Of those who are excluded it says what they did among all.
     """

@@ -38,7 +38,7 @@ class Person:
 
 
 def clean_search(text: str) -> str:
-    """What was typed, without what no pseudonym, receipt or code can hold."""
+    """Return what was typed, without what no pseudonym, receipt or code can hold."""
     return text.replace("\0", "").strip()[:MAX_SEARCH]
 
 

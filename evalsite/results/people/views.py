@@ -28,7 +28,7 @@ PAGE = 50
 
 @require_safe
 def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Who took part, with their codes, so that a researcher can check them and their work."""
+    """Show who took part, with their codes, so that a researcher can check them and their work."""
     search = clean_search(request.GET.get("q", ""))
     sees_receipts = may_see_identities(request, study)
     people_found = find_people(study, search, by_receipt=sees_receipts)
@@ -56,7 +56,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _describe_often(study: Study) -> dict[str, str] | None:
-    """Which share of reserved points is often in this study; None where it has none."""
+    """Return which share of reserved points is often in this study; None where it has none."""
     if not reserved_points(study.config):
         return None
     return {
@@ -94,7 +94,7 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
 
 
 def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[str, Any]]:
-    """The small facts on top; only those that mean something in this study."""
+    """Return the small facts on top; only those that mean something in this study."""
     facts: list[tuple[str, Any]] = [
         ("State", person.state),
         ("Answers", f"{person.answers:,}"),

@@ -29,13 +29,13 @@ _WANTED, _LEVEL = 0.8416, 1.96
 
 
 def list_sources(simulations: Iterable[str]) -> list[Source]:
-    """Where standard deviations come from, of plans with these simulations."""
+    """Return where standard deviations come from, of plans with these simulations."""
     planners = list_planners()
     return [source for name in simulations for source in planners[name].sources]
 
 
 def find_source(simulation: str, key: str) -> Source | None:
-    """The source of a plan; None: the results of its study."""
+    """Return the source of a plan; None: the results of its study."""
     return next((one for one in list_sources([simulation]) if one.key == key), None)
 
 
@@ -163,7 +163,7 @@ def _read_parts(choice: dict[str, Any]) -> Any:
 
 
 def count_times_wider(choice: dict[str, Any], source: Source) -> float:
-    """How many times wider than the scale of a source the scale is that it is used for.
+    """Return how many times wider than the scale of a source the scale is that it is used for.
 
     Labelled points are about as far apart on every scale; those of finer scales are not.
     """
@@ -173,7 +173,7 @@ def count_times_wider(choice: dict[str, Any], source: Source) -> float:
 
 
 def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]:
-    """What simulated studies of this design find, as plain data."""
+    """Return what simulated studies of this design find, as plain data."""
     from evalsite.analysis.planning import plan  # noqa: PLC0415
 
     found = plan(
@@ -240,7 +240,7 @@ def _further(items: int, power: float) -> int:
 
 
 def _first_guess(choice: dict[str, Any], parts: Any, people: int, k: int) -> int | None:
-    """The inputs needed by the closed form; a usual number where there is none."""
+    """Return the inputs needed by the closed form; a usual number where there is none."""
     from evalsite.analysis.planning import items_needed  # noqa: PLC0415
 
     if first := list_planners()[choice["scale"]].first_items:

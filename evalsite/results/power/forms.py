@@ -145,7 +145,7 @@ class PlannerForm(forms.Form):
         self.fields["source"].help_text = self._advise(planners)
 
     def _advise(self, planners: list[Planner]) -> str:
-        """Which source to choose, of those that there are."""
+        """Return which source to choose, of those that there are."""
         if self._has_few_raters:
             all_few = max(self._list_raters()) < FEW_RATERS
             return (
@@ -173,7 +173,7 @@ class PlannerForm(forms.Form):
         return [one["raters"] for one in self.models.values() if one["raters"] is not None]
 
     def clean_difference(self) -> float:
-        """The difference as the analysis takes it; the field is read after the criterion."""
+        """Return the difference as the analysis takes it; the field is read after the criterion."""
         asked = float(self.cleaned_data["difference"])
         criterion = self._criterion
         if criterion is None:
@@ -246,19 +246,19 @@ class PlannerForm(forms.Form):
 
 
 def list_criteria(study: Study) -> list[Criterion]:
-    """The criteria that can be planned."""
+    """Return the criteria that can be planned."""
     return [one for one in study.config.criteria if get_family(one.scale.family).planner]
 
 
 def get_planner(criterion: Criterion) -> Planner:
-    """How a criterion is planned that can be."""
+    """Return how a criterion is planned that can be."""
     planner = get_family(criterion.scale.family).planner
     assert planner is not None
     return planner
 
 
 def list_planners_of(criteria: Iterable[Criterion]) -> list[Planner]:
-    """How these criteria are planned, each way once."""
+    """Return how these criteria are planned, each way once."""
     found = {one.simulation: one for one in map(get_planner, criteria)}
     return list(found.values())
 
@@ -269,7 +269,7 @@ def _count_points(criterion: Criterion) -> int:
 
 
 def show_choice(choice: dict[str, Any]) -> dict[str, Any]:
-    """What the form showed when this was chosen."""
+    """Return what the form showed when this was chosen."""
     lists = {name: ", ".join(map(str, choice[name])) for name in ("raters", "per_output", "items")}
     return {
         **lists,
@@ -292,7 +292,7 @@ def _begin(study: Study, planners: list[Planner]) -> dict[str, Any]:
 
 
 def _take(model: dict[str, Any]) -> dict[str, Any]:
-    """The figures of a report's model that a plan is made of."""
+    """Return the figures of a report's model that a plan is made of."""
     return {
         "variances": model["variances"],
         "residual": model["residual"],

@@ -90,7 +90,7 @@ class Planned:
 
 
 def show_plan(study: Study, job: Job) -> Planned:
-    """The plan of a job that is done."""
+    """Return the plan of a job that is done."""
     choice, found = job.params, job.result
     planner = list_planners()[choice["scale"]]
     works = [estimate_design(study, choice, row) for row in found["rows"]]
@@ -109,7 +109,7 @@ def show_plan(study: Study, job: Job) -> Planned:
 
 
 def list_plan(study: Study, job: Job) -> list[list[Any]]:
-    """A head and a row for each design of a plan that is done, with every digit."""
+    """Return a head and a row for each design of a plan that is done, with every digit."""
     choice, found = job.params, job.result
     known = {
         "criterion": choice["criterion"], "asked": choice["asked"], "source": choice["source"],
@@ -135,7 +135,7 @@ def _fill(value: Any) -> Any:
 
 
 def estimate_design(study: Study, choice: dict[str, Any], row: dict[str, Any]) -> Work:
-    """The answers, sets and cost of a design, for all systems of the study."""
+    """Return the answers, sets and cost of a design, for all systems of the study."""
     answers = row["items"] * _items_per_input(study.config, choice) * row["per_output"]
     # everybody takes a set at least
     sets = max(row["raters"], ceil(answers / study.set_size))
@@ -144,7 +144,7 @@ def estimate_design(study: Study, choice: dict[str, Any], row: dict[str, Any]) -
 
 
 def _items_per_input(config: Protocol, choice: dict[str, Any]) -> int:
-    """How many items show the outputs of all systems for one input."""
+    """Return how many items show the outputs of all systems for one input."""
     systems = int(choice["systems"])
     if find_planned(choice["scale"]).compares:
         return systems * (systems - 1) // 2
@@ -243,7 +243,7 @@ def _list_cautions(study: Study, choice: dict[str, Any], found: dict[str, Any]) 
 
 
 def _warn_of_limit(study: Study, choice: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
-    """Which designs ask for more sets of a person than the study allows, if any do."""
+    """Return which designs ask for more sets of a person than the study allows, if any do."""
     if not study.max_sets:
         return []
     most = study.max_sets * study.set_size
@@ -288,7 +288,7 @@ def _list_notes(choice: dict[str, Any], found: dict[str, Any]) -> list[str]:
 
 
 def _describe_source(choice: dict[str, Any]) -> str:
-    """Where the standard deviations are from."""
+    """Return where the standard deviations are from."""
     source = find_source(choice["scale"], choice["source"])
     if source is None:
         return "the newest results of this study"
@@ -338,7 +338,7 @@ def _percent(share: float) -> str:
 # --- the page -------------------------------------------------------------------------
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_planner(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """What was planned last, or the plan that the address names, and the form for another."""
+    """Show what was planned last, or the plan that the address names, and the form for another."""
     may_plan = has_role(request, study, Membership.Role.EDITOR)
     if request.method == "POST" and not may_plan:
         raise PermissionDenied
@@ -373,7 +373,7 @@ def _answer(
 
 
 def _find_plan(request: HttpRequest, study: Study) -> Job | None:
-    """The plan that the address names, if it is this study's; the newest otherwise."""
+    """Return the plan that the address names, if it is this study's; the newest otherwise."""
     plans = Job.objects.filter(study_id=study.pk, kind=KIND)
     try:
         named = plans.filter(pk=UUID(request.GET.get("plan", ""))).first()
@@ -384,7 +384,7 @@ def _find_plan(request: HttpRequest, study: Study) -> Job | None:
 
 @require_safe
 def send_plan(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
-    """The designs of a plan with every digit, as CSV."""
+    """Send the designs of a plan with every digit, as CSV."""
     job = get_object_or_404(
         Job, pk=job_id, study_id=study.pk, kind=KIND, state=Job.State.DONE
     )  # fmt: skip

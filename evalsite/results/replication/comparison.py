@@ -31,26 +31,26 @@ from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import hash_content, shown_content
 
 KIND = "repeat"
-# comparisons of earlier data that are kept beside the newest
+# comparisons of earlier data that are kept in addition to the newest
 _KEPT = 5
 # of each of its three parts, the two reports and what is made of both
 _STEPS = 100
 
 
 def original_of(study: Study) -> Study | None:
-    """The study that this one repeats, if one was chosen and it is still there."""
+    """Return the study that this one repeats, if one was chosen and it is still there."""
     plan = AnalysisPlan.objects.filter(study=study).select_related("repeats__version").first()
     return None if plan is None else plan.repeats
 
 
 def list_originals(study: Study, user: Any) -> QuerySet[Study]:
-    """The studies that this one may be said to repeat, of those that this person may see."""
+    """Return the studies that this one may be said to repeat, of those that this person may see."""
     same = Study.objects.visible_to(user).filter(protocol=study.protocol)
     return same.exclude(pk=study.pk)
 
 
 def list_repetitions(study: Study, user: Any) -> QuerySet[Study]:
-    """The studies that repeat this one, of those that this person may see."""
+    """Return the studies that repeat this one, of those that this person may see."""
     return Study.objects.visible_to(user).filter(analysis_plan__repeats=study)
 
 
@@ -83,7 +83,7 @@ def _refuse_empty(study: Study, original: Study) -> None:
 
 
 def find_unanswered(study: Study, original: Study) -> str:
-    """Which of the two has no answers yet, as a sentence begins; "" where both have some."""
+    """Return which of the two has no answers yet, as a sentence begins; "" where both have some."""
     for one, name in ((original, "The other study"), (study, "This study")):
         if not Annotation.objects.filter(study=one).counted().exists():
             return name
@@ -94,7 +94,7 @@ def find_unanswered(study: Study, original: Study) -> str:
 
 
 def take_mark(study: Study, original: Study) -> str:
-    """A text that is equal as long as neither study's data, decisions or methods change."""
+    """Return a text that is equal as long as neither study's data, decisions or methods change."""
     return hash_content(
         {
             "original": str(original.pk),
@@ -110,7 +110,7 @@ def newest_attempt(study: Study, original: Study) -> Job | None:
 
 
 def newest_comparison(study: Study, original: Study) -> Job | None:
-    """What was computed last of the two; its `result` is what `compare_studies` returns."""
+    """Return what was computed last of the two; its `result` is what `compare_studies` returns."""
     return _list_jobs(study, original).filter(state=Job.State.DONE).first()
 
 
@@ -135,7 +135,7 @@ def start_comparison(*, study: Study, original: Study, by: Any) -> Job:
 
 @job_kind(KIND)
 def run_comparison(job: Job) -> dict[str, Any]:
-    """What the two studies say together, as they stood at this moment."""
+    """Return what the two studies say together, as they stood at this moment."""
     studies = Study.objects.select_related("version")
     study = studies.get(pk=str(job.study_id))
     original = studies.filter(pk=job.params["original"]).first()
@@ -151,7 +151,7 @@ def _forget_old(study: Study) -> None:
 
 
 def compare_studies(study: Study, original: Study, *, progress: Any = None) -> dict[str, Any]:
-    """The original, the first study, beside the study that repeats it, as plain data.
+    """Return the original, the first study, beside the study that repeats it, as plain data.
 
     The reports of both are made, or taken where they are kept.
     """
@@ -182,7 +182,7 @@ def compare_studies(study: Study, original: Study, *, progress: Any = None) -> d
 
 
 def _take_snapshot(study: Study, folder: Path) -> Snapshot:
-    """Each of the two in a folder of its own."""
+    """Return each of the two in a folder of its own."""
     own = folder / study.pk.hex
     own.mkdir()
     return take_snapshot(study, own)
@@ -214,7 +214,7 @@ def _compare(
 
 
 def _list_criteria(kept: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What both reports say of their criteria, each once, in the order of the first."""
+    """Return what both reports say of their criteria, each once, in the order of the first."""
     known = {one["key"]: one for report in reversed(kept) for one in report["criteria"]}
     keys = dict.fromkeys(one["key"] for report in kept for one in report["criteria"])
     for key in keys:
@@ -294,7 +294,7 @@ def _list_other_criteria(first: Study, second: Study) -> list[str]:
 
 
 def _list_unlike(one: dict[str, Any], two: dict[str, Any]) -> list[str]:
-    """The names under which the two hold other things."""
+    """Return the names under which the two hold different things."""
     return [name for name in {**one, **two} if one.get(name) != two.get(name)]
 
 

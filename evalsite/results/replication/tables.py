@@ -47,12 +47,12 @@ class Compared:
 
 
 def list_compared(found: dict[str, Any]) -> list[Compared]:
-    """Every criterion that both studies rated."""
+    """Return every criterion that both studies rated."""
     return [_show(criterion) for criterion in found["criteria"]]
 
 
 def list_comparable(found: dict[str, Any]) -> list[Compared]:
-    """The criteria on which both studies rated a system of one name."""
+    """Return the criteria on which both studies rated a system of the same name."""
     return [one for one in list_compared(found) if one.tables]
 
 
@@ -67,7 +67,7 @@ def mark_differences(found: dict[str, Any]) -> str:
 
 
 def choose_compared(found: dict[str, Any], key: str) -> Compared | None:
-    """The criterion of this key, or the first; None where there is nothing to compare."""
+    """Return the criterion of this key, or the first; None where there is nothing to compare."""
     criteria = list_comparable(found)
     return next((one for one in criteria if one.key == key), criteria[0] if criteria else None)
 
@@ -82,7 +82,7 @@ def _show(criterion: dict[str, Any]) -> Compared:
 
 
 def tabulate_sides(found: dict[str, Any]) -> Table:
-    """What each study brought, and what both have."""
+    """Return what each study brought, and what both have."""
     one, two, common = found["first"], found["second"], found["common"]
     rows = [
         ("Ratings", f"{one['ratings']:,}", f"{two['ratings']:,}", ""),
@@ -111,7 +111,7 @@ def _count_people(side: dict[str, Any]) -> str:
 
 
 def tabulate_scores(criterion: dict[str, Any]) -> Table:
-    """The score of each system in both studies, how far it moved, and CV*."""
+    """Return the score of each system in both studies, how far it moved, and CV*."""
     systems = criterion["systems"]
     moved = name_figure(systems[0]["moved"]) if systems else "Repeat minus first"
     return fill_table(
@@ -162,7 +162,7 @@ def tabulate_agreement(criterion: dict[str, Any]) -> Table:
 
 
 def tabulate_findings(criterion: dict[str, Any]) -> Table:
-    """Every two systems that the first study compares, and what the repeat says of them."""
+    """Return every two systems that the first study compares, and what the repeat says of them."""
     effect = name_figure(criterion["pairs"][0]["first"]).lower()
     return fill_table(
         f"{criterion['label']}: findings",
@@ -203,7 +203,7 @@ def _describe_effect(figure: dict[str, Any] | None) -> str:
 
 
 def find_table(found: dict[str, Any], name: str) -> Table | None:
-    """The table whose file has this name."""
+    """Return the table whose file has this name."""
     tables = [tabulate_sides(found)]
     tables += [table for one in list_compared(found) for table in one.tables]
     return next((table for table in tables if table.name == name), None)

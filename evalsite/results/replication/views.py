@@ -66,7 +66,7 @@ class OriginalForm(forms.Form):
 
 @require_safe
 def show_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The study that this one repeats, and the newest comparison of the two."""
+    """Show the study that this one repeats, and the newest comparison of the two."""
     original = original_of(study)
     is_visible = original is not None and _may_see(request, original)
     context: dict[str, Any] = {
@@ -116,7 +116,7 @@ def _describe(request: HttpRequest, study: Study, original: Study) -> dict[str, 
 
 @require_POST
 def choose_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The study repeats the chosen one, and the two are being compared."""
+    """Save which study this one repeats, and start comparing the two."""
     form = OriginalForm(request.POST, study=study, user=request.user)
     try:
         if not form.is_valid():
@@ -138,7 +138,7 @@ def _compare(request: HttpRequest, study: Study, original: Study) -> None:
 
 
 def _get_comparison(request: HttpRequest, study: Study, job_id: UUID) -> Job:
-    """The comparison, if this person may see the other study now; Http404 otherwise."""
+    """Return the comparison, if this person may see the other study now; Http404 otherwise."""
     job = get_object_or_404(Job, pk=job_id, study_id=study.pk, kind=KIND, state=Job.State.DONE)
     visible = Study.objects.visible_to(request.user).filter(pk=job.params["original"])
     if not visible.exists():
@@ -150,7 +150,7 @@ def _get_comparison(request: HttpRequest, study: Study, job_id: UUID) -> Job:
 def send_repeat_table(
     request: HttpRequest, study: Study, job_id: UUID, name: str
 ) -> HttpResponseBase:
-    """The figures of a table with every digit, as CSV."""
+    """Send the figures of a table with every digit, as CSV."""
     table = find_table(_get_comparison(request, study, job_id).result, name)
     if table is None:
         raise Http404("No such table.")
@@ -163,7 +163,7 @@ def send_repeat_table(
 
 @require_safe
 def send_repeat(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseBase:
-    """All figures of the comparison, with every digit."""
+    """Send all figures of the comparison, with every digit."""
     found = _get_comparison(request, study, job_id).result
     response = JsonResponse(found, json_dumps_params={"indent": 1, "ensure_ascii": False})
     response["Content-Disposition"] = f'attachment; filename="{name_start(study)}-repeat.json"'

@@ -28,7 +28,7 @@ def tabulate_agreement(criterion: dict[str, Any]) -> list[Table]:
 
 
 def is_coefficient(figure: dict[str, Any]) -> bool:
-    """Whether it says of single ratings, from 0 by chance to 1, how much raters agree."""
+    """Return whether it says of single ratings, from 0 by chance to 1, how much raters agree."""
     name = figure["name"]
     return not name.startswith(_NO_COEFFICIENTS) and not name.endswith(",k)")
 
@@ -45,7 +45,7 @@ def _tabulate_coefficients(criterion: dict[str, Any], figures: list[dict[str, An
 
 
 def _write_jackknife(figure: dict[str, Any]) -> str:
-    """The interval by leaving out one input after the other, of the figures of alpha."""
+    """Return the interval by leaving out one input after the other, of the figures of alpha."""
     details = figure["details"]
     if not figure["name"].startswith("alpha") or "jackknife_low" not in details:
         return ""

@@ -38,13 +38,13 @@ from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
 
 KIND = "analysis"
-# reports of earlier data that are kept beside the newest
+# reports of earlier data that are kept in addition to the newest
 _KEPT = 5
 _FILES = ("ratings", "annotations", "items")
 
 
 def take_fingerprint(study: Study) -> str:
-    """A text that is equal as long as data, decisions, options, methods and software stay.
+    """Return a text that is equal as long as data, decisions, options, methods and software stay.
 
     It is made of counts and newest rows, which a page can afford, not of the data themselves.
     """
@@ -277,12 +277,12 @@ def _add_outputs(path: Path, table: Any) -> None:
 
 
 def seed_of(study: Study) -> int:
-    """The seed of everything that is drawn: the same for every report of a study."""
+    """Return the seed of everything that is drawn: the same for every report of a study."""
     return derive_number(study.seed, "analysis") % 1_000_000
 
 
 def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
-    """What the numbers of a criterion mean, as plain data."""
+    """Return what the numbers of a criterion mean, as plain data."""
     scale = criterion.scale
     return {
         "key": criterion.key,

@@ -80,12 +80,12 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
 
 
 def is_by_model(criterion: dict[str, Any]) -> bool:
-    """Whether systems are compared by their means in the mixed model."""
+    """Return whether systems are compared by their means in the mixed model."""
     return bool(criterion.get("estimator") == "model")
 
 
 def find_estimate(criterion: dict[str, Any], system: dict[str, Any]) -> dict[str, Any]:
-    """The figure of the system that comparisons are made of."""
+    """Return the figure of the system that comparisons are made of."""
     headline: dict[str, Any] = system["headline"]
     if not is_by_model(criterion):
         return headline
@@ -93,7 +93,7 @@ def find_estimate(criterion: dict[str, Any], system: dict[str, Any]) -> dict[str
 
 
 def name_estimate(criterion: dict[str, Any]) -> str:
-    """The name of what comparisons are made of."""
+    """Return the name of what is compared."""
     if not criterion["systems"]:
         return ""
     system = criterion["systems"][0]
@@ -103,7 +103,7 @@ def name_estimate(criterion: dict[str, Any]) -> str:
 
 
 def name_average(criterion: dict[str, Any]) -> str:
-    """The name of the average that counts each rating once."""
+    """Return the name of the average that counts each rating once."""
     if not criterion["systems"]:
         return ""
     name = name_figure(criterion["systems"][0]["headline"])
@@ -152,14 +152,14 @@ def _describe_averages(figures: list[dict[str, Any]]) -> str:
 
 
 def _list_beside(criterion: dict[str, Any], system: dict[str, Any]) -> list[dict[str, Any]]:
-    """The averages of the system that no other table shows."""
+    """Return the averages of the system that no other table shows."""
     shown = (*_BOXES, *(_MODEL_MEANS if is_by_model(criterion) else ()))
     figures = [*system["others"], *system.get("averages", [])]
     return [figure for figure in figures if figure["name"] not in shown]
 
 
 def tabulate_counts(criterion: dict[str, Any]) -> Table:
-    """How often each answer was given to each system."""
+    """Return how often each answer was given to each system."""
     systems = criterion["systems"]
     boxes = _list_boxes(systems[0]) if systems else []
 
@@ -362,7 +362,7 @@ def name_sides(pair: dict[str, Any]) -> dict[str, str]:
 
 
 def write_corrected(effect: dict[str, Any]) -> str:
-    """The corrected p of a comparison, or why it is not tested."""
+    """Return the corrected p of a comparison, or why it is not tested."""
     details = effect["details"]
     if why := details.get("untested"):
         return f"– ({why})"

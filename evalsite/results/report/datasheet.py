@@ -54,7 +54,7 @@ class Datasheet:
 
 
 def fill_datasheet(study: Study, report: Report) -> Datasheet:
-    """Every topic of the form, with what the study and its report know."""
+    """Return every topic of the form, with what the study and its report know."""
     facts, found = collect_facts(study, report), report.content["kept"]
     rule = describe_rule(facts.plan) if facts.plan else ""
     shared = make_context(facts) | {"rule": rule}
@@ -154,7 +154,7 @@ def list_open(sheet: Datasheet) -> list[str]:
 
 
 def write_json(sheet: Datasheet) -> str:
-    """The sheet for a program; an open answer is null."""
+    """Return the sheet for a program; an open answer is null."""
     data = asdict(sheet) | {"open": list_open(sheet)}
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 

@@ -34,7 +34,7 @@ _AXES = {
 
 
 def draw_report(report: dict[str, Any]) -> Iterator[tuple[str, Drawing]]:
-    """Every drawing of the report, by name: the criterion's key and what it shows.
+    """Return every drawing of the report, by name: the criterion's key and what it shows.
 
     Each is drawn a second time for narrow screens, with "-narrow" after its name; a matrix is not,
     since it can't be made narrower.
@@ -48,7 +48,7 @@ def draw_report(report: dict[str, Any]) -> Iterator[tuple[str, Drawing]]:
 
 
 def _list_drawings(criterion: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Drawing]]]:
-    """What is drawn of a criterion, each at the width that is asked for."""
+    """Return what is drawn of a criterion, each at the width that is asked for."""
     if rows := [
         _interval(one["system"], find_estimate(criterion, one)) for one in _defined(criterion)
     ]:

@@ -124,7 +124,7 @@ def _describe_way(figures: Sequence[Figure]) -> str:
 
 
 def _name_kind(figure: dict[str, Any]) -> str:
-    """The figure's name without the systems that it is of."""
+    """Return the figure's name without its systems."""
     name = name_figure(figure)
     return name.partition(": ")[0] if name.startswith("Plackett") else name.partition(", A :")[0]
 
@@ -161,7 +161,7 @@ def count_words(key: str, least: int, most: int, figure: dict[str, Any]) -> str:
 
 
 def describe_n(figure: dict[str, Any]) -> str:
-    """What went into one figure, less what was left out where nothing was."""
+    """Return what went into one figure, less what was left out where nothing was."""
     return ", ".join(_count_in_words([figure]))
 
 

@@ -50,7 +50,7 @@ class Section:
 
 
 def write_page(study: Study, report: Report) -> str:
-    """The page; it needs no other file and loads nothing."""
+    """Return the page; it needs no other file and loads nothing."""
     facts, found = collect_facts(study, report), report.content["kept"]
     context = {
         "facts": facts,
@@ -86,7 +86,7 @@ def _show_block(report: Report, table: Table, picture: Picture | None) -> Block:
 
 
 def embed_drawing(report: Report, name: str) -> str:
-    """The drawing as an address that holds all of it."""
+    """Return the drawing as an address that holds all of it."""
     return _as_data((report.folder / f"{name}.svg").read_bytes(), "image/svg+xml")
 
 

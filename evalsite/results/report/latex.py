@@ -55,7 +55,7 @@ _DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
 _PERCENT = re.compile(r"(\d)[ ~]\\%")
 _P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
 _UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
-# in letters: heads and cells that are longer are broken, tables that are wider made smaller
+# in characters: longer heads and cells are broken, tables that are wider made smaller
 _WIDEST_HEAD, _WIDEST_CELL, _WIDEST_TABLE = 14, 30, 74
 _BETWEEN_COLUMNS = 2.6
 # a cell that is broken, as a part of the line
@@ -63,7 +63,7 @@ _BROKEN = 0.34
 
 
 def escape(text: str) -> str:
-    """The text as LaTeX that shows it: one line, no command, no open group, no comment."""
+    """Return the text as LaTeX that shows it: one line, no command, no open group, no comment."""
     plain = _SPACES.sub(" ", "".join(_keep(sign) for sign in text)).strip()
     # signs that LaTeX would draw as one are kept apart: two hyphens in a name are no dash
     apart = _DRAWN_AS_ONE.sub(lambda found: "\0".join(found[0]), plain)
@@ -77,7 +77,7 @@ def set_p(text: str) -> str:
 
 
 def _keep(sign: str) -> str:
-    """The sign, a space for one that ends lines, nothing for one that can't be seen."""
+    """Return the sign, a space for one that ends lines, nothing for one that can't be seen."""
     kind = unicodedata.category(sign)
     if kind in ("Cc", "Zl", "Zp"):
         return " "
@@ -85,7 +85,7 @@ def _keep(sign: str) -> str:
 
 
 def key_of(name: str) -> str:
-    """The name as part of a label, in letters and digits that LaTeX takes as they are."""
+    """Return the name as part of a label, in letters and digits that LaTeX accepts unchanged."""
     return _UNSAFE_IN_KEYS.sub("-", name).strip("-").lower()
 
 
@@ -97,7 +97,7 @@ def write_comment(lines: Iterable[str]) -> str:
 def write_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str, label: str
 ) -> str:
-    """A table with the rules of booktabs; caption and cells are plain text.
+    """Return a table with the rules of booktabs; caption and cells are plain text.
 
     Long heads and cells are broken into lines. A table that is wider than the line all the same is
     made as narrow as the line.
@@ -119,7 +119,7 @@ def write_table(
 
 
 def write_figure(path: str, *, caption: str, label: str) -> str:
-    """A figure from a file; the path is one that this software made."""
+    """Return a figure from a file; the path is one that this software made."""
     picture = rf"\includegraphics[width=\linewidth]{{{path}}}"
     return _float("figure", [picture, rf"\caption{{{escape(caption)}}}", rf"\label{{{label}}}"])
 
@@ -136,7 +136,7 @@ def _write_cell(cell: str, side: str) -> str:
 
 
 def _break(head: str, side: str) -> str:
-    """The head of a column in lines, one upon the other."""
+    """Return the head of a column in lines, one upon the other."""
     lines = _split(head)
     if len(lines) < 2:
         return escape(head)
@@ -148,7 +148,7 @@ def _split(head: str) -> list[str]:
 
 
 def _measure(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> float:
-    """How wide the table will be, in letters."""
+    """Return how wide the table will be, in characters."""
     heads = [max(map(len, _split(head)), default=0) for head in columns]
     cells = [
         max((min(len(one), _WIDEST_CELL) for one in cells), default=0)

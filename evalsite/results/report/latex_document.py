@@ -86,7 +86,7 @@ def _write_floats(report: Report, facts: Facts) -> Iterator[str]:
 
 
 def find_cited(text: str) -> set[str]:
-    """The keys that a fragment cites."""
+    """Return the keys that a fragment cites."""
     return {key for keys in _CITED.findall(text) for key in keys.split(",")}
 
 
@@ -103,7 +103,7 @@ def write_references(keys: Iterable[str]) -> str:
 
 
 def list_files(study: Study, report: Report) -> dict[str, bytes]:
-    """Every file of the folder, by its path; no drawing is in it that names raters."""
+    """Return every file of the folder, by its path; no drawing is in it that names raters."""
     fragment = write_fragment(study, report)
     files = {
         "report.tex": fragment.encode(),
@@ -116,7 +116,7 @@ def list_files(study: Study, report: Report) -> dict[str, bytes]:
 
 
 def _list_drawn(report: Report) -> Iterator[str]:
-    """The files of the drawings that the report shows."""
+    """Return the files of the drawings that the report shows."""
     for part in list_shown(report):
         for _, picture in part.blocks:
             if picture is not None:
@@ -124,7 +124,7 @@ def _list_drawn(report: Report) -> Iterator[str]:
 
 
 def write_archive(study: Study, report: Report) -> bytes:
-    """All files in one zip; the same report makes the same bytes."""
+    """Return all files in one zip; the same report makes the same bytes."""
     buffer = io.BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
         for name, content in list_files(study, report).items():

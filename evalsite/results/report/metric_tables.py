@@ -29,7 +29,7 @@ _KINDS = {
 
 
 def tabulate_metrics(criterion: dict[str, Any]) -> Table:
-    """How well each metric goes with what people said, by outputs and by systems."""
+    """Return how well each metric goes with what people said, by outputs and by systems."""
     found = criterion["metrics"]
     rows = [
         (one["metric"], level, {figure["name"]: figure for figure in figures})
@@ -76,7 +76,7 @@ def _describe(found: dict[str, Any]) -> str:
 
 
 def tabulate_means(criterion: dict[str, Any]) -> Table:
-    """The points of the drawing: what the metric and people gave each system on average."""
+    """Return the points of the drawing: what the metric and people gave each system on average."""
     people = find_family(criterion).people
     return fill_table(
         f"{criterion['label']}: means of systems by metric",
@@ -169,5 +169,5 @@ def _write_detail(pair: dict[str, Any], key: str) -> str:
 
 
 def name_people(criterion: dict[str, Any]) -> str:
-    """What the axis of people's scores is called."""
+    """Return what the axis of people's scores is called."""
     return f"{criterion['label']}, {find_family(criterion).people}"

@@ -35,7 +35,7 @@ _OF_COLUMNS = {
 
 
 def tabulate_kappas(criterion: dict[str, Any]) -> Table:
-    """The weighted kappa of each two raters, to find one who rates unlike all others."""
+    """Return the weighted kappa of each two raters, to find one who rates unlike all others."""
     raters = criterion["kappas"]["raters"]
     return fill_table(
         "Weighted κ of two raters",
@@ -153,7 +153,7 @@ def _write_cell(figure: dict[str, Any] | None, column: dict[str, Any]) -> str:
 
 
 def _list_flags(flags: list[dict[str, Any]]) -> str:
-    """Each flag once, with the criteria that it was raised on."""
+    """Return each flag once, with the criteria that it was raised on."""
     raised: dict[str, list[str]] = {}
     for flag in flags:
         raised.setdefault(flag["text"].rstrip("."), []).append(flag.get("criterion", ""))
@@ -258,7 +258,7 @@ def _describe_contradictions(together: dict[str, Any]) -> str:
 
 
 def tabulate_ignored_by(content: dict[str, Any], study_id: Any) -> Table:
-    """Who ignored which share of what they answered, the largest share first."""
+    """Return who ignored which share of what they answered, the largest share first."""
     rows = content["together"]["ignored_raters"]
     return fill_table(
         "Ignored, by participant",

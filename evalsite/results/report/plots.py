@@ -96,7 +96,7 @@ def draw_intervals(
     is_share: bool = False,
     width: float = WIDE,
 ) -> Drawing:
-    """A dot with a whisker for each row, in the order given from the top.
+    """Return a dot with a whisker for each row, in the order given from the top.
 
     `reference` is a value to compare with and its name; `is_ratio` puts equal ratios equally far
     apart; `is_share` reads the axis in percent.
@@ -185,7 +185,7 @@ def draw_preferences(
 def draw_matrix(
     names: Sequence[str], values: Sequence[Sequence[float | None]], *, axis: str
 ) -> Drawing:
-    """A square of coefficients from -1 to 1, each with its number; None is left blank."""
+    """Return a square of coefficients from -1 to 1, each with its number; None is left blank."""
     figure, axes = _start(max(len(names), 3), axis=axis, width=WIDE, is_square=True)
     for row, cells in enumerate(values):
         for column, value in enumerate(cells):
@@ -223,7 +223,7 @@ def draw_scatter(panels: Sequence[Panel], *, axis: str, width: float = WIDE) -> 
 
 
 def write_drawing(drawing: Drawing, kind: Literal["svg", "pdf"]) -> bytes:
-    """The drawing as a file; the same drawing gives the same bytes."""
+    """Return the drawing as a file; the same drawing gives the same bytes."""
     import matplotlib  # noqa: PLC0415 (never in a web process)
 
     buffer = io.BytesIO()
@@ -245,7 +245,7 @@ def _start(
     legend: Sequence[str] = (),
     is_square: bool = False,
 ) -> tuple[Drawing, Any]:
-    """An empty drawing with room for this many rows, the first on top."""
+    """Return an empty drawing with room for this many rows, the first on top."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     lines = -(-len(legend) // _count_columns(legend, width=width)) if legend else 0

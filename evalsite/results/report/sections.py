@@ -96,7 +96,7 @@ def _make_outcome_column(key: str, words: str) -> Column:
 
 
 def _order(found: list[dict[str, Any]], shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The pairs as the other tables show them: in their order, the same system first."""
+    """Return the pairs as the other tables show them: in their order, the same system first."""
     places = {(one["system_1"], one["system_2"]): place for place, one in enumerate(shown)}
     turned = [_turn(one) if (one["system_2"], one["system_1"]) in places else one for one in found]
     return sorted(
@@ -105,7 +105,7 @@ def _order(found: list[dict[str, Any]], shown: list[dict[str, Any]]) -> list[dic
 
 
 def _turn(pair: dict[str, Any]) -> dict[str, Any]:
-    """The pair seen from its second system."""
+    """Return the pair seen from its second system."""
     counts = {
         key: {"wins": pair[key]["losses"], "ties": pair[key]["ties"], "losses": pair[key]["wins"]}
         for key in ("observed", "expected")
@@ -194,7 +194,7 @@ class Glance:
 
 
 def glance_at(report: Report) -> Glance | None:
-    """The first criterion of the report; None of a report without ratings."""
+    """Return the first criterion of the report; None of a report without ratings."""
     if not report.content["kept"]["criteria"]:
         return None
     part = show_part(report, "")
@@ -203,7 +203,7 @@ def glance_at(report: Report) -> Glance | None:
 
 
 def describe_basis(found: dict[str, Any], key: str, *, people: str = "") -> str:
-    """What the part of this key rests on: "48 ratings of this criterion (144 in all)".
+    """Return what the part of this key rests on: "48 ratings of this criterion (144 in all)".
 
     `people`: who gave all of them, such as " by 8 participants"; fewer may have rated this part.
     """
@@ -233,7 +233,7 @@ def list_parts(content: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def show_part(report: Report, key: str) -> Part:
-    """The part of this key; the first one where there is no such."""
+    """Return the part of this key; the first one where there is no such."""
     content = report.content["kept"]
     labels = dict(list_parts(report.content))
     if key == TOGETHER and key in labels:
@@ -278,7 +278,7 @@ def _show_criterion(report: Report, criterion: dict[str, Any]) -> Part:
 
 
 def _show_metrics(report: Report, criterion: dict[str, Any]) -> Blocks:
-    """What automatic metrics say of the same outputs, where some scored them."""
+    """Return what automatic metrics say of the same outputs, where some scored them."""
     if not criterion.get("metrics"):
         return []
     picture = _picture(report, criterion, "metrics")
@@ -288,7 +288,7 @@ def _show_metrics(report: Report, criterion: dict[str, Any]) -> Blocks:
 
 
 def _show_systems(report: Report, criterion: dict[str, Any]) -> Blocks:
-    """What each system was given, before any is compared with another."""
+    """Return what each system was given, before any is compared with another."""
     blocks: Blocks = [(tabulate_systems(criterion), _picture(report, criterion, "systems"))]
     blocks += [(table, None) for table in tabulate_averages(criterion)]
     if criterion.get("order"):
@@ -304,7 +304,7 @@ def _show_systems(report: Report, criterion: dict[str, Any]) -> Blocks:
 
 
 def _compare_with_all(report: Report, criterion: dict[str, Any]) -> Blocks:
-    """What changes with what is excluded; nothing where nothing is."""
+    """Return what changes with what is excluded; nothing where nothing is."""
     everything = report.content["all"]
     if everything is None:
         return []

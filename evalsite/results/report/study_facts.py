@@ -157,17 +157,17 @@ def make_context(facts: Facts) -> dict[str, Any]:
 
 
 def describe_evaluated(facts: Facts) -> Rows:
-    """What was rated, and by how many, as names and words."""
+    """Return what was rated, and by how many, as names and words."""
     return _list_known("facts/evaluated.txt", facts)
 
 
 def describe_collection(facts: Facts) -> Rows:
-    """How work was handed out, checked and paid; nothing where it was done elsewhere."""
+    """Return how work was handed out, checked and paid; nothing where it was done elsewhere."""
     return _list_known("facts/collection.txt", facts)
 
 
 def describe_making(facts: Facts) -> Rows:
-    """What makes the same report again."""
+    """Return what makes the same report again."""
     return _list_known("facts/making.txt", facts)
 
 

@@ -36,7 +36,7 @@ _FLAGS = {
 
 
 def list_shown(report: Report) -> list[Part]:
-    """The parts that a report writes out; none of their tables names a rater."""
+    """Return the parts that a report writes out; none of their tables names a rater."""
     keys = [key for key, _ in list_parts(report.content) if key not in _OF_PAGES]
     parts = [show_part(report, key) for key in keys]
     for part, key in zip(parts, keys, strict=True):
@@ -48,7 +48,7 @@ def list_shown(report: Report) -> list[Part]:
 
 
 def _sum_up_kappas(found: dict[str, Any], key: str) -> Table:
-    """The kappas of all pairs of raters as a range: who they are stays on the site."""
+    """Return the kappas of all pairs of raters as a range: who they are stays on the site."""
     kappas = next(one["kappas"] for one in found["criteria"] if one["key"] == key)
     values = [
         value
@@ -110,7 +110,7 @@ def tabulate_flags(found: dict[str, Any]) -> Table | None:
 
 
 def tabulate_thresholds(facts: Facts) -> Table | None:
-    """Where flags begin in this study; None of a report from before there were plans."""
+    """Return where flags begin in this study; None of a report from before there were plans."""
     if not facts.plan:
         return None
     own = facts.plan["thresholds"]

@@ -37,7 +37,7 @@ _TYPES = {"svg": "image/svg+xml", "pdf": "application/pdf"}
 
 @require_safe
 def show_results(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """The newest report of the study, one part at a time, and whether it is out of date."""
+    """Show the newest report of the study, one part at a time, and whether it is out of date."""
     report, job = newest_report(study), newest_analysis(study)
     context: dict[str, Any] = {
         "report": report,
@@ -85,7 +85,7 @@ def compute_results(request: HttpRequest, study: Study) -> HttpResponseBase:
 def send_drawing(
     request: HttpRequest, study: Study, report_id: UUID, name: str, kind: str
 ) -> HttpResponseBase:
-    """The drawing: shown as SVG, saved as PDF, or as SVG where the address asks to save it."""
+    """Send the drawing: shown as SVG, saved as PDF, or as SVG where the address asks to save it."""
     report = get_object_or_404(Report, pk=report_id, study=study)
     path = report.folder / f"{name}.{kind}"
     # the name comes from the address: only files of the report's own folder are sent
@@ -106,7 +106,7 @@ def send_drawing(
 def send_table(
     request: HttpRequest, study: Study, report_id: UUID, part: str, name: str
 ) -> HttpResponseBase:
-    """The figures of a table with every digit, as CSV."""
+    """Send the figures of a table with every digit, as CSV."""
     report = get_object_or_404(Report, pk=report_id, study=study)
     tables = {table.name: table for table, _ in show_part(report, part).blocks if table.name}
     if name not in tables:
@@ -119,7 +119,7 @@ def send_table(
 
 @require_safe
 def send_outputs(request: HttpRequest, study: Study, report_id: UUID) -> HttpResponseBase:
-    """Every output with its averages, as CSV."""
+    """Send every output with its averages, as CSV."""
     report = get_object_or_404(Report, pk=report_id, study=study)
     if not report.outputs.exists():
         raise Http404("No table of outputs.")
@@ -133,7 +133,7 @@ def send_outputs(request: HttpRequest, study: Study, report_id: UUID) -> HttpRes
 
 @require_safe
 def send_report(request: HttpRequest, study: Study, report_id: UUID) -> HttpResponseBase:
-    """All of the report as data, with every digit."""
+    """Send all of the report as data, with every digit."""
     report = get_object_or_404(Report, pk=report_id, study=study)
     data = {
         "study": str(study.pk),
@@ -181,7 +181,7 @@ result_views = [
 
 @require_safe
 def send_page(request: HttpRequest, study: Study, report_id: UUID) -> HttpResponseBase:
-    """The report as one HTML page, to be saved: nothing of it runs on this site."""
+    """Send the report as one HTML page, to be saved: nothing of it runs on this site."""
     report = get_object_or_404(Report, pk=report_id, study=study)
     return _send(write_page(study, report), "text/html", f"{name_start(study)}-report.html")
 
@@ -201,7 +201,7 @@ def send_datasheet(request: HttpRequest, study: Study, report_id: UUID) -> HttpR
 
 @require_safe
 def send_datasheet_data(request: HttpRequest, study: Study, report_id: UUID) -> HttpResponseBase:
-    """The datasheet for a program."""
+    """Send the datasheet for a program."""
     report = get_object_or_404(Report, pk=report_id, study=study)
     content = write_json(fill_datasheet(study, report))
     return _send(content, "application/json", f"{name_start(study)}-datasheet.json")

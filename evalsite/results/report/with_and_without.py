@@ -62,7 +62,7 @@ def _compare_systems(kept: dict[str, Any], everything: dict[str, Any], what: Lef
 
 
 def _compare_pairs(kept: dict[str, Any], everything: dict[str, Any], what: LeftOut) -> Table:
-    """Each comparison, seen from the system that comes first without what is left out."""
+    """Return each comparison, seen from the system that comes first without what is left out."""
     whole = {frozenset((one["system_1"], one["system_2"])): one for one in everything["pairs"]}
     found = [
         (pair, pair["effect"], _turn(other, pair["system_1"]), other["finding"]["text"])
@@ -95,7 +95,7 @@ def _list_compared(heading: str, place: int, what: LeftOut) -> list[Column]:
 
 
 def _turn(pair: dict[str, Any], first: str) -> dict[str, Any]:
-    """The effect of the pair as seen from `first`, whichever of the two was named first."""
+    """Return the effect of the pair as seen from `first`, whichever of the two was named first."""
     effect: dict[str, Any] = pair["effect"]
     if pair["system_1"] == first:
         return effect

@@ -185,7 +185,7 @@ _COUNTS = {
 
 
 def name_figure(figure: dict[str, Any]) -> str:
-    """What a figure is called on pages; a name that is not known here is spelt out."""
+    """Return what a figure is called on pages; a name that is not known here is spelt out."""
     name = str(figure["name"])
     if name.startswith("ICC"):
         return name
@@ -202,7 +202,7 @@ def explain_reason(reason: str | None) -> str:
 
 
 def write_value(figure: dict[str, Any]) -> str:
-    """The value as a page shows it, or a dash."""
+    """Return the value as a page shows it, or a dash."""
     return _write(figure["value"], figure["name"])
 
 
@@ -228,7 +228,7 @@ def describe_interval(figure: dict[str, Any]) -> str:
 
 
 def write_p(p: float | None) -> str:
-    """A p value as APA prints it: ".012", "< .001"."""
+    """Return a p value as APA prints it: ".012", "< .001"."""
     if p is None:
         return ""
     if p > 0.9994:
@@ -237,7 +237,7 @@ def write_p(p: float | None) -> str:
 
 
 def is_share(figure: dict[str, Any]) -> bool:
-    """Whether the figure is read in percent."""
+    """Return whether the figure is read in percent."""
     return _is_share(figure["name"])
 
 
@@ -265,12 +265,12 @@ def write_number(value: float) -> str:
 
 
 def hold_together(text: str) -> str:
-    """The words of a page, in which no line ends within "95 %", "p < .001" or "n = 12"."""
+    """Return the words of a page, in which no line ends within "95 %", "p < .001" or "n = 12"."""
     return _FREE.sub(_NO_BREAK, text)
 
 
 def let_go(text: str) -> str:
-    """The words as they were before they were held together, for a file or a terminal."""
+    """Return the words as they were before they were held together, for a file or a terminal."""
     return _HELD.sub(" ", text)
 
 
@@ -280,7 +280,7 @@ def is_about_pairs(found: dict[str, Any]) -> bool:
 
 
 def is_compared(criterion: dict[str, Any]) -> bool:
-    """Whether each answer compares two outputs, and so counts for both."""
+    """Return whether each answer compares two outputs, and so counts for both."""
     return find_family(criterion).compares
 
 

@@ -21,13 +21,13 @@ class Command(BaseCommand):
             type=_read_number,
             default=10,
             metavar="N",
-            help="how many people come now; each does a few sets (default: 10)",
+            help="number of participants; each does a few sets (default: 10)",
         )
         parser.add_argument(
             "--seed",
             default="1",
             metavar="S",
-            help="any text; people of another seed answer differently (default: 1)",
+            help="any text; another seed gives different answers (default: 1)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

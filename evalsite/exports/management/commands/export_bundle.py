@@ -26,7 +26,7 @@ class Command(BaseCommand):
             "--output",
             type=Path,
             metavar="FILE",
-            help="the new file; left out: one in this folder, named after the study",
+            help="the new file; default: one in this folder, named after the study",
         )
         parser.add_argument(
             "--without-data", action="store_true", help="only items, texts and design; no answers"
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--with-free-text",
             action="store_true",
-            help="also what participants wrote in their own words: read it before you share it",
+            help="include what participants wrote in their own words: read it before you share it",
         )
 
     def handle(self, *, study: str, output: Path | None, **options: Any) -> None:

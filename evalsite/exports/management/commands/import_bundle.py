@@ -20,15 +20,15 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "file", metavar="FILE", type=Path, help="a bundle, as export_bundle writes it"
+            "file", metavar="FILE", type=Path, help="a bundle written by export_bundle"
         )
         parser.add_argument(
-            "--owner", help="user name of the study's owner; left out: the only superuser"
+            "--owner", help="user name of the study's owner; default: the only superuser"
         )
         parser.add_argument(
             "--without-data",
             action="store_true",
-            help="make a draft with the same items, texts, settings and seed, so the same plan",
+            help="make a draft with the same items, texts, settings and seed, and so the same plan",
         )
         parser.add_argument(
             "--as-copy",

@@ -23,7 +23,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "file", metavar="FILE", type=Path, help="a bundle, as export_bundle writes it"
+            "file", metavar="FILE", type=Path, help="a bundle written by export_bundle"
         )
 
     def handle(self, *, file: Path, **options: Any) -> None:

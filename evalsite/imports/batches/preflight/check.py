@@ -40,5 +40,5 @@ class Check:
         raise NotImplementedError
 
     def list_warnings(self) -> Iterable[Remark]:
-        """What only the whole file shows."""
+        """Return what only the whole file shows."""
         return ()

@@ -233,7 +233,7 @@ class SystemNames(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         names = context.systems
-        # a name of one or two letters occurs in any text by chance
+        # a name of one or two characters occurs in any text by chance
         told = sorted((name for name in names if len(name) > 2), key=len, reverse=True)
         told = told if len(told) <= _MOST_NAMES else []
         pattern = "|".join(re.escape(name) for name in told)

@@ -73,7 +73,7 @@ class Command(BaseCommand):
 
 
 def find_or_make_researcher() -> tuple[User, str]:
-    """The demo's researcher, and the password if it was made now."""
+    """Return the demo's researcher, and the password if it was made now."""
     user = User.objects.filter(username=USERNAME).first()
     if user is not None:
         return user, ""

@@ -23,7 +23,7 @@ class Command(ImportCommand):
         parser.add_argument(
             "--take-once",
             action="store_true",
-            help="take each item once of a file that has a row for each of its raters",
+            help="import each item once if the file repeats it for each rater",
         )
         parser.add_argument(
             "--leave-out-faulty",
@@ -34,7 +34,7 @@ class Command(ImportCommand):
         parser.add_argument(
             "--empty-outputs",
             choices=["show"],
-            help="take outputs without a text; participants see “(no output)” instead",
+            help="accept empty outputs; participants see “(no output)” instead",
         )
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

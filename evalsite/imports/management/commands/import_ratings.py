@@ -31,7 +31,7 @@ class Command(ImportCommand):
         parser.add_argument(
             "--incomplete",
             action="store_true",
-            help="keep answers that do not rate everything, as they are",
+            help="keep incomplete answers",
         )
         parser.add_argument(
             "--leave-out-faulty",

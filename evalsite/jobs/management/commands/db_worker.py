@@ -12,9 +12,9 @@ class Command(BaseCommand):
     help = "Run waiting jobs, one after another, until stopped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--batch", action="store_true", help="end when no job waits")
+        parser.add_argument("--batch", action="store_true", help="stop when no job is waiting")
         parser.add_argument(
-            "--interval", type=float, default=1, help="seconds between two looks at the queue"
+            "--interval", type=float, default=1, help="seconds between checks of the queue"
         )
 
     def handle(self, *, batch: bool, interval: float, **options: Any) -> None:

@@ -13,14 +13,14 @@ from evalsite.operations.backup import make_backup
 
 class Command(BaseCommand):
     help = (
-        "Write a backup of the whole site, database and files, to one new file. People may go on "
-        "working meanwhile."
+        "Write a backup of the whole site, database and files, to one new file. People can keep "
+        "working while it is written."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "dest", type=Path, help="a new file, or a folder in which a file is made and named"
+            "dest", type=Path, help="a new file, or a folder for a file named by date"
         )
 
     def handle(self, *, dest: Path, **options: Any) -> None:

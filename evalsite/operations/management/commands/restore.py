@@ -23,7 +23,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("src", type=Path, help="a file that manage.py backup wrote")
-        parser.add_argument("--check", action="store_true", help="change nothing, only try")
+        parser.add_argument("--check", action="store_true", help="only check; change nothing")
 
     def handle(self, *, src: Path, check: bool, **options: Any) -> None:
         try:

@@ -28,7 +28,7 @@ from evalsite.studies.study_lookup import add_study_argument, find_study
 
 
 class Command(BaseCommand):
-    help = "Print the results of a study; unchanged data are not computed again."
+    help = "Print the results of a study. They are computed again only if its data changed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_study_argument(parser)
@@ -88,7 +88,7 @@ def _write(study: Study, report: Report, options: dict[str, Any]) -> str:
 
 
 def _compare(study: Study, options: dict[str, Any]) -> str:
-    """The study beside the one that it repeats, as text or JSON."""
+    """Return the study beside the one that it repeats, as text or JSON."""
     if options["html"] or options["latex"]:
         raise CommandError("A comparison with another study is written as text or with --json.")
     original = find_study(options["against"])
@@ -111,7 +111,7 @@ def write_json(study: Study, report: Report) -> str:
 
 
 def write_text(study: Study, report: Report) -> Iterator[str]:
-    """The lines to print: what was evaluated, then findings and tables of each part."""
+    """Return the lines to print: what was evaluated, then findings and tables of each part."""
     facts, found = collect_facts(study, report), report.content["kept"]
     yield facts.title
     yield from (f"! {one['text']}" for one in found["warnings"] if one["criterion"] is None)
@@ -128,7 +128,7 @@ def write_text(study: Study, report: Report) -> Iterator[str]:
 
 
 def write_comparison(study: Study, original: Study, found: dict[str, Any]) -> Iterator[str]:
-    """The lines to print of a study and the one that it repeats."""
+    """Return the lines to print of a study and the one that it repeats."""
     yield f"First study: {original.title}"
     yield f"Repeat: {study.title}"
     yield from (f"! {one['text']}" for one in found["warnings"])
@@ -148,7 +148,7 @@ def _write_part(part: Part, warnings: list[str]) -> Iterator[str]:
 
 
 def write_table(table: Table) -> Iterator[str]:
-    """The table in columns, its caption above it."""
+    """Return the table in columns, its caption above it."""
     rows = [[_on_one_line(cell) for cell in row] for row in (table.columns, *table.rows)]
     yield from ("", table.caption)
     yield from (f"  {line}" for line in align(rows, words=1))

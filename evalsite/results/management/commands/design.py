@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
 
 def write_report(report: Report) -> list[str]:
-    """The lines to print: facts, tables, the largest differences, and what was left out."""
+    """Return the lines to print: facts, tables, the largest differences, and what was left out."""
     lines = [report.title, report.study, "", *align([[*fact] for fact in report.facts])]
     if not report.has_places:
         return [*lines, "", "Nothing is planned yet: places are made at the launch."]
