@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import Count, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -28,12 +28,15 @@ from evalsite.imports.forms import UploadForm
 from evalsite.imports.models import MetricScore, Upload
 from evalsite.imports.views import ImportPages
 from evalsite.imports.waiting import (
+    Undoing,
+    Waiting,
     find_uploads,
     is_under_way,
     list_undoings,
     list_waiting,
     split_spent,
 )
+from evalsite.jobs.models import Job
 from evalsite.lib.seeds import arrange, derive_number
 from evalsite.protocol import Example, Protocol
 from evalsite.studies.models import Batch, Item, Membership, Output, Study
@@ -219,6 +222,32 @@ def download_template(request: HttpRequest, study: Study) -> HttpResponseBase:
     return response
 
 
+@dataclass(frozen=True, kw_only=True)
+class ItemsPage:
+    """What imports/items.html shows."""
+
+    batches: "list[BatchSummary]"
+    again: str  # after a refused upload the address in the bar takes nothing but files
+    undoings: list[Undoing]
+    waiting: list[Waiting]
+    spent: list[Waiting]
+    ratings_under_way: bool
+    rows: Page
+    listed: list[tuple[Item, list[str]]]  # each with its inputs
+    item_count: str
+    form: UploadForm
+    can_restart: bool
+    can_upload: bool
+    can_steer: bool
+    places: Job | None  # work on the places that isn't done
+    has_stopped: bool
+    columns: list[str]
+    optional_columns: list[str]
+    makes_pairs: bool
+    templates: Mapping[str, Template]
+    limits: list[str]
+
+
 def _show_items(
     request: HttpRequest, study: Study, form: UploadForm, status: int = 200
 ) -> HttpResponseBase:
@@ -226,34 +255,39 @@ def _show_items(
     uploads = find_uploads(study) if may_edit else []
     items = Paginator(list_items(study), PAGE)
     rows = items.get_page(request.GET.get("page"))
-    context = {
-        "batches": summarise_batches(study),
-        # after a refused upload the address in the bar takes nothing but files
-        "again": reverse("admin:batch-list", args=[study.pk]),
-        "undoings": list_undoings(study, ITEMS),
+    places = describe_places(study)
+    page = ItemsPage(
+        batches=summarise_batches(study),
+        again=reverse("admin:batch-list", args=[study.pk]),
+        undoings=list_undoings(study, ITEMS),
         **split_spent(list_waiting(study, Upload.Purpose.ITEMS, uploads)),
-        "ratings_under_way": may_edit and is_under_way(study, Upload.Purpose.RATINGS, uploads),
-        "rows": rows,
-        "listed": [(item, list_inputs(item, study.config)) for item in rows],
-        "item_count": count_of(items.count, "item"),
-        "form": form,
-        "can_restart": may_edit,
-        "can_upload": takes_items(study) and may_edit,
-        "can_steer": may_edit,
-        **describe_places(study),
-        "columns": [column.name for column in study.config.inputs if column.is_required],
-        "makes_pairs": makes_pairs(study.config),
-        "templates": TEMPLATES,
-        "optional_columns": _name_optional_columns(study.config),
-        "limits": [
-            f"{settings.UPLOAD_MAX_BYTES // (1024 * 1024):,} MB",
-            f"{settings.UPLOAD_MAX_ROWS:,} rows",
-            f"{settings.UPLOAD_MAX_COLUMNS:,} columns",
-            f"{settings.UPLOAD_MAX_CELL:,} characters in a cell",
-            f"{settings.UPLOAD_MAX_TEXT // (1024 * 1024):,} MB once unpacked",
-        ],
-    }
-    return TemplateResponse(request, "imports/items.html", context, status=status)
+        ratings_under_way=may_edit and is_under_way(study, Upload.Purpose.RATINGS, uploads),
+        rows=rows,
+        listed=[(item, list_inputs(item, study.config)) for item in rows],
+        item_count=count_of(items.count, "item"),
+        form=form,
+        can_restart=may_edit,
+        can_upload=takes_items(study) and may_edit,
+        can_steer=may_edit,
+        places=places.get("places"),
+        has_stopped=places.get("has_stopped", False),
+        columns=[column.name for column in study.config.inputs if column.is_required],
+        optional_columns=_name_optional_columns(study.config),
+        makes_pairs=makes_pairs(study.config),
+        templates=TEMPLATES,
+        limits=_describe_limits(),
+    )
+    return TemplateResponse(request, "imports/items.html", vars(page), status=status)
+
+
+def _describe_limits() -> list[str]:
+    return [
+        f"{settings.UPLOAD_MAX_BYTES // (1024 * 1024):,} MB",
+        f"{settings.UPLOAD_MAX_ROWS:,} rows",
+        f"{settings.UPLOAD_MAX_COLUMNS:,} columns",
+        f"{settings.UPLOAD_MAX_CELL:,} characters in a cell",
+        f"{settings.UPLOAD_MAX_TEXT // (1024 * 1024):,} MB once unpacked",
+    ]
 
 
 def _name_optional_columns(config: Protocol) -> list[str]:

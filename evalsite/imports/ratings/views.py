@@ -1,6 +1,8 @@
 """Staff pages of ratings collected elsewhere; uploads and undoing are ImportPages."""
 
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.db.models import Count, Q
@@ -18,8 +20,15 @@ from evalsite.imports.ratings.columns import ask
 from evalsite.imports.ratings.importer import RATINGS
 from evalsite.imports.ratings.store import count_answers
 from evalsite.imports.views import ImportPages
-from evalsite.imports.waiting import find_uploads, list_undoings, list_waiting, split_spent
+from evalsite.imports.waiting import (
+    Waiting,
+    find_uploads,
+    list_undoings,
+    list_waiting,
+    split_spent,
+)
 from evalsite.jobs.live_page import keep_watching
+from evalsite.jobs.models import Job
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of
@@ -95,13 +104,31 @@ def list_ratings(request: HttpRequest, study: Study) -> HttpResponseBase:
     return _show_files(request, study, UploadForm(None))
 
 
+@dataclass(frozen=True, kw_only=True)
+class RatingsPage:
+    """What imports/ratings.html shows."""
+
+    again: str  # after a refused upload the address in the bar takes nothing but files
+    waiting: list[Waiting]
+    spent: list[Waiting]
+    files: list[tuple[RatingsFile, dict[str, Any], Job | None]]  # counts, and a job that undoes it
+    form: UploadForm
+    can_upload: bool
+    has_items: bool
+    has_unopened: bool
+    has_values: bool
+    has_comparisons: bool
+    needs_system: bool
+    criteria: list[str]
+
+
 def _show_files(
     request: HttpRequest, study: Study, form: UploadForm, status: int = 200
 ) -> HttpResponseBase:
     """Show every file with its answers, those that wait, and the form that brings another."""
     annotations = Annotation.objects.filter(study=study, ratings_file__isnull=False).order_by()
-    counts = {
-        row["ratings_file"]: row
+    counts: dict[UUID, dict[str, Any]] = {
+        row["ratings_file"]: {**row}
         for row in annotations.values("ratings_file").annotate(
             people=Count("participant", distinct=True),
             counted=Count("pk", filter=Q(status=Annotation.Status.COUNTED)),
@@ -113,21 +140,20 @@ def _show_files(
     may_edit = has_role(request, study, Membership.Role.EDITOR)
     uploads = find_uploads(study) if may_edit else []
     asked = ask(study)
-    context = {
-        # after a refused upload the address in the bar takes nothing but files
-        "again": reverse("admin:ratings-list", args=[study.pk]),
+    page = RatingsPage(
+        again=reverse("admin:ratings-list", args=[study.pk]),
         **split_spent(list_waiting(study, Upload.Purpose.RATINGS, uploads)),
-        "files": [(file, counts.get(file.pk, {}), jobs.get(file.pk)) for file in files],
-        "form": form,
-        "can_upload": may_edit,
-        "has_items": study.items.main().exists(),
-        "has_unopened": study.batches.filter(opened_at__isnull=True).exists(),
-        "has_values": asked.has_values,
-        "has_comparisons": asked.has_comparisons,
-        "needs_system": bool(asked.per_output),
-        "criteria": list(asked.labels),
-    }
-    response = TemplateResponse(request, "imports/ratings.html", context, status=status)
+        files=[(file, counts.get(file.pk, {}), jobs.get(file.pk)) for file in files],
+        form=form,
+        can_upload=may_edit,
+        has_items=study.items.main().exists(),
+        has_unopened=study.batches.filter(opened_at__isnull=True).exists(),
+        has_values=asked.has_values,
+        has_comparisons=asked.has_comparisons,
+        needs_system=bool(asked.per_output),
+        criteria=list(asked.labels),
+    )
+    response = TemplateResponse(request, "imports/ratings.html", vars(page), status=status)
     # an editor may be pasting ratings into the form
     return response if may_edit else keep_watching(response, *jobs.values())
 
