@@ -265,7 +265,7 @@ def test_preferences_are_not_planned_by_their_net_wins(staff_client):
 
     assert list_models(study) == {}
     assert "compute them first" not in html
-    assert "Results of preferences don't tell it" in html
+    assert "Preferences can't show this" in html
 
 
 def test_results_that_tell_no_variances_are_not_asked_for_again(staff_client):
