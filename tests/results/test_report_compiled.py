@@ -44,7 +44,7 @@ def run_tex(folder: Path, *command: str) -> str:
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 @pytest.mark.parametrize("protocol", ["magnitude", "pairwise", "rrgen"])
 def test_the_fragment_compiles_with_hostile_names(
-    protocol: str, db: None, settings: Settings, tmp_path: Path
+    protocol: str, db: None, drawings: None, settings: Settings, tmp_path: Path
 ) -> None:
     settings.DATA_DIR = tmp_path / "site"
     settings.DATA_DIR.mkdir()

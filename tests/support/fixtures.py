@@ -13,6 +13,7 @@ from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from evalsite.results.report import plots
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support import factories
@@ -29,6 +30,7 @@ CHROMIUM_FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PLAIN_DRAWINGS = {"svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>", "pdf": b"%PDF-1.4\n"}
 # Milliseconds. Nothing waits so long by itself: three suites on two slow processors do.
 PATIENCE = 30_000
 
@@ -37,6 +39,20 @@ PATIENCE = 30_000
 def _forget_versions() -> None:
     """No test sees a study version that an earlier one left in memory."""
     forget_versions()
+
+
+@pytest.fixture(autouse=True)
+def _plain_drawings(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A report's drawings are empty files: the letters of a PDF take longer than the analysis."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "drawings" not in request.fixturenames:
+            patch.setattr(plots, "write_drawing", lambda drawing, kind: PLAIN_DRAWINGS[kind])
+        yield
+
+
+@pytest.fixture
+def drawings() -> None:
+    """Drawings of reports are written as on the site."""
 
 
 @pytest.fixture(scope="session")
