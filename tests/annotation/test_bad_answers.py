@@ -119,6 +119,7 @@ def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(co
     assert form.entered == page.answers
 
 
+@pytest.mark.slow
 @each_protocol
 def test_bad_45_an_answer_sent_twice_with_different_values_is_refused(config, page):
     answers = page.answers

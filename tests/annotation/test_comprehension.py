@@ -147,6 +147,7 @@ def test_answer_that_was_not_offered_is_refused(value):
     assert "Choose one of the answers to question 1" in refused.content.decode()
 
 
+@pytest.mark.slow
 def test_simulated_people_answer_questions_on_the_instructions():
     study = without_gold(make_live(items=6, is_demo=True))
 

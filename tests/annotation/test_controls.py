@@ -95,6 +95,7 @@ def test_without_the_setting_no_check_is_dealt():
 # --- which ones -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_check_is_used_equally_often_and_nobody_meets_one_twice():
     study = make_checked(items=40, checks=8, k=2)
 

@@ -263,6 +263,7 @@ def test_monitor_and_overview_count_main_items_only(staff_client):
     assert staff_client.get(reverse("admin:study-monitor", args=[study.pk])).status_code == 200
 
 
+@pytest.mark.slow
 def test_simulated_people_go_through_checks_and_repeats():
     study = make_study(
         items=24, k=1, set_size=12, max_sets=2, check_every=4, repeat_percent=20, is_demo=True

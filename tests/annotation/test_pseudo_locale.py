@@ -52,6 +52,7 @@ def make(key: str, language: str) -> Study:
     return launch(study)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(installed_protocols()))
 def test_every_sentence_of_every_page_can_be_translated(key):
     with speaking(LONGER):
@@ -74,6 +75,7 @@ def test_every_sentence_of_every_page_can_be_translated(key):
     assert {name: texts for name, texts in left.items() if texts} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(installed_protocols()))
 def test_pages_of_a_study_from_right_to_left_say_so(key):
     with speaking(RIGHT_TO_LEFT):

@@ -376,6 +376,7 @@ def test_settings_hold_the_qualification_and_freeze_it_at_launch():
     assert SettingsForm(instance=live).fields["pass_mark"].disabled
 
 
+@pytest.mark.slow
 def test_simulated_people_take_the_qualification():
     study = make_live(items=6, is_demo=True)
 

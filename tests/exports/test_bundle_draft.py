@@ -55,6 +55,7 @@ def test_study_with_a_version_has_no_draft_in_its_bundle():
     assert not [name for name in names if name.startswith("versions/draft/")]
 
 
+@pytest.mark.slow
 def test_draft_comes_back_without_a_version_and_gives_the_same_bytes():
     study = make_rated_draft()
     bundle = pack(study)

@@ -99,6 +99,7 @@ def test_data_package_names_the_plan_beside_its_tables():
     assert not [one for one in package["resources"] if not one["path"].endswith(".csv")]
 
 
+@pytest.mark.slow
 def test_study_without_a_plan_says_so_and_none_comes_back():
     bundle = pack(make_study(items=2))
 
@@ -127,6 +128,7 @@ def test_imported_ratings_are_never_said_to_come_after_the_plan():
 # --- made again ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_copy", [False, True])
 def test_plan_comes_back_with_its_moments_where_the_data_do(is_copy):
     bundle = bundle_of("fluency")
@@ -141,6 +143,7 @@ def test_plan_comes_back_with_its_moments_where_the_data_do(is_copy):
     assert "worded after " in told["Rule of exclusions"]
 
 
+@pytest.mark.slow
 def test_plan_of_a_draft_without_data_is_fixed_before_its_first_answer():
     bundle = bundle_of("fluency")
 
@@ -154,6 +157,7 @@ def test_plan_of_a_draft_without_data_is_fixed_before_its_first_answer():
     assert set(plan_in(pack(study))["answers_before"].values()) == {0}
 
 
+@pytest.mark.slow
 def test_part_that_was_taken_back_is_no_news_in_a_draft():
     study = plan_draft(baseline="")
 
@@ -162,6 +166,7 @@ def test_part_that_was_taken_back_is_no_news_in_a_draft():
     assert AnalysisPlan.objects.get(study=draft).moments.keys() == {"exclusion_rule"}
 
 
+@pytest.mark.slow
 def test_plan_that_only_names_what_is_repeated_comes_back():
     first, study = make_study(items=1, title="First"), make_study(items=1)
     AnalysisPlan.objects.create(study=study, repeats=first)
@@ -178,6 +183,7 @@ def test_plan_that_only_names_what_is_repeated_comes_back():
     assert (AnalysisPlan.objects.get(study=draft.study).repeats, draft.remarks) == (None, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", ["elsewhere", "hidden", "other protocol"])
 def test_original_that_cannot_be_linked_is_told(why):
     first, study = make_study(items=1, title="First"), make_study(items=1)
@@ -234,6 +240,7 @@ def test_plan_that_cannot_be_is_a_fault(said, fault):
     assert fault in told.message
 
 
+@pytest.mark.slow
 def test_answers_that_were_in_are_counted_again():
     def antedate(plan: dict[str, Any]) -> None:
         plan["answers_before"]["exclusion_rule"] = 0
@@ -256,6 +263,7 @@ def test_plan_that_is_missing_or_no_object_is_told():
         assert (told.code, told.file) == ("plan_invalid", PLAN)
 
 
+@pytest.mark.slow
 def test_threshold_that_a_bundle_sets_out_of_range_is_not_used():
     def overdo(plan: dict[str, Any]) -> None:
         plan["thresholds"] = {"gold": 5, "reserved": -1, "speed_ratio": 0.4}
@@ -284,6 +292,7 @@ def age(bundle: bytes, *, has_scores: bool) -> bytes:
     return zip_files(sum_up(files))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_scores", [True, False])
 def test_bundle_of_format_1_is_imported_without_a_plan(has_scores):
     bundle = age(bundle_of("fluency"), has_scores=has_scores)
@@ -320,6 +329,7 @@ def test_format_that_is_not_known_is_refused(number):
 # --- elsewhere ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_commands_carry_the_plan_from_one_study_to_the_next(tmp_path, capsys):
     study = launch(make_study(items=3))
     AnalysisPlan.objects.create(study=study, baseline="neural", baseline_changed_at=MOMENT)
@@ -336,6 +346,7 @@ def test_commands_carry_the_plan_from_one_study_to_the_next(tmp_path, capsys):
     assert AnalysisPlan.objects.get(study=again).baseline == "neural"
 
 
+@pytest.mark.slow
 def test_answers_of_pilots_who_withdrew_are_not_counted():
     study = make_full_study("fluency")
     AnalysisPlan.objects.filter(study=study).delete()

@@ -32,6 +32,7 @@ def make_rated_draft() -> Study:
     return study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_launched", [True, False])
 def test_design_alone_is_said_to_become_a_draft_without_data(is_launched):
     study = launch(make_study(items=2)) if is_launched else make_study(items=2)
@@ -46,6 +47,7 @@ def test_design_alone_is_said_to_become_a_draft_without_data(is_launched):
     assert restore(bundle).state == "draft"
 
 
+@pytest.mark.slow
 def test_readme_says_that_the_script_tests_what_the_results_pages_do_not():
     told = readme_of(bundle_of("magnitude"))
 
@@ -53,6 +55,7 @@ def test_readme_says_that_the_script_tests_what_the_results_pages_do_not():
     assert "The results pages do not test these." in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "told"), [("live", "closed"), ("closed", "closed"), ("archived", "archived")]
 )
@@ -67,6 +70,7 @@ def test_study_that_was_launched_is_said_to_come_back_as_it_does(state, told):
     assert restore(bundle).state == told
 
 
+@pytest.mark.slow
 def test_study_that_was_never_launched_is_said_to_come_back_as_a_draft_with_data():
     bundle = pack(make_rated_draft())
 
@@ -90,6 +94,7 @@ def test_readme_of_a_bundle_that_ran_still_says_how_to_leave_out_the_data():
     assert "With `--without-data` it makes a draft without data" in readme_of(bundle_of("fluency"))
 
 
+@pytest.mark.slow
 def test_what_was_confirmed_at_an_import_is_in_the_bundle_and_comes_back():
     study = launch(make_study(items=2))
     notes = [{"code": "rows_left_out", "text": "3 faulty rows were left out.", "rows": [[19, 18]]}]

@@ -51,6 +51,7 @@ def test_bundle_carries_the_figures_of_a_report_of_its_ratings(bundle: bytes) ->
     assert "raters" not in figures["kept"]
 
 
+@pytest.mark.slow
 def test_every_figure_comes_out_as_before(bundle: bytes) -> None:
     report = examine(bundle)
 
@@ -87,6 +88,7 @@ def test_figures_of_other_columns_are_left_alone_and_that_is_said(bundle: bytes)
     assert not [remark for remark in report.remarks if "of the methods" in remark]
 
 
+@pytest.mark.slow
 def test_a_bundle_without_a_report_of_its_ratings_has_no_figures() -> None:
     assert REPORT not in read_files(pack_with_report()["changed since"])
     assert REPORT not in read_files(bundle_of("magnitude"))

@@ -208,6 +208,7 @@ def test_wishes_with_and_without_entry_answers_are_two_jobs(study):
     assert Job.objects.filter(kind="bundle").count() == 2
 
 
+@pytest.mark.slow
 def test_bundle_without_entry_answers_is_verified_and_imported(study):
     close_study(study=study, by=make_user())
 

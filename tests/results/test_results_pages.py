@@ -109,6 +109,7 @@ def test_analysis_that_failed_says_why_and_can_be_started_again(
     assert Job.objects.filter(kind="analysis", state="waiting").exists()
 
 
+@pytest.mark.slow
 def test_same_data_are_not_computed_twice(study: Study) -> None:
     rate(study)
 
@@ -307,6 +308,7 @@ def test_report_of_other_methods_is_out_of_date(
     assert b"Compute again" in staff_client.get(page("study-results", study)).content
 
 
+@pytest.mark.slow
 def test_every_output_can_be_saved_with_its_averages(staff_client: Client, study: Study) -> None:
     rate(study)
     run_job(Job.objects.create(kind="analysis", study_id=study.pk))

@@ -114,6 +114,7 @@ def everything() -> dict[str, list[dict]]:
 # --- participants -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_looking_at_any_page_of_a_participant_takes_no_work_and_changes_nothing(method):
     study = make_live(items=9)
@@ -196,6 +197,7 @@ def with_object(route: str, values: dict[str, list[Any]]) -> dict[str, list[Any]
     return values | {"object_id": [first.pk if first else 1]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_looking_at_any_page_of_staff_changes_nothing(method):
     values = make_staff_pages()

@@ -233,6 +233,7 @@ def test_editors_change_the_plan_until_the_launch(kind):
     assert given == [422, 403]
 
 
+@pytest.mark.slow
 def test_ids_of_other_studies_are_found_by_nobody(study):
     parts = find_parts(study)
     other = make_study(items=0, title="Another", by=make_user("zoe"))
