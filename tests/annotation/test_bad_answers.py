@@ -16,7 +16,7 @@ from tests.support.factories import make_annotator
 from tests.support.hostile import EVERYTHING, Seen
 from tests.support.tabs import snapshot, what_became
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
 
 
 PROTOCOLS = sorted(installed_protocols().values(), key=lambda config: config.key)

@@ -13,7 +13,7 @@ from tests.support.annotators import Annotator, Browser, Page
 from tests.support.factories import launch, make_study, make_user
 from tests.support.pseudo import LONGER, RIGHT_TO_LEFT, known_text, speaking, untranslated
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 class Keeping(Browser):

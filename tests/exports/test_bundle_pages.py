@@ -22,7 +22,7 @@ from tests.support.browsing import is_watched
 from tests.support.bundles import bundle_of, check, move_data, pack, read_files
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture(autouse=True)

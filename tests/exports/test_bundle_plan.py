@@ -33,7 +33,7 @@ from tests.support.bundles import (
 from tests.support.factories import launch, make_study, make_user
 from tests.support.imported import load, rows_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 PLAN = "analysis-plan.json"
 MOMENT = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 LATER = MOMENT + timedelta(days=400)
@@ -63,7 +63,6 @@ def plan_draft(**values: Any) -> Study:
 # --- packed -------------------------------------------------------------------------------
 
 
-@pytest.mark.one_database
 def test_plan_stands_in_the_bundle_with_how_many_answers_were_in():
     bundle = bundle_of("fluency")
 
@@ -75,7 +74,6 @@ def test_plan_stands_in_the_bundle_with_how_many_answers_were_in():
     assert STAFF not in json.dumps(plan)
 
 
-@pytest.mark.one_database
 def test_readme_tells_what_was_fixed_before_and_after_the_first_answer():
     told = readme_of(bundle_of("fluency")).partition("## Analysis plan")[2].partition("## ")[0]
 
@@ -88,7 +86,6 @@ def test_readme_tells_what_was_fixed_before_and_after_the_first_answer():
     assert "`gold` 0.7, `rho` -0.1, and for the rest the defaults of Evalsite" in told
 
 
-@pytest.mark.one_database
 def test_data_package_names_the_plan_beside_its_tables():
     files = read_files(bundle_of("fluency"))
 
@@ -206,7 +203,6 @@ def test_original_that_cannot_be_linked_is_told(why):
 # --- bundles that say what can't be ------------------------------------------------------------
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
@@ -252,7 +248,6 @@ def test_answers_that_were_in_are_counted_again():
     assert fault.message == f"answers_before.exclusion_rule is 0, but {count} by the rows."
 
 
-@pytest.mark.one_database
 def test_plan_that_is_missing_or_no_object_is_told():
     files = read_files(pack(make_study(items=2)))
     without = {name: data for name, data in files.items() if name != PLAN}
@@ -307,7 +302,6 @@ def test_bundle_of_format_1_is_imported_without_a_plan(has_scores):
     assert examine(pack(restored.study)).faults == []
 
 
-@pytest.mark.one_database
 def test_scores_that_a_bundle_of_format_1_announces_must_be_there():
     files = read_files(age(bundle_of("fluency"), has_scores=True))
     del files["records/metrics.jsonl"]
@@ -315,7 +309,6 @@ def test_scores_that_a_bundle_of_format_1_announces_must_be_there():
     assert examine(zip_files(sum_up(files))).codes == ["file_missing"]
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("number", [0, 4, True, "2", None])
 def test_format_that_is_not_known_is_refused(number):
     edit = {"format_version": number}

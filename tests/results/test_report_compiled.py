@@ -11,7 +11,7 @@ from evalsite.results.report.computation import write_drawings
 from evalsite.results.report.latex_document import list_files
 from tests.support.reported import keep_report, make_reported_study
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_database]
 
 Settings = Any
 NEEDED = ("booktabs.sty", "natbib.sty", "graphicx.sty")

@@ -114,6 +114,7 @@ def test_snapshot_is_of_before_or_after_a_change_whenever_that_happens(
         before = after
 
 
+@pytest.mark.one_database
 @pytest.mark.slow
 def test_fingerprint_of_a_report_is_that_of_its_data(study: Study) -> None:
     before = take_fingerprint(study)
@@ -127,6 +128,7 @@ def test_fingerprint_of_a_report_is_that_of_its_data(study: Study) -> None:
     assert report.content["kept"]["data"]["left_out"]["excluded"] == 0
 
 
+@pytest.mark.one_database
 @pytest.mark.slow
 def test_plan_of_a_report_is_that_of_its_fingerprint(study: Study) -> None:
     before = take_fingerprint(study)
@@ -159,6 +161,7 @@ def reads_ratings(number: int, sql: str) -> bool:
     return "annotation_rating" in sql and "annotation_ratingsfile" not in sql
 
 
+@pytest.mark.one_database
 @pytest.mark.slow
 def test_report_keeps_its_moment_when_it_is_asked_for_again(study: Study) -> None:
     first = compute_report(study)
@@ -174,6 +177,7 @@ def test_report_keeps_its_moment_when_it_is_asked_for_again(study: Study) -> Non
     assert Report.objects.get(pk=first.pk).made_at == first.made_at
 
 
+@pytest.mark.one_database
 @pytest.mark.slow
 def test_page_of_a_report_tells_its_version_and_software_not_the_newest(study: Study) -> None:
     report = compute_report(study)
