@@ -15,7 +15,11 @@ from tests.support.bundles import change, examine, pack, read_files, sum_up, zip
 from tests.support.factories import launch, make_study, make_user
 from tests.support.imported import load, rows_for
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database,
+    pytest.mark.usefixtures("checks_here"),
+]
 CONTENT = "versions/draft/content.json"
 
 

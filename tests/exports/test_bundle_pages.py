@@ -22,7 +22,11 @@ from tests.support.browsing import is_watched
 from tests.support.bundles import bundle_of, check, move_data, pack, read_files
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database,
+    pytest.mark.usefixtures("checks_here"),
+]
 
 
 @pytest.fixture(autouse=True)

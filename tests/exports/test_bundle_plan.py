@@ -33,7 +33,11 @@ from tests.support.bundles import (
 from tests.support.factories import launch, make_study, make_user
 from tests.support.imported import load, rows_for
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database,
+    pytest.mark.usefixtures("checks_here"),
+]
 PLAN = "analysis-plan.json"
 MOMENT = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 LATER = MOMENT + timedelta(days=400)

@@ -11,7 +11,11 @@ from tests.support.bundles import bundle_of, close, pack, read_files
 from tests.support.factories import launch, make_study, make_user
 from tests.support.imported import load, rows_for
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database,
+    pytest.mark.usefixtures("checks_here"),
+]
 AS_DRAFT = "This makes a draft without data, with the same items, texts, settings and seed."
 
 

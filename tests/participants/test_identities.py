@@ -18,7 +18,7 @@ from tests.site.test_staff_pages import sign_in
 from tests.support.bundles import examine, move_data, pack, read_files
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("checks_here")]
 
 WITHOUT = [TeamRole.VIEWER, TeamRole.EDITOR]
 WITH = [TeamRole.EDITOR_WITH_IDENTITIES, TeamRole.OWNER]

@@ -128,8 +128,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("database") == "postgresql" and "EVALSITE_DATABASE" not in os.environ:
         pytest.exit(NO_SERVER, returncode=0)
     # Not a conftest.py: the tests in the protocols' folders need these fixtures as well.
-    config.pluginmanager.import_plugin("tests.support.fixtures")
     config.pluginmanager.import_plugin("tests.support.emptying")
+    config.pluginmanager.import_plugin("tests.support.fixtures")
 
 
 @pytest.hookimpl(tryfirst=True)

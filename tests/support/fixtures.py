@@ -13,10 +13,12 @@ from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from evalsite.exports.bundle import verify
 from evalsite.results.report import plots
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support import factories
+from tests.support.bundles import examine_here
 from tests.support.gate import Gate
 from tests.support.invariants import check_invariants
 from tests.support.races import wait_for_others
@@ -53,6 +55,12 @@ def _plain_drawings(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def drawings() -> None:
     """Drawings of reports are written as on the site."""
+
+
+@pytest.fixture
+def checks_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bundles are checked in this process: its child takes a second to start."""
+    monkeypatch.setattr(verify, "_check_in_scratch", examine_here)
 
 
 @pytest.fixture(scope="session")
