@@ -68,17 +68,16 @@ def _make_template(template: Path) -> None:
     settings["NAME"] = known
     if connection.vendor == "postgresql":
         template.touch()
-    else:
-        # checks of bundles begin with one, too
-        empty = f"{scratch._EMPTY}{scratch._hash_migrations()}.sqlite3"
-        shutil.copyfile(template, Path(os.environ["EVALSITE_DATA_DIR"], empty))
 
 
 def _copy_template(template: Path, name: str) -> None:
     if connection.vendor == "postgresql":
         _create_database(name, f"TEMPLATE {connection.ops.quote_name(template.stem)}")
-    else:
-        shutil.copyfile(template, name)
+        return
+    shutil.copyfile(template, name)
+    # checks of bundles begin with one, too
+    empty = f"{scratch._EMPTY}{scratch._hash_migrations()}.sqlite3"
+    shutil.copyfile(template, Path(os.environ["EVALSITE_DATA_DIR"], empty))
 
 
 def _create_database(name: str, template: str) -> None:
