@@ -19,6 +19,7 @@ from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from evalsite.exports.bundle import scratch
+from evalsite.operations.database_dump import using_database
 
 # what migrations leave, beside their own list
 _KEPT = ["django_content_type", "auth_permission"]
@@ -46,6 +47,19 @@ def django_db_keepdb(
             _make_template(template)
         _copy_template(template, name)
     return True
+
+
+def make_database(name: str) -> None:
+    """Make one more database with all tables and no rows, of this name or in this file."""
+    template = Path(os.environ["EVALSITE_TEST_TEMPLATE"])
+    if template.exists():
+        with _locked(template.with_suffix(".lock")):
+            _copy_template(template, name)
+        return
+    if connection.vendor == "postgresql":
+        _create_database(name, "TEMPLATE template0")
+    with using_database(name):
+        call_command("migrate", verbosity=0)
 
 
 @contextmanager
