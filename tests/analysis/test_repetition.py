@@ -317,6 +317,7 @@ def read_setup_1(path):
     return write_file(path, rows)
 
 
+@pytest.mark.slow
 def test_the_two_setups_of_rankme_are_compared(tmp_path, capsys):
     second = published_file("rankme/ratings_long.csv")
     first = read_setup_1(tmp_path / "setup_1.csv")

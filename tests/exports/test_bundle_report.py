@@ -60,6 +60,7 @@ def test_every_figure_comes_out_as_before(bundle: bytes) -> None:
     assert "Every figure of its report, computed again." in report.checks
 
 
+@pytest.mark.slow
 def test_a_figure_that_was_changed_is_named(bundle: bytes) -> None:
     report = examine(change(bundle, REPORT, count_one_more))
 

@@ -165,6 +165,7 @@ def test_example_batch_is_ready_to_import(config):
     )
 
 
+@pytest.mark.slow
 def test_crowd_rates_all_of_the_example_batch(config):
     study = make_live(config, k=1)
     items = Item.objects.main().filter(study=study).count()

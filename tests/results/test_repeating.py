@@ -214,6 +214,7 @@ def test_same_data_are_not_compared_twice(
     assert "Nothing has changed in either study" in again.content.decode()
 
 
+@pytest.mark.slow
 def test_data_that_are_as_they_were_before_are_compared_again(
     staff_client: Client, study: Study, original: Study
 ) -> None:

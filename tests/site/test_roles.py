@@ -197,6 +197,7 @@ def test_tables_name_every_page_of_a_study_once():
         assert len(names) == len(set(names))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     # every page is opened on both databases, by one who may open all
