@@ -42,10 +42,11 @@ from tests.support.uploads import GOOD
 
 pytestmark = pytest.mark.django_db
 
+# all pages once more by the other methods that change nothing: in `make torture`
 METHODS = (
     "get",
-    pytest.param("head", marks=pytest.mark.one_database),
-    pytest.param("options", marks=pytest.mark.one_database),
+    pytest.param("head", marks=pytest.mark.torture),
+    pytest.param("options", marks=pytest.mark.torture),
 )
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 FINE = (200, 302, 400, 403, 404, 405)
