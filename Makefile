@@ -33,7 +33,7 @@ var/secret:
 # Tests start many processes. Without .pyc files each one would compile all of the code again.
 test test-fast torture: export PYTHONDONTWRITEBYTECODE =
 
-test-fast: .venv/.installed-dev ## run the tests on SQLite, without browsers, other processes and long tests (6 minutes)
+test-fast: .venv/.installed-dev ## run the tests on SQLite, without browsers, other processes and long tests (3 minutes)
 	$(BIN)/pytest -n 3 --dist worksteal -q -m "not slow and not torture"
 
 test: .venv/.installed-dev system-tools ## run the test suite on SQLite and on PostgreSQL
@@ -43,7 +43,7 @@ test: .venv/.installed-dev system-tools ## run the test suite on SQLite and on P
 	echo "SQLite: $$sqlite. PostgreSQL: $$postgresql."; \
 	[ "$$sqlite$$postgresql" = passedpassed ]
 
-torture: .venv/.installed-dev system-tools ## run tests too long for the suite: large crowds, random steps, kill -9
+torture: .venv/.installed-dev system-tools ## run tests too long for the suite: large crowds, random steps, every faulty file, kill -9
 	$(BIN)/pytest -m torture -q -rs
 	$(BIN)/pytest -m torture -q -rs --database postgresql
 	$(BIN)/python -m tests.torture --runs 10

@@ -311,6 +311,7 @@ def test_instructions_are_one_click_away_from_a_rating_page(study):
     assert re.search(r'href="/p/[^/"]+/instructions/"', page.content.decode())
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_responses_to_a_review_follow_one_another_in_an_order_of_each_participant(study):
     group_of = dict(study.items.main().values_list("pk", "group"))

@@ -211,6 +211,7 @@ ratings = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(ratings, st.randoms(use_true_random=False))
 @settings(max_examples=25, deadline=None)
 def test_order_of_rows_and_names_change_no_digit(rows, random):

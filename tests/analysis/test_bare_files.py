@@ -18,6 +18,7 @@ def report(capsys, *options):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_the_published_file_of_rankme_has_the_published_agreement(capsys):
     file = RATINGS / "stp2_rankME_inf.csv"
 

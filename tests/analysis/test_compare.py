@@ -57,6 +57,7 @@ def test_complete_design_gets_the_crossed_test():
     assert found.clusters == [["C", "B"], ["A"]]
 
 
+@pytest.mark.slow
 def test_design_with_gaps_gets_the_mixed_model_and_says_so():
     found = compare_systems(read(read_data("compare_crowd5.csv")), draws=FEW)
 

@@ -64,6 +64,7 @@ SHAPES: dict[str, Callable[[int, int, str], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["likert", "decision", "magnitude"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_single_figure_stops_a_report(report: Report, shape: str, kind: str) -> None:
@@ -99,6 +100,7 @@ def test_figures_say_what_they_are_and_not_how_they_might_have_been_drawn(report
                 assert figure["details"]["interval"].startswith("none")
 
 
+@pytest.mark.slow
 def test_agreement_on_logarithms_says_so(report: Report) -> None:
     rows = rate(lambda rater, item, system: 50 + (7 * item + 3 * rater + ord(system)) % 30)
 
@@ -318,6 +320,7 @@ def test_equal_means_of_several_unknown_raters_are_told_as_means(report: Report)
     assert "come out equal on average on every input," in criterion["pairs"][0]["finding"]["text"]
 
 
+@pytest.mark.slow
 def test_order_within_pages_is_told_with_rank_ranges(report: Report) -> None:
     shares = {"A": 30, "B": 28, "C": 0}
     rows = rate(lambda rater, item, system: 50 + (7 * rater + 5 * item + shares[system]) % 37)

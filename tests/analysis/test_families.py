@@ -109,6 +109,7 @@ def test_drift_on_a_slider_is_measured_by_its_width(tmp_path, rise, flagged):
     assert drifting == flagged
 
 
+@pytest.mark.slow
 def test_a_slider_is_set_beside_points_and_decisions(tmp_path):
     quality = [row | {"value": 1 + row["value"] // 17, "scale_min": 1, "scale_max": 7}
                for row in slide("quality", "likert")]  # fmt: skip
@@ -174,6 +175,7 @@ def test_the_command_takes_unknown_numbers_for_points_and_says_so(tmp_path, caps
     assert codes(report)[0] == "unknown_kind"
 
 
+@pytest.mark.slow
 def test_the_command_finds_what_the_site_would_find(tmp_path, capsys):
     path = write(tmp_path, slide())
     site = make_reports({"ratings": path}, instrument=[EFFORT], seed=3)["kept"]["criteria"][0]

@@ -30,6 +30,7 @@ def rate_many(systems: int) -> Scores:
     return read_scores(group=items, system=names, value=values, rater=raters)
 
 
+@pytest.mark.slow
 def test_above_a_thousand_pairs_effect_sizes_are_left_out_and_the_warning_says_so():
     data = rate_many(46)  # 46 x 45 / 2 pairs
 
@@ -42,6 +43,7 @@ def test_above_a_thousand_pairs_effect_sizes_are_left_out_and_the_warning_says_s
     assert describe("many_pairs")["text"].startswith("More than 1,000 pairs of systems")
 
 
+@pytest.mark.slow
 def test_with_a_baseline_many_systems_keep_their_effect_sizes():
     data = rate_many(46)
 
@@ -52,6 +54,7 @@ def test_with_a_baseline_many_systems_keep_their_effect_sizes():
     assert "many_pairs" not in found.cautions
 
 
+@pytest.mark.slow
 def test_strengths_of_a_draw_are_those_that_make_its_answers_most_likely():
     rng = np.random.default_rng(9)
     left, step = rng.integers(0, 5, 400), rng.integers(1, 5, 400)

@@ -59,6 +59,7 @@ def test_systems_never_compared_directly_have_no_certain_rank_where_the_model_do
     assert low < high
 
 
+@pytest.mark.slow
 def test_marco_ranks_leave_open_what_no_judge_compared() -> None:
     table = read_table(
         published_file("marco_pairwise/ratings_long.csv"),
@@ -84,6 +85,7 @@ def test_marco_ranks_leave_open_what_no_judge_compared() -> None:
     assert all(ranges[name][0] < ranges[name][1] for name in ("HDSA", "human"))
 
 
+@pytest.mark.slow
 def test_no_rank_says_more_than_the_sentence_of_the_pair() -> None:
     rng = np.random.default_rng(6)
     seen = 0

@@ -81,6 +81,7 @@ def test_open_comparison_says_what_the_design_would_find_with_its_interval(
     )
 
 
+@pytest.mark.slow
 def test_interval_without_zero_says_that_the_correction_is_why(report: Report) -> None:  # noqa: F811
     chance, told = random.Random(3), []
     for _ in range(6):

@@ -68,6 +68,7 @@ def test_scale_is_shifted_to_nought_before_cv_star(tmp_path, capsys):
     assert any("shifted by −1" in note for note in found["criteria"][0]["notes"])
 
 
+@pytest.mark.slow
 def test_what_was_found_again_is_told_in_words(tmp_path, capsys):
     again = compare(tmp_path, capsys, rate(), rate(day=2), "--scale", "1-7")
     turned = compare(tmp_path, capsys, rate(), rate(day=2, shift=4, turn=True), "--scale", "1-7")
@@ -125,6 +126,7 @@ def test_other_items_leave_scores_and_no_agreement(tmp_path, capsys):
     assert "other_items" in codes(found)
 
 
+@pytest.mark.slow
 def test_some_common_items_are_counted(tmp_path, capsys):
     found = compare(tmp_path, capsys, rate(), rate(day=2, items=range(4, 20)), "--scale", "1-7")
 
@@ -144,6 +146,7 @@ def test_systems_of_one_study_only_are_named(tmp_path, capsys):
     assert "First study only: C." in [one["text"] for one in found["warnings"]]
 
 
+@pytest.mark.slow
 def test_a_copy_is_told_from_a_repetition(tmp_path, capsys):
     copied = compare(tmp_path, capsys, rate(), rate(), "--scale", "1-7")
     repeated = compare(tmp_path, capsys, rate(), rate(day=2), "--scale", "1-7")
@@ -167,6 +170,7 @@ def test_other_scales_refuse_scores_and_agreement_but_not_findings(tmp_path, cap
     assert "other_scale" in codes(found)
 
 
+@pytest.mark.slow
 def test_criteria_of_one_study_only_are_told(tmp_path, capsys):
     other = [row.replace("clarity", "fluency") for row in rate(day=2)]
 
@@ -178,6 +182,7 @@ def test_criteria_of_one_study_only_are_told(tmp_path, capsys):
     ]
 
 
+@pytest.mark.slow
 def test_magnitudes_of_other_standards_are_put_in_relation(tmp_path, capsys):
     head = f"{HEAD},standard"
     one = [f"{row},100" for row in rate()]
@@ -218,6 +223,7 @@ def test_preferences_are_compared_by_shares_and_outcomes(tmp_path, capsys):
     assert criterion["agreement"][0]["n"]["units"] == 10
 
 
+@pytest.mark.slow
 def test_score_correlations_of_preferences_count_answers(tmp_path, capsys):
     names = [("A", "B"), ("A", "C"), ("B", "C")]
     both = [[*prefer(one, names=(one, two), items=4)] for one, two in names]
@@ -254,6 +260,7 @@ def test_compared_pairs_with_a_changed_output_are_counted_and_left_out(tmp_path)
     assert "other_items" not in told
 
 
+@pytest.mark.slow
 def test_a_scale_that_one_file_does_not_tell_is_no_other_scale(tmp_path, capsys):
     head = f"{HEAD},scale,scale_min,scale_max"
     one = [f"{row},likert,1,7" for row in rate()]
@@ -265,6 +272,7 @@ def test_a_scale_that_one_file_does_not_tell_is_no_other_scale(tmp_path, capsys)
     assert found["criteria"][0]["systems"][0]["cv_star"]["value"] == pytest.approx(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--raters-unknown"]])
 def test_raters_are_said_to_be_drawn_only_where_they_are_known(tmp_path, capsys, options):
     found = compare(tmp_path, capsys, rate(), rate(day=2), "--scale", "1-7", *options)
@@ -274,6 +282,7 @@ def test_raters_are_said_to_be_drawn_only_where_they_are_known(tmp_path, capsys,
     assert "inputs that both studies have are drawn together" in notes
 
 
+@pytest.mark.slow
 def test_the_comparison_is_plain_text_too(tmp_path, capsys):
     one = write_file(tmp_path / "one.csv", rate())
     two = write_file(tmp_path / "two.csv", rate(day=2))
@@ -308,6 +317,7 @@ def read_setup_1(path):
     return write_file(path, rows)
 
 
+@pytest.mark.slow
 def test_the_two_setups_of_rankme_are_compared(tmp_path, capsys):
     second = published_file("rankme/ratings_long.csv")
     first = read_setup_1(tmp_path / "setup_1.csv")

@@ -167,6 +167,7 @@ def test_one_report_is_enough_where_nothing_is_excluded(report: Report) -> None:
     assert report(rate(random.Random(4)), both=True)["all"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("systems", ["AB", "ABC"])
 def test_slips_of_a_digit_do_not_move_a_system_by_more_than_its_interval(
     report: Report, systems: str
@@ -202,6 +203,7 @@ def test_slips_of_a_digit_do_not_move_a_system_by_more_than_its_interval(
     assert slipped["slips"]["value"] == 13
 
 
+@pytest.mark.slow
 def test_possible_slips_are_warned_of(report: Report) -> None:
     rows: list[Row] = [
         {"participant": f"p{rater}", "item": f"i{item}", "system": system, "value": 80 + rater}
@@ -251,6 +253,7 @@ def test_findings_stand_by_rank_the_best_against_the_next_first(report: Report) 
     assert name_pairs(criterion) == ["CA", "CD", "CB", "AD", "AB", "DB"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["likert", "magnitude"])
 def test_a_report_with_a_baseline_holds_its_pairs_only_and_says_so(
     report: Report, kind: str
@@ -339,6 +342,7 @@ def test_who_rates_the_same_otherwise_the_second_time_is_flagged(report: Report,
     assert found["data"]["ratings"] == len(rows)
 
 
+@pytest.mark.slow
 def test_published_geometric_means_of_rankme_lead_its_report() -> None:
     path = published_file("rankme/ratings_long.csv")
 
@@ -356,6 +360,7 @@ def test_published_geometric_means_of_rankme_lead_its_report() -> None:
     assert codes["slug2slug", "baseline"] == "not_enough"
 
 
+@pytest.mark.slow
 def test_counts_of_marco_stand_in_its_report() -> None:
     table = published_file("marco_pairwise/ratings_long.csv")
     outputs = published_file("marco_pairwise/batch_long.csv")

@@ -16,7 +16,7 @@ from tests.support.factories import make_annotator
 from tests.support.hostile import EVERYTHING, Seen
 from tests.support.tabs import snapshot, what_became
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
 
 
 PROTOCOLS = sorted(installed_protocols().values(), key=lambda config: config.key)
@@ -119,6 +119,7 @@ def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(co
     assert form.entered == page.answers
 
 
+@pytest.mark.slow
 @each_protocol
 def test_bad_45_an_answer_sent_twice_with_different_values_is_refused(config, page):
     answers = page.answers

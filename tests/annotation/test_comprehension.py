@@ -6,7 +6,7 @@ from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.participants.models import Answer, Participant
 from tests.support.qualifying import Candidate, make_live, without_gold
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
 
 
 def answer_questions(one: Candidate, *, right: int, attempt: int = 1):
@@ -147,6 +147,7 @@ def test_answer_that_was_not_offered_is_refused(value):
     assert "Choose one of the answers to question 1" in refused.content.decode()
 
 
+@pytest.mark.slow
 def test_simulated_people_answer_questions_on_the_instructions():
     study = without_gold(make_live(items=6, is_demo=True))
 

@@ -160,6 +160,7 @@ def test_the_last_place_goes_to_one_of_twelve_people_who_ask_at_once():
     assert Slot.objects.leased().count() == 1
 
 
+@pytest.mark.slow
 def test_forty_arrivals_for_thirty_places_are_thirty_people_at_work_and_ten_polite_pages():
     study = launch(make_study(items=10, k=30, set_size=10))
     homes = [mint_link(make_annotator(study)) for _ in range(40)]
@@ -197,6 +198,7 @@ def split_groups(study: Study) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 def test_forty_people_at_once_get_sixty_groups_whole():
     study = make_study(items=0, k=3, set_size=10, groups="together")
     launch(add_grouped_items(study, groups=60, size=3))
@@ -212,6 +214,7 @@ def test_forty_people_at_once_get_sixty_groups_whole():
     check_invariants(study)
 
 
+@pytest.mark.slow
 def test_lapsed_groups_return_whole_to_sixteen_people_who_ask_at_once():
     study = make_study(items=0, k=1, set_size=10, groups="together")
     launch(add_grouped_items(study, groups=24, size=3))

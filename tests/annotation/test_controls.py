@@ -25,7 +25,7 @@ from tests.support.checks import (
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 from tests.support.tabs import Tab, after_the_lease
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
 
 
 # --- where they stand -------------------------------------------------------------------
@@ -95,6 +95,7 @@ def test_without_the_setting_no_check_is_dealt():
 # --- which ones -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_check_is_used_equally_often_and_nobody_meets_one_twice():
     study = make_checked(items=40, checks=8, k=2)
 

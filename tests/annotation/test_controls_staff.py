@@ -22,7 +22,7 @@ from tests.support.exports import export, read
 from tests.support.factories import answer_item, launch, make_annotator, make_study
 from tests.support.invariants import check_invariants
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def told_of(study: Study, word: str) -> tuple[str, str]:
@@ -263,6 +263,7 @@ def test_monitor_and_overview_count_main_items_only(staff_client):
     assert staff_client.get(reverse("admin:study-monitor", args=[study.pk])).status_code == 200
 
 
+@pytest.mark.slow
 def test_simulated_people_go_through_checks_and_repeats():
     study = make_study(
         items=24, k=1, set_size=12, max_sets=2, check_every=4, repeat_percent=20, is_demo=True

@@ -71,6 +71,7 @@ def explain(sql: str, how: str) -> list[Any]:
         return list(cursor.fetchall())
 
 
+@pytest.mark.slow
 @only_sqlite
 def test_sqlite_finds_a_set_by_index_and_never_reads_all_slots(study):
     searches = claim_again(study)

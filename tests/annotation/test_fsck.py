@@ -68,6 +68,7 @@ def test_every_promise_is_broken_once_by_these_tests():
 PROTOCOLS = sorted(installed_protocols().values(), key=lambda config: config.key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", PROTOCOLS, ids=lambda config: config.key)
 def test_study_that_was_rated_through_its_pages_breaks_no_promise(researcher, config: Protocol):
     study = make_demo_study(config, by=researcher)

@@ -13,7 +13,7 @@ from tests.support.annotators import Annotator, Browser, Page
 from tests.support.factories import launch, make_study, make_user
 from tests.support.pseudo import LONGER, RIGHT_TO_LEFT, known_text, speaking, untranslated
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 class Keeping(Browser):
@@ -52,6 +52,7 @@ def make(key: str, language: str) -> Study:
     return launch(study)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(installed_protocols()))
 def test_every_sentence_of_every_page_can_be_translated(key):
     with speaking(LONGER):
@@ -74,6 +75,7 @@ def test_every_sentence_of_every_page_can_be_translated(key):
     assert {name: texts for name, texts in left.items() if texts} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(installed_protocols()))
 def test_pages_of_a_study_from_right_to_left_say_so(key):
     with speaking(RIGHT_TO_LEFT):

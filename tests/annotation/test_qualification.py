@@ -31,7 +31,7 @@ from tests.support.factories import (
 from tests.support.qualifying import PARTS, RIGHT, WRONG, Candidate, make_live, without_gold
 from tests.support.tabs import BOXES
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
 
 # --- told beforehand ------------------------------------------------------------------
 
@@ -376,6 +376,7 @@ def test_settings_hold_the_qualification_and_freeze_it_at_launch():
     assert SettingsForm(instance=live).fields["pass_mark"].disabled
 
 
+@pytest.mark.slow
 def test_simulated_people_take_the_qualification():
     study = make_live(items=6, is_demo=True)
 

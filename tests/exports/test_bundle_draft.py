@@ -15,7 +15,11 @@ from tests.support.bundles import change, examine, pack, read_files, sum_up, zip
 from tests.support.factories import launch, make_study, make_user
 from tests.support.imported import load, rows_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database,
+    pytest.mark.usefixtures("checks_here"),
+]
 CONTENT = "versions/draft/content.json"
 
 
@@ -55,6 +59,7 @@ def test_study_with_a_version_has_no_draft_in_its_bundle():
     assert not [name for name in names if name.startswith("versions/draft/")]
 
 
+@pytest.mark.slow
 def test_draft_comes_back_without_a_version_and_gives_the_same_bytes():
     study = make_rated_draft()
     bundle = pack(study)
@@ -70,7 +75,6 @@ def test_draft_comes_back_without_a_version_and_gives_the_same_bytes():
     assert shown[0] == shown[1]
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("edit", "fault"),
     [
@@ -92,7 +96,6 @@ def test_draft_that_says_something_else_than_the_study_is_told(edit, fault):
     assert fault in told.message
 
 
-@pytest.mark.one_database
 def test_draft_that_is_missing_is_told():
     files = read_files(pack(make_study(items=2)))
     del files[CONTENT]

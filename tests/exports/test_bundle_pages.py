@@ -22,7 +22,11 @@ from tests.support.browsing import is_watched
 from tests.support.bundles import bundle_of, check, move_data, pack, read_files
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database,
+    pytest.mark.usefixtures("checks_here"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +94,7 @@ def test_same_wish_twice_is_one_job(staff_client, study):
     assert Job.objects.filter(kind="bundle").count() == 1
 
 
+@pytest.mark.slow
 def test_design_alone_and_free_text_are_chosen_on_the_page(staff_client, study):
     design = make(staff_client, study, contents="design")
     whole = make(staff_client, study, contents="free-text")
@@ -199,6 +204,7 @@ def test_export_command_overwrites_nothing(study, tmp_path):
     assert file.read_bytes() == b"precious"
 
 
+@pytest.mark.slow
 def test_export_command_leaves_out_data_and_free_text_as_told(study, tmp_path):
     design, whole = tmp_path / "design.zip", tmp_path / "whole.zip"
 
@@ -223,6 +229,7 @@ def test_import_command_says_why_it_refuses(study, tmp_path):
         call_command("import_bundle", str(tmp_path / "none.zip"), "--owner", "jane")
 
 
+@pytest.mark.slow
 def test_import_command_makes_a_draft_without_data(tmp_path, capsys):
     file = tmp_path / "study.zip"
     file.write_bytes(bundle_of("fluency"))

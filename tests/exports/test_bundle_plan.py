@@ -33,7 +33,11 @@ from tests.support.bundles import (
 from tests.support.factories import launch, make_study, make_user
 from tests.support.imported import load, rows_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database,
+    pytest.mark.usefixtures("checks_here"),
+]
 PLAN = "analysis-plan.json"
 MOMENT = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 LATER = MOMENT + timedelta(days=400)
@@ -63,7 +67,6 @@ def plan_draft(**values: Any) -> Study:
 # --- packed -------------------------------------------------------------------------------
 
 
-@pytest.mark.one_database
 def test_plan_stands_in_the_bundle_with_how_many_answers_were_in():
     bundle = bundle_of("fluency")
 
@@ -75,7 +78,6 @@ def test_plan_stands_in_the_bundle_with_how_many_answers_were_in():
     assert STAFF not in json.dumps(plan)
 
 
-@pytest.mark.one_database
 def test_readme_tells_what_was_fixed_before_and_after_the_first_answer():
     told = readme_of(bundle_of("fluency")).partition("## Analysis plan")[2].partition("## ")[0]
 
@@ -88,7 +90,6 @@ def test_readme_tells_what_was_fixed_before_and_after_the_first_answer():
     assert "`gold` 0.7, `rho` -0.1, and for the rest the defaults of Evalsite" in told
 
 
-@pytest.mark.one_database
 def test_data_package_names_the_plan_beside_its_tables():
     files = read_files(bundle_of("fluency"))
 
@@ -99,6 +100,7 @@ def test_data_package_names_the_plan_beside_its_tables():
     assert not [one for one in package["resources"] if not one["path"].endswith(".csv")]
 
 
+@pytest.mark.slow
 def test_study_without_a_plan_says_so_and_none_comes_back():
     bundle = pack(make_study(items=2))
 
@@ -127,6 +129,7 @@ def test_imported_ratings_are_never_said_to_come_after_the_plan():
 # --- made again ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_copy", [False, True])
 def test_plan_comes_back_with_its_moments_where_the_data_do(is_copy):
     bundle = bundle_of("fluency")
@@ -141,6 +144,7 @@ def test_plan_comes_back_with_its_moments_where_the_data_do(is_copy):
     assert "worded after " in told["Rule of exclusions"]
 
 
+@pytest.mark.slow
 def test_plan_of_a_draft_without_data_is_fixed_before_its_first_answer():
     bundle = bundle_of("fluency")
 
@@ -154,6 +158,7 @@ def test_plan_of_a_draft_without_data_is_fixed_before_its_first_answer():
     assert set(plan_in(pack(study))["answers_before"].values()) == {0}
 
 
+@pytest.mark.slow
 def test_part_that_was_taken_back_is_no_news_in_a_draft():
     study = plan_draft(baseline="")
 
@@ -162,6 +167,7 @@ def test_part_that_was_taken_back_is_no_news_in_a_draft():
     assert AnalysisPlan.objects.get(study=draft).moments.keys() == {"exclusion_rule"}
 
 
+@pytest.mark.slow
 def test_plan_that_only_names_what_is_repeated_comes_back():
     first, study = make_study(items=1, title="First"), make_study(items=1)
     AnalysisPlan.objects.create(study=study, repeats=first)
@@ -178,6 +184,7 @@ def test_plan_that_only_names_what_is_repeated_comes_back():
     assert (AnalysisPlan.objects.get(study=draft.study).repeats, draft.remarks) == (None, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", ["elsewhere", "hidden", "other protocol"])
 def test_original_that_cannot_be_linked_is_told(why):
     first, study = make_study(items=1, title="First"), make_study(items=1)
@@ -200,7 +207,6 @@ def test_original_that_cannot_be_linked_is_told(why):
 # --- bundles that say what can't be ------------------------------------------------------------
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
@@ -234,6 +240,7 @@ def test_plan_that_cannot_be_is_a_fault(said, fault):
     assert fault in told.message
 
 
+@pytest.mark.slow
 def test_answers_that_were_in_are_counted_again():
     def antedate(plan: dict[str, Any]) -> None:
         plan["answers_before"]["exclusion_rule"] = 0
@@ -245,7 +252,6 @@ def test_answers_that_were_in_are_counted_again():
     assert fault.message == f"answers_before.exclusion_rule is 0, but {count} by the rows."
 
 
-@pytest.mark.one_database
 def test_plan_that_is_missing_or_no_object_is_told():
     files = read_files(pack(make_study(items=2)))
     without = {name: data for name, data in files.items() if name != PLAN}
@@ -256,6 +262,7 @@ def test_plan_that_is_missing_or_no_object_is_told():
         assert (told.code, told.file) == ("plan_invalid", PLAN)
 
 
+@pytest.mark.slow
 def test_threshold_that_a_bundle_sets_out_of_range_is_not_used():
     def overdo(plan: dict[str, Any]) -> None:
         plan["thresholds"] = {"gold": 5, "reserved": -1, "speed_ratio": 0.4}
@@ -284,6 +291,7 @@ def age(bundle: bytes, *, has_scores: bool) -> bytes:
     return zip_files(sum_up(files))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_scores", [True, False])
 def test_bundle_of_format_1_is_imported_without_a_plan(has_scores):
     bundle = age(bundle_of("fluency"), has_scores=has_scores)
@@ -298,7 +306,6 @@ def test_bundle_of_format_1_is_imported_without_a_plan(has_scores):
     assert examine(pack(restored.study)).faults == []
 
 
-@pytest.mark.one_database
 def test_scores_that_a_bundle_of_format_1_announces_must_be_there():
     files = read_files(age(bundle_of("fluency"), has_scores=True))
     del files["records/metrics.jsonl"]
@@ -306,7 +313,6 @@ def test_scores_that_a_bundle_of_format_1_announces_must_be_there():
     assert examine(zip_files(sum_up(files))).codes == ["file_missing"]
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("number", [0, 4, True, "2", None])
 def test_format_that_is_not_known_is_refused(number):
     edit = {"format_version": number}
@@ -320,6 +326,7 @@ def test_format_that_is_not_known_is_refused(number):
 # --- elsewhere ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_commands_carry_the_plan_from_one_study_to_the_next(tmp_path, capsys):
     study = launch(make_study(items=3))
     AnalysisPlan.objects.create(study=study, baseline="neural", baseline_changed_at=MOMENT)
@@ -336,6 +343,7 @@ def test_commands_carry_the_plan_from_one_study_to_the_next(tmp_path, capsys):
     assert AnalysisPlan.objects.get(study=again).baseline == "neural"
 
 
+@pytest.mark.slow
 def test_answers_of_pilots_who_withdrew_are_not_counted():
     study = make_full_study("fluency")
     AnalysisPlan.objects.filter(study=study).delete()

@@ -11,7 +11,11 @@ from tests.support.bundles import bundle_of, close, pack, read_files
 from tests.support.factories import launch, make_study, make_user
 from tests.support.imported import load, rows_for
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database,
+    pytest.mark.usefixtures("checks_here"),
+]
 AS_DRAFT = "This makes a draft without data, with the same items, texts, settings and seed."
 
 
@@ -32,6 +36,7 @@ def make_rated_draft() -> Study:
     return study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_launched", [True, False])
 def test_design_alone_is_said_to_become_a_draft_without_data(is_launched):
     study = launch(make_study(items=2)) if is_launched else make_study(items=2)
@@ -46,6 +51,7 @@ def test_design_alone_is_said_to_become_a_draft_without_data(is_launched):
     assert restore(bundle).state == "draft"
 
 
+@pytest.mark.slow
 def test_readme_says_that_the_script_tests_what_the_results_pages_do_not():
     told = readme_of(bundle_of("magnitude"))
 
@@ -53,6 +59,7 @@ def test_readme_says_that_the_script_tests_what_the_results_pages_do_not():
     assert "The results pages do not test these." in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "told"), [("live", "closed"), ("closed", "closed"), ("archived", "archived")]
 )
@@ -67,6 +74,7 @@ def test_study_that_was_launched_is_said_to_come_back_as_it_does(state, told):
     assert restore(bundle).state == told
 
 
+@pytest.mark.slow
 def test_study_that_was_never_launched_is_said_to_come_back_as_a_draft_with_data():
     bundle = pack(make_rated_draft())
 
@@ -90,6 +98,7 @@ def test_readme_of_a_bundle_that_ran_still_says_how_to_leave_out_the_data():
     assert "With `--without-data` it makes a draft without data" in readme_of(bundle_of("fluency"))
 
 
+@pytest.mark.slow
 def test_what_was_confirmed_at_an_import_is_in_the_bundle_and_comes_back():
     study = launch(make_study(items=2))
     notes = [{"code": "rows_left_out", "text": "3 faulty rows were left out.", "rows": [[19, 18]]}]

@@ -19,7 +19,7 @@ from tests.support.bundles import (
     read_files,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 
 @cache
@@ -51,6 +51,7 @@ def test_bundle_carries_the_figures_of_a_report_of_its_ratings(bundle: bytes) ->
     assert "raters" not in figures["kept"]
 
 
+@pytest.mark.slow
 def test_every_figure_comes_out_as_before(bundle: bytes) -> None:
     report = examine(bundle)
 
@@ -59,6 +60,7 @@ def test_every_figure_comes_out_as_before(bundle: bytes) -> None:
     assert "Every figure of its report, computed again." in report.checks
 
 
+@pytest.mark.slow
 def test_a_figure_that_was_changed_is_named(bundle: bytes) -> None:
     report = examine(change(bundle, REPORT, count_one_more))
 
@@ -87,6 +89,7 @@ def test_figures_of_other_columns_are_left_alone_and_that_is_said(bundle: bytes)
     assert not [remark for remark in report.remarks if "of the methods" in remark]
 
 
+@pytest.mark.slow
 def test_a_bundle_without_a_report_of_its_ratings_has_no_figures() -> None:
     assert REPORT not in read_files(pack_with_report()["changed since"])
     assert REPORT not in read_files(bundle_of("magnitude"))

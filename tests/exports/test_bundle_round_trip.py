@@ -59,7 +59,7 @@ from tests.support.exports import export
 from tests.support.factories import add_batch, launch, make_study, make_user
 from tests.support.imported import load, rows_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("checks_here")]
 
 PROTOCOLS = sorted(installed_protocols())
 # what a bundle carries of each model

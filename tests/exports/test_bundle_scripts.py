@@ -7,7 +7,7 @@ from evalsite.exports.bundle import compare
 from tests.support.bundles import bundle_of, change, examine, pack
 from tests.support.factories import make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 SCRIPTS = ["analysis.R", "analysis.py"]
 
 
@@ -18,6 +18,7 @@ def test_scripts_of_this_software_are_said_to_be_so():
     assert report.checks[-1].startswith("analysis.R and analysis.py: as in Evalsite ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_that_was_changed_is_noted_and_no_fault(name, tmp_path, capsys):
     bundle = change(bundle_of("magnitude"), name, lambda text: text + "# more\n")

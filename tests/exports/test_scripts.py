@@ -28,7 +28,7 @@ from evalsite.studies.models import Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import START, export, main_items
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_database]
 
 VECTORS = Path(__file__).parents[2] / "fixtures" / "reference"
 PEOPLE = 4

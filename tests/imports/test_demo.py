@@ -15,7 +15,7 @@ from evalsite.protocol import Protocol, ProtocolConfig, find_folder
 from evalsite.studies.models import Batch, Item, Study
 from tests.support.factories import make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture(autouse=True)
@@ -123,6 +123,7 @@ def test_demo_that_failed_is_made_at_the_next_start(fluency):
     }
 
 
+@pytest.mark.slow
 def test_half_made_demo_of_an_earlier_version_blocks_nothing():
     draft = make_study(protocol="fluency", items=0, is_demo=True)
 
@@ -138,6 +139,7 @@ def test_half_made_demo_of_an_earlier_version_blocks_nothing():
         assert Annotation.objects.filter(study=study, origin="simulated").exists()
 
 
+@pytest.mark.slow
 def test_crowd_that_fails_is_named_and_the_others_come(monkeypatch):
     make_demo_studies(by=make_user())
     hook = "item_context"  # called for each page

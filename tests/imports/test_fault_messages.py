@@ -178,6 +178,7 @@ def sentences(make_study: Callable[..., Any]) -> dict[str, dict[str, str]]:
     }
 
 
+@pytest.mark.slow
 def test_sentences_about_faulty_files_are_those_of_the_list(
     sentences: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:

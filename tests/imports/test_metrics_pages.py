@@ -25,7 +25,7 @@ from tests.support.checking import check_scores
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 LONG = "item,system,metric,value\nitem-001,neural,BLEU,0.5\nitem-001,template,BLEU,0.25\n"
 
@@ -257,6 +257,7 @@ def test_a_stranger_finds_no_page(client: Client, study: Study) -> None:
     assert client.get(address("metrics-list", study)).status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 40])
 def test_the_page_asks_as_often_for_many_files_as_for_few(
     staff_client: Client, study: Study, number: int, django_assert_max_num_queries: Any

@@ -20,6 +20,8 @@ from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import Watch, follow
 from tests.support.factories import make_study, make_user
 
+pytestmark = pytest.mark.one_database
+
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
 
@@ -88,7 +90,6 @@ def count_items(study: Study) -> tuple[int, int]:
 
 
 @pytest.mark.django_db
-@pytest.mark.one_database
 def test_a_file_as_people_have_it_has_no_faults(own_file: OwnFile) -> None:
     study = make_study(protocol=own_file.protocol, items=0)
     with (FIXTURES / own_file.name).open("rb") as source:

@@ -119,6 +119,7 @@ def test_a_study_that_has_all_its_answers_hands_out_nothing(study: Study) -> Non
     assert find_breaches(study) == []
 
 
+@pytest.mark.slow
 def test_a_draft_follows_another_k_up_and_down(study: Study) -> None:
     load(study, rows_for(study, ["w1", "w2", "w3"]))
     assert Annotation.objects.filter(status="surplus").count() == 3

@@ -248,6 +248,7 @@ def test_times_that_differ_and_places_that_lack_are_told(study: Study) -> None:
 # --- our own files --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_our_own_export_goes_into_another_study_with_the_same_batch(
     make_study: Callable[..., Any], protocol: str

@@ -17,6 +17,8 @@ from tests.support import imported
 from tests.support.exports import export, read
 from tests.support.published import published_file
 
+pytestmark = pytest.mark.one_database
+
 
 def read_file(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
@@ -69,6 +71,7 @@ def test_rankme_ratings_of_an_output_keep_the_order_of_the_file(
     )
 
 
+@pytest.mark.slow
 def test_marco_judgements_have_the_published_outcomes(make_study: Callable[..., Any]) -> None:
     study = make_study(items=0, protocol="pairwise")
 

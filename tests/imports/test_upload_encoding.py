@@ -100,6 +100,7 @@ def test_json_may_be_windows_1252_too() -> None:
     assert [row.cells for row in read(data, CONFIRMED).rows] == [["é"]]
 
 
+@pytest.mark.slow
 def test_memory_of_a_preview_does_not_grow_with_the_file() -> None:
     data = b"a,b\n" + b"\xe9" * 5_000_000
 

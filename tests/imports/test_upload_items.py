@@ -368,6 +368,7 @@ def test_random_bytes_are_refused_and_never_break_the_reader(study: Any, data: b
     assert not checked.items
 
 
+@pytest.mark.slow
 @_fuzz
 @given(rows=st.lists(st.lists(_cell, min_size=3, max_size=5), max_size=8))
 def test_random_tables_are_taken_whole_or_refused_whole(study: Any, rows: list[Any]) -> None:

@@ -113,6 +113,7 @@ def test_error_is_placed_in_the_line_where_it_is() -> None:
     assert "Line 2 isn't valid JSON (character 8)" in row.problems[0].message
 
 
+@pytest.mark.slow
 def test_bad_27_object_without_end_is_refused_while_it_is_read() -> None:
     assert refuse('[{"a": "' + "x" * 9_000_000 + '"}]')[0] == "cell_too_long"
 

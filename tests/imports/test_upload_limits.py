@@ -65,6 +65,7 @@ def measure(data: bytes) -> int:
     return peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [write_csv, write_json, write_json_list])
 def test_bad_27_memory_does_not_grow_with_the_file(write: Callable[..., bytes]) -> None:
     few, many = write(make_texts(500)), write(make_texts(5_000))
@@ -72,6 +73,7 @@ def test_bad_27_memory_does_not_grow_with_the_file(write: Callable[..., bytes]) 
     assert measure(many) < measure(few) + MEGABYTE / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [b'{"item":"', b'{"item":', b'item,mr\n"', b"item\n"])
 @pytest.mark.parametrize("sign", [b"x", b"[", b'\\"', b",", b"\xc3\xa9"])
 def test_bad_27_line_of_50_mb_is_refused_without_reading_it_whole(

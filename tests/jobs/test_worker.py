@@ -377,6 +377,7 @@ def run(job):
 """
 
 
+@pytest.mark.slow
 def test_worker_outlives_a_postgresql_server_that_is_restarted(cluster):
     def states() -> list[str]:
         return [row[0] for row in with_database(cluster, "SELECT state FROM jobs_job")]

@@ -215,6 +215,7 @@ NO_TEXT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", NO_TEXT)
 def test_bytes_that_are_no_text_never_break_a_page_and_never_reach_the_database(site, sent):
     tab = open_tab()

@@ -108,6 +108,7 @@ def test_sound_database_has_no_damage():
     assert find_damage(connection) == []
 
 
+@pytest.mark.slow
 @only_sqlite
 @pytest.mark.parametrize("spoil", [damage, ruin])
 @pytest.mark.parametrize("command", [("fsck",), ("analyse", "any"), ("password",), ("migrate",)])
@@ -135,6 +136,7 @@ def test_page_that_meets_damage_is_an_outage_and_no_fault_of_ours(study, damaged
     assert int(response.headers["Retry-After"]) > 0
 
 
+@pytest.mark.slow
 @only_sqlite
 def test_web_server_does_not_start_on_a_file_that_is_no_database(copy, tmp_path):
     ruin(copy)

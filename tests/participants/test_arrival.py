@@ -440,6 +440,7 @@ def test_whoever_arrived_by_an_id_is_shown_no_receipt_number(query, is_shown):
 # --- at once ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_fifty_starts_of_one_person_at_once_are_one_participant():
     study = make_live()

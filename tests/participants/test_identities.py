@@ -18,7 +18,7 @@ from tests.site.test_staff_pages import sign_in
 from tests.support.bundles import examine, move_data, pack, read_files
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("checks_here")]
 
 WITHOUT = [TeamRole.VIEWER, TeamRole.EDITOR]
 WITH = [TeamRole.EDITOR_WITH_IDENTITIES, TeamRole.OWNER]
@@ -208,6 +208,7 @@ def test_wishes_with_and_without_entry_answers_are_two_jobs(study):
     assert Job.objects.filter(kind="bundle").count() == 2
 
 
+@pytest.mark.slow
 def test_bundle_without_entry_answers_is_verified_and_imported(study):
     close_study(study=study, by=make_user())
 

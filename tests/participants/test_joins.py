@@ -207,6 +207,7 @@ def test_zero_sets_no_limit_and_counts_nobody(settings):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_simulated_people_are_not_counted():
     study = make_live(is_demo=True, items=PER_STUDY + 1, set_size=1)
 
@@ -244,6 +245,7 @@ def test_a_burst_is_shown_where_joining_can_be_paused(staff_client, settings):
     assert busy.context["burst"] == 30
 
 
+@pytest.mark.slow
 def test_whoever_returns_again_and_again_is_asked_to_wait():
     study = make_live()
     answers = [press_start(study, prolific()).status_code for _ in range(RETURNS_AN_HOUR + 1)]

@@ -165,6 +165,7 @@ def test_example_batch_is_ready_to_import(config):
     )
 
 
+@pytest.mark.slow
 def test_crowd_rates_all_of_the_example_batch(config):
     study = make_live(config, k=1)
     items = Item.objects.main().filter(study=study).count()
@@ -254,6 +255,7 @@ def make_wrong(criterion: Criterion, right: str, standard: int) -> str:
     return str(scale.maximum if is_low else scale.minimum)
 
 
+@pytest.mark.slow
 def test_practice_asks_what_has_a_gold_and_agrees_with_who_answers_by_it(config):
     learner = Learner(config)
 
@@ -424,6 +426,7 @@ def test_saving_and_going_on_takes_a_bounded_number_of_queries(config):
     assert len(asked) <= MOST_QUERIES, "\n".join(asked)
 
 
+@pytest.mark.slow
 def test_nothing_tells_a_participant_what_produced_an_output(config):
     study = make_live(config)
     reader = Reader(study, is_rating=True)

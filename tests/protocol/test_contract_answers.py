@@ -87,6 +87,7 @@ def test_codebook_says_what_the_values_of_each_criterion_are(config):
         assert f"{criterion.key}: {criterion.scale.describe_values()}" in codebook
 
 
+@pytest.mark.slow
 @pytest.mark.one_database
 def test_report_is_computed_and_shown_from_its_answers(config, client):
     study = make_demo_study(config, by=make_user())

@@ -76,6 +76,7 @@ def list_files(folders: tuple[str, ...], pattern: str) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 def test_no_module_tells_kinds_of_questions_apart():
     files = list_files(("evalsite",), "*.py")
     found = {

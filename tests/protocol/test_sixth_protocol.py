@@ -156,10 +156,11 @@ def run_contract_suite(
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
 def test_a_sixth_protocol_is_one_folder_and_one_line_of_settings(sixth):
-    done = run_contract_suite(sixth)
+    bad_input = ("bad_answers", "bad_batches", "hostile_text")
 
-    counts = count_results(done)
-    assert counts["passed"] >= 8
+    counts = count_results(run_contract_suite(sixth, subjects=(*CONTRACT, *bad_input)))
+
+    assert counts["passed"] >= 28
     assert set(counts) <= {"passed", "deselected"}
 
 
@@ -170,14 +171,6 @@ def test_the_protocol_of_the_document_passes_as_it_is_written(summaries):
     assert set(DOCUMENTED) == {"apps.py", "instructions.md", "practice.json", "example_batch.csv"}
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     assert "passed" in done.stdout.splitlines()[-1]
-
-
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
-def test_bad_input_and_hostile_texts_are_tested_of_a_sixth_protocol_too(sixth):
-    done = run_contract_suite(sixth, subjects=("bad_answers", "bad_batches", "hostile_text"))
-
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    assert "failed" not in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
@@ -193,7 +186,7 @@ def test_a_page_that_hides_or_repeats_something_fails_the_contract(sixth, part, 
     page = sixth / "templates" / "sixth" / "item.html"
     page.write_text(TEMPLATE.replace(part, wrong), encoding="utf-8")
 
-    done = run_contract_suite(sixth, "shows_every_output")
+    done = run_contract_suite(sixth, "shows_every_output", ("contract",))
 
     assert done.returncode == 1, done.stdout[-5000:]
     assert "1 failed" in done.stdout

@@ -27,7 +27,7 @@ from tests.support.factories import (
     make_study,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 ORDERS = {"ab": (0, 1), "ba": (1, 0)}
 

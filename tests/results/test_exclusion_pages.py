@@ -23,7 +23,7 @@ from tests.support.factories import make_participant, make_study
 from tests.support.reports import keep_report, make_content, make_figure
 from tests.support.tabs import make_live
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture
@@ -301,6 +301,7 @@ def test_interval_that_is_missing_says_why_and_nothing_stands_beside_what_is_tak
     assert "needs two raters" not in taken_back
 
 
+@pytest.mark.slow
 def test_report_from_before_the_exclusion_is_called_that_and_can_be_computed_again(
     staff_client, study
 ):

@@ -49,6 +49,7 @@ def tell_change(study: Study, at: datetime, **said: Any) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_plans_come_along_with_the_moments_that_the_log_has(newest):
     study, other, earlier = (make_study(items=1, title=title) for title in "abc")
     author = make_user("author")
@@ -75,6 +76,7 @@ def test_plans_come_along_with_the_moments_that_the_log_has(newest):
     assert "results_analysisplan" not in connection.introspection.table_names()
 
 
+@pytest.mark.slow
 def test_a_plan_can_be_written_after_the_move(newest):
     study, other = make_study(items=1), make_study(items=1, title="b")
     migrate(BEFORE).get_model("results", "AnalysisPlan").objects.create(study_id=study.pk)
@@ -87,6 +89,7 @@ def test_a_plan_can_be_written_after_the_move(newest):
     assert AnalysisPlan.objects.filter(baseline="neural").count() == 2
 
 
+@pytest.mark.slow
 def test_the_move_can_be_taken_back_with_the_plan(newest):
     study = make_study(items=1)
     AnalysisPlan.objects.create(study=study, baseline="neural", rule_changed_at=MOMENT)
@@ -96,6 +99,7 @@ def test_the_move_can_be_taken_back_with_the_plan(newest):
     assert (plan.study_id, plan.baseline, plan.rule_changed_at) == (study.pk, "neural", MOMENT)
 
 
+@pytest.mark.slow
 def test_who_was_permitted_something_about_plans_still_is(newest):
     migrate(BEFORE)
     ContentType.objects.filter(model="analysisplan").delete()

@@ -82,6 +82,7 @@ def test_the_fewest_inputs_are_looked_for_where_none_are_named(staff_client):
     assert html.count("smallest that is enough") == 1
 
 
+@pytest.mark.slow
 def test_too_few_people_are_told_that_no_number_of_inputs_is_enough(staff_client):
     study = make_study(items=0)
 

@@ -178,6 +178,7 @@ def test_a_job_compares_and_the_page_shows_it(
     assert "have changed since" not in html
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_both_studies(
     staff_client: Client, study: Study, original: Study
 ) -> None:
@@ -198,6 +199,7 @@ def test_figures_are_those_of_both_studies(
     assert found["common"]["outputs"] == 18
 
 
+@pytest.mark.slow
 def test_same_data_are_not_compared_twice(
     staff_client: Client, study: Study, original: Study
 ) -> None:
@@ -212,6 +214,7 @@ def test_same_data_are_not_compared_twice(
     assert "Nothing has changed in either study" in again.content.decode()
 
 
+@pytest.mark.slow
 def test_data_that_are_as_they_were_before_are_compared_again(
     staff_client: Client, study: Study, original: Study
 ) -> None:
@@ -227,6 +230,7 @@ def test_data_that_are_as_they_were_before_are_compared_again(
     assert "have changed since" not in html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["study", "original"])
 def test_comparison_of_earlier_data_says_so(
     staff_client: Client, study: Study, original: Study, place: str
@@ -244,6 +248,7 @@ def test_comparison_of_earlier_data_says_so(
     assert "Compare again" in html
 
 
+@pytest.mark.slow
 def test_what_is_excluded_is_left_out(staff_client: Client, study: Study, original: Study) -> None:
     rate(original)
     rate(study)
@@ -256,6 +261,7 @@ def test_what_is_excluded_is_left_out(staff_client: Client, study: Study, origin
     assert (found["first"]["ratings"], found["second"]["ratings"]) == (54, 36)
 
 
+@pytest.mark.slow
 def test_items_that_most_ignored_are_left_out_of_scores_as_of_findings(
     staff_client: Client, study: Study, original: Study
 ) -> None:
@@ -285,6 +291,7 @@ def test_items_that_most_ignored_are_left_out_of_scores_as_of_findings(
     assert {name: one["value"] for name, one in scores.items()} == pytest.approx(means)
 
 
+@pytest.mark.slow
 def test_other_texts_of_the_same_item_are_told_and_left_out_of_agreement(
     staff_client: Client, study: Study, original: Study
 ) -> None:
@@ -324,6 +331,7 @@ def test_unlike_options_are_named(study: Study, original: Study) -> None:
     assert "standard" in told["other_options"]
 
 
+@pytest.mark.slow
 def test_a_failed_comparison_says_why_and_can_be_started_again(
     staff_client: Client, study: Study, original: Study
 ) -> None:
@@ -342,6 +350,7 @@ def test_a_failed_comparison_says_why_and_can_be_started_again(
 # --- files and commands ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_tables_and_all_digits_are_sent(
     staff_client: Client, study: Study, original: Study
 ) -> None:
@@ -362,6 +371,7 @@ def test_tables_and_all_digits_are_sent(
     assert staff_client.get(page("study-repeat-table", study, job.pk, "x")).status_code == 404
 
 
+@pytest.mark.slow
 def test_comparison_of_another_study_is_not_found(
     staff_client: Client, study: Study, original: Study
 ) -> None:
@@ -381,6 +391,7 @@ def run(study: Study, *arguments: str) -> str:
     return output.getvalue()
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_comparison(study: Study, original: Study) -> None:
     rate(original)
     rate(study)

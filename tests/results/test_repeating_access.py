@@ -50,6 +50,7 @@ def test_stranger_finds_no_page(study: Study) -> None:
     assert client.get(page("study-repeat", study)).status_code == 404
 
 
+@pytest.mark.slow
 def test_who_may_not_see_the_other_study_learns_nothing_of_it(
     staff_client: Client, study: Study, original: Study
 ) -> None:
@@ -99,6 +100,7 @@ def test_page_goes_on_saying_that_a_study_has_no_answers(
     assert [one.count("The other study has no answers yet.") for one in pages] == [1, 1]
 
 
+@pytest.mark.slow
 def test_studies_of_other_systems_are_told_in_one_sentence(
     staff_client: Client, study: Study, original: Study
 ) -> None:
@@ -115,6 +117,7 @@ def test_studies_of_other_systems_are_told_in_one_sentence(
     assert "Correlations of so few systems" not in html
 
 
+@pytest.mark.slow
 def test_titles_and_names_are_never_markup(
     staff_client: Client, study: Study, original: Study
 ) -> None:

@@ -17,6 +17,8 @@ from evalsite.studies.models import Study
 from tests.support.factories import make_participant, make_study
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
 
+pytestmark = pytest.mark.one_database
+
 Settings = Any
 
 
@@ -46,7 +48,6 @@ def run(study: Study, *arguments: str) -> str:
     return output.getvalue()
 
 
-@pytest.mark.one_database
 def test_findings_and_tables_are_printed(study: Study) -> None:
     printed = run(study)
     kept = Report.objects.get().content["kept"]
@@ -60,7 +61,6 @@ def test_findings_and_tables_are_printed(study: Study) -> None:
     assert f"Seed of the analysis    {kept['seed']}" in printed
 
 
-@pytest.mark.one_database
 def test_json_has_every_digit(study: Study) -> None:
     data = json.loads(run(study, "--json"))
     report = Report.objects.get()
@@ -70,7 +70,6 @@ def test_json_has_every_digit(study: Study) -> None:
     assert data["ratings_sha256"] == report.sha256
 
 
-@pytest.mark.one_database
 def test_the_page_goes_to_the_screen_or_into_a_file(study: Study, tmp_path: Path) -> None:
     path = tmp_path / "new folder" / "report.html"
 
@@ -80,7 +79,6 @@ def test_the_page_goes_to_the_screen_or_into_a_file(study: Study, tmp_path: Path
     assert path.read_text(encoding="utf-8") == run(study, "--html")
 
 
-@pytest.mark.one_database
 def test_latex_goes_into_a_folder(study: Study, tmp_path: Path) -> None:
     run(study, "--latex", "-o", str(tmp_path / "paper"))
 
@@ -89,13 +87,11 @@ def test_latex_goes_into_a_folder(study: Study, tmp_path: Path) -> None:
     assert "figures/informativeness-systems.pdf" in found
 
 
-@pytest.mark.one_database
 def test_latex_without_a_folder_says_what_to_do(study: Study) -> None:
     with pytest.raises(CommandError, match="Name the folder for the LaTeX files with -o"):
         run(study, "--latex")
 
 
-@pytest.mark.one_database
 def test_a_path_that_cannot_be_written_is_told(study: Study, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 

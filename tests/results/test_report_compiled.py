@@ -11,7 +11,7 @@ from evalsite.results.report.computation import write_drawings
 from evalsite.results.report.latex_document import list_files
 from tests.support.reported import keep_report, make_reported_study
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_database]
 
 Settings = Any
 NEEDED = ("booktabs.sty", "natbib.sty", "graphicx.sty")
@@ -44,7 +44,7 @@ def run_tex(folder: Path, *command: str) -> str:
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 @pytest.mark.parametrize("protocol", ["magnitude", "pairwise", "rrgen"])
 def test_the_fragment_compiles_with_hostile_names(
-    protocol: str, db: None, settings: Settings, tmp_path: Path
+    protocol: str, db: None, drawings: None, settings: Settings, tmp_path: Path
 ) -> None:
     settings.DATA_DIR = tmp_path / "site"
     settings.DATA_DIR.mkdir()

@@ -179,6 +179,7 @@ def test_every_table_of_the_page_says_how_it_was_computed(study: Study, report: 
     assert html.count("<summary>How this was computed</summary>") == len(tables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["magnitude", "pairwise"])
 def test_every_figure_of_a_table_has_its_interval_or_says_why_it_has_none(
     db: None, settings: Settings, tmp_path: Path, protocol: str

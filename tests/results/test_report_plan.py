@@ -109,6 +109,7 @@ def test_every_form_of_the_report_tells_baseline_family_and_rule(report: Report)
     check_latex(latex)
 
 
+@pytest.mark.slow
 def test_a_baseline_chosen_after_answers_is_among_the_warnings(
     report: Report,
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_report_is_out_of_date_once_scores_come_or_go(study: Study) -> None:
     assert take_fingerprint(study) == before
 
 
+@pytest.mark.slow
 def test_scores_taken_back_bring_the_report_from_before_to_the_front(study: Study) -> None:
     first = compute_report(study)
     file = store(study, BLEU=close)
@@ -83,6 +84,7 @@ def test_scores_taken_back_bring_the_report_from_before_to_the_front(study: Stud
     assert newest.fingerprint == take_fingerprint(study)
 
 
+@pytest.mark.slow
 def test_results_show_each_metric_beside_what_people_said(
     study: Study, staff_client: Client
 ) -> None:
@@ -114,6 +116,7 @@ def test_results_show_each_metric_beside_what_people_said(
     assert float(pearson["system"]["value"]) > 0.99
 
 
+@pytest.mark.slow
 def test_reports_to_be_saved_hold_the_metrics(study: Study) -> None:
     store(study, BLEU=close, chrF=far)
     report = compute_report(study)
@@ -131,6 +134,7 @@ def test_reports_to_be_saved_hold_the_metrics(study: Study) -> None:
     assert "figures/informativeness-metrics.pdf" in files
 
 
+@pytest.mark.slow
 def test_without_scores_nothing_is_said_of_metrics(study: Study, staff_client: Client) -> None:
     compute_report(study)
 
@@ -140,6 +144,7 @@ def test_without_scores_nothing_is_said_of_metrics(study: Study, staff_client: C
     assert reverse("admin:metrics-list", args=[study.pk]) in page
 
 
+@pytest.mark.slow
 def test_the_command_tells_metrics_too(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     store(study, BLEU=close)
 

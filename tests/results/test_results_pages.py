@@ -25,6 +25,8 @@ from tests.support.factories import make_study as build_study
 from tests.support.factories import make_user
 from tests.support.reports import SVG, keep_report, make_content
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def study(make_study: Callable[..., Any]) -> Study:
@@ -49,7 +51,9 @@ def test_study_without_answers_says_what_to_do(staff_client: Client, study: Stud
     assert "Compute results" not in html
 
 
-def test_results_are_computed_by_a_job_and_then_shown(staff_client: Client, study: Study) -> None:
+def test_results_are_computed_by_a_job_and_then_shown(
+    staff_client: Client, study: Study, drawings: None
+) -> None:
     rate(study)
     before = staff_client.get(page("study-results", study)).content.decode()
 
@@ -107,6 +111,7 @@ def test_analysis_that_failed_says_why_and_can_be_started_again(
     assert Job.objects.filter(kind="analysis", state="waiting").exists()
 
 
+@pytest.mark.slow
 def test_same_data_are_not_computed_twice(study: Study) -> None:
     rate(study)
 
@@ -305,6 +310,7 @@ def test_report_of_other_methods_is_out_of_date(
     assert b"Compute again" in staff_client.get(page("study-results", study)).content
 
 
+@pytest.mark.slow
 def test_every_output_can_be_saved_with_its_averages(staff_client: Client, study: Study) -> None:
     rate(study)
     run_job(Job.objects.create(kind="analysis", study_id=study.pk))

@@ -42,7 +42,8 @@ def report(study, content) -> Report:
     return report
 
 
-def test_its_parts_have_tables_and_drawings(report):
+@pytest.mark.slow
+def test_its_parts_have_tables_and_drawings(drawings, report):
     parts = {key: show_part(report, key) for key, _ in list_parts(report.content)}
 
     names = [table.name for table, _ in parts[KEY].blocks]
@@ -55,6 +56,7 @@ def test_its_parts_have_tables_and_drawings(report):
     assert all(parts.values())
 
 
+@pytest.mark.slow
 def test_its_page_answers(report, staff_client):
     answer = staff_client.get(url("study-results", report.study))
 
@@ -62,6 +64,7 @@ def test_its_page_answers(report, staff_client):
     assert "points higher" in answer.text
 
 
+@pytest.mark.slow
 def test_it_is_written_as_a_page_as_latex_and_as_a_datasheet(report):
     page = write_page(report.study, report)
     latex = write_fragment(report.study, report)

@@ -93,6 +93,7 @@ def test_every_contract_has_its_planted_breach():
     assert set(BREACHES) == {contract["id"] for contract in CONTRACTS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contract", BREACHES)
 def test_a_planted_breach_is_refused(contract, copied_tree):
     name = next(one["name"] for one in CONTRACTS if one["id"] == contract)

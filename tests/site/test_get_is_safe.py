@@ -40,9 +40,14 @@ from tests.support.reports import keep_report
 from tests.support.tabs import Tab, make_live
 from tests.support.uploads import GOOD
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
-METHODS = ("get", "head", "options")
+# all pages once more by the other methods that change nothing: in `make torture`
+METHODS = (
+    "get",
+    pytest.param("head", marks=pytest.mark.torture),
+    pytest.param("options", marks=pytest.mark.torture),
+)
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 FINE = (200, 302, 400, 403, 404, 405)
 
@@ -114,6 +119,7 @@ def everything() -> dict[str, list[dict]]:
 # --- participants -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_looking_at_any_page_of_a_participant_takes_no_work_and_changes_nothing(method):
     study = make_live(items=9)
@@ -196,6 +202,7 @@ def with_object(route: str, values: dict[str, list[Any]]) -> dict[str, list[Any]
     return values | {"object_id": [first.pk if first else 1]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_looking_at_any_page_of_staff_changes_nothing(method):
     values = make_staff_pages()

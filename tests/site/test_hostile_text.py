@@ -57,6 +57,7 @@ def said_by(html: str, address: str = "") -> str:
 # --- participants -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_participant(config):
     study = make_hostile(config)
     walker = Walker(study)
@@ -82,6 +83,7 @@ def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_participant(con
 # --- staff ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_study(config, staff_client):
     study = make_hostile(config, is_short=True)
     item = Item.objects.get(study=study, key="all-0")

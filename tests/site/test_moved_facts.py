@@ -27,6 +27,7 @@ def moment(day: int) -> datetime:
     return datetime(2026, 3, day, tzinfo=UTC)
 
 
+@pytest.mark.slow
 def test_who_revoked_an_exclusion_comes_from_the_log(newest: list[tuple[str, str]]) -> None:
     study, ada = make_study(items=1), make_user("ada")
     people = [make_participant(study) for _ in range(3)]
@@ -48,6 +49,7 @@ def test_who_revoked_an_exclusion_comes_from_the_log(newest: list[tuple[str, str
     assert found == {revoked.pk: ada, unknown.pk: None, standing.pk: None}
 
 
+@pytest.mark.slow
 def test_reports_keep_their_order_and_their_moments(newest: list[tuple[str, str]]) -> None:
     study = make_study(items=1)
     old = migrate(BEFORE).get_model("results", "Report").objects

@@ -83,6 +83,7 @@ def test_nothing_gets_round_the_escaping_of_pages(suffix):
     assert found == []
 
 
+@pytest.mark.slow
 def test_format_html_gets_its_pattern_from_the_code():
     found = [
         f"{path.relative_to(ROOT)}:{call.lineno}"

@@ -27,7 +27,7 @@ from tests.support.imported import load, rows_for
 from tests.support.reports import keep_report
 from tests.support.uploads import GOOD
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 ALL, EDITORS, OWNERS = TeamRole.VIEWER, TeamRole.EDITOR, TeamRole.OWNER
@@ -197,7 +197,15 @@ def test_tables_name_every_page_of_a_study_once():
         assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind",
+    # every page is opened on both databases, by one who may open all
+    [
+        kind if kind == "owner" else pytest.param(kind, marks=pytest.mark.one_database)
+        for kind in KINDS
+    ],
+)
 def test_page_answers_each_kind_of_person_as_the_tables_say(study, kind):
     parts = find_parts(study)
     client = client_of(kind, study)
@@ -233,6 +241,7 @@ def test_editors_change_the_plan_until_the_launch(kind):
     assert given == [422, 403]
 
 
+@pytest.mark.slow
 def test_ids_of_other_studies_are_found_by_nobody(study):
     parts = find_parts(study)
     other = make_study(items=0, title="Another", by=make_user("zoe"))

@@ -16,7 +16,7 @@ from evalsite.lib.clock import now, standing_at
 from evalsite.studies.models import Membership, Study
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 HOME = reverse("admin:index")
 

@@ -17,7 +17,7 @@ from django.core.management import (
 from evalsite.studies.models import Study
 from evalsite.studies.study_lookup import find_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 # what each command needs beside its study
 COMMANDS: dict[str, list[str]] = {
@@ -60,6 +60,7 @@ def test_study_is_found_by_id_beginning_of_it_or_title(study: Study, make_study:
     assert {find_study(reference).pk for reference in refer(study)} == {study.pk}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_takes_the_study_in_every_way(
     study: Study, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,6 +19,7 @@ from evalsite.imports.uploads import keep_upload
 from evalsite.operations.archive import MANIFEST
 from evalsite.operations.database_dump import using_database
 from evalsite.studies.models import Study
+from tests.support.emptying import make_database
 from tests.support.exports import export
 from tests.support.factories import make_user
 
@@ -51,10 +52,8 @@ def new_site(settings: Any, folder: Path) -> Iterator[None]:
     name = f"{folder}/evalsite.sqlite3"
     if connection.vendor == "postgresql":
         name = f"site_{uuid4().hex[:8]}"
-        with connection.cursor() as cursor:
-            cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
+    make_database(name)
     with using_database(name):
-        call_command("migrate", verbosity=0)
         yield
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

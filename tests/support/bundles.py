@@ -12,15 +12,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import pytest
 from django.db import transaction
 
 from evalsite.annotation.models import Annotation, Highlight
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.saving import keep_revision
 from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.exports.bundle import verify
 from evalsite.exports.bundle.compare import Findings, examine_bundle
 from evalsite.exports.bundle.format import CHECKSUMS, Contents, write_checksums
-from evalsite.exports.bundle.read import BadBundle, check_checksums, open_bundle, read_about
+from evalsite.exports.bundle.read import Bundle
 from evalsite.exports.bundle.verify import Report, verify_bundle
 from evalsite.exports.bundle.write import write_bundle
 from evalsite.imports.models import MetricFile, MetricScore
@@ -29,6 +31,7 @@ from evalsite.participants.models import Answer, ParticipantIdentity, Participan
 from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.studies.models import Output, Study
+from evalsite.studies.version_cache import forget_versions
 from tests.support.emptying import no_rows
 from tests.support.factories import make_annotator, make_participant, make_user, mint_link
 from tests.support.hostile import make_hostile
@@ -154,22 +157,21 @@ def move_data(settings: Any, folder: Path) -> None:
 
 
 def examine(bundle: bytes) -> Report:
-    """As `check`, but without a child process: in this database, emptied until that is done."""
-    report = Report()
-    file = io.BytesIO(bundle)
-    try:
-        with open_bundle(file) as archive, TemporaryDirectory() as folder:
-            report.faults += check_checksums(archive)
-            if not report.faults:
-                report.about = read_about(archive)
-                findings = Findings()
-                with no_rows():
-                    examine_bundle(archive, findings, Path(folder))
-                report.checks, report.remarks = findings.checks, findings.remarks
-                report.faults += findings.faults
-    except BadBundle as error:
-        report.faults.append(error.fault)
-    return report
+    """As `check`, but without a child process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify, "_check_in_scratch", examine_here)
+        return check(bundle)
+
+
+def examine_here(bundle: Bundle, file: Any, report: Report) -> None:
+    """Do what the child process of a check does in this database, emptied until that is done."""
+    findings = Findings()
+    with TemporaryDirectory() as folder, no_rows():
+        examine_bundle(bundle, findings, Path(folder))
+    forget_versions()
+    report.checks += findings.checks
+    report.remarks += findings.remarks
+    report.faults += findings.faults
 
 
 def read_files(bundle: bytes) -> Files:

@@ -128,8 +128,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("database") == "postgresql" and "EVALSITE_DATABASE" not in os.environ:
         pytest.exit(NO_SERVER, returncode=0)
     # Not a conftest.py: the tests in the protocols' folders need these fixtures as well.
-    config.pluginmanager.import_plugin("tests.support.fixtures")
     config.pluginmanager.import_plugin("tests.support.emptying")
+    config.pluginmanager.import_plugin("tests.support.fixtures")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -171,12 +171,13 @@ def _is_of_another_protocol(item: pytest.Item) -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Choose the database before Django reads its settings; xdist's workers inherit the choice."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        # upkeep deletes files that its database knows nothing of
+        _set_data_folder(Path(os.environ["EVALSITE_DATA_DIR"], worker))
         return
     folder = make_folder("evalsite-tests-")
     early_config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    os.environ["EVALSITE_DATA_DIR"] = str(folder)
-    (folder / "static").mkdir()  # where whitenoise looks
+    _set_data_folder(folder)
     # a suite that a test runs copies the template of the suite that it belongs to
     os.environ.setdefault("EVALSITE_TEST_TEMPLATE", str(folder / "template.sqlite3"))
     os.environ.pop("EVALSITE_DATABASE", None)
@@ -184,6 +185,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     is_asked = options.database == "postgresql" and not (options.help or options.version)
     if is_asked and (url := _find_postgres(early_config)):
         os.environ["EVALSITE_DATABASE"] = url
+
+
+def _set_data_folder(folder: Path) -> None:
+    os.environ["EVALSITE_DATA_DIR"] = str(folder)
+    (folder / "static").mkdir(parents=True)  # where whitenoise looks
 
 
 def _find_postgres(config: pytest.Config) -> str | None:

@@ -19,6 +19,7 @@ from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from evalsite.exports.bundle import scratch
+from evalsite.operations.database_dump import using_database
 
 # what migrations leave, beside their own list
 _KEPT = ["django_content_type", "auth_permission"]
@@ -48,6 +49,19 @@ def django_db_keepdb(
     return True
 
 
+def make_database(name: str) -> None:
+    """Make one more database with all tables and no rows, of this name or in this file."""
+    template = Path(os.environ["EVALSITE_TEST_TEMPLATE"])
+    if template.exists():
+        with _locked(template.with_suffix(".lock")):
+            _copy_template(template, name)
+        return
+    if connection.vendor == "postgresql":
+        _create_database(name, "TEMPLATE template0")
+    with using_database(name):
+        call_command("migrate", verbosity=0)
+
+
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Let one process in at a time."""
@@ -68,17 +82,16 @@ def _make_template(template: Path) -> None:
     settings["NAME"] = known
     if connection.vendor == "postgresql":
         template.touch()
-    else:
-        # checks of bundles begin with one, too
-        empty = f"{scratch._EMPTY}{scratch._hash_migrations()}.sqlite3"
-        shutil.copyfile(template, Path(os.environ["EVALSITE_DATA_DIR"], empty))
 
 
 def _copy_template(template: Path, name: str) -> None:
     if connection.vendor == "postgresql":
         _create_database(name, f"TEMPLATE {connection.ops.quote_name(template.stem)}")
-    else:
-        shutil.copyfile(template, name)
+        return
+    shutil.copyfile(template, name)
+    # checks of bundles begin with one, too
+    empty = f"{scratch._EMPTY}{scratch._hash_migrations()}.sqlite3"
+    shutil.copyfile(template, Path(os.environ["EVALSITE_DATA_DIR"], empty))
 
 
 def _create_database(name: str, template: str) -> None:

@@ -13,6 +13,7 @@ from evalsite.results.report.computation import analyse_study
 from evalsite.studies.models import Study, StudyVersion, System
 from evalsite.studies.version_cache import forget_versions
 from tests.support.factories import make_participant, make_user
+from tests.support.fixtures import PLAIN_DRAWINGS
 
 # names that would run, break out or vanish where they are not escaped
 HOSTILE = (
@@ -22,7 +23,6 @@ HOSTILE = (
 )
 TITLE = "Hostile </title><script>alert(2)</script> \\end{document} % & _ # **bold**"
 REASON = "Slipped & said so <b>"
-_DRAWINGS = {"svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>", "pdf": b"%PDF-1.4\n"}
 _ANALYSED: dict[str, Any] = {}
 
 
@@ -73,5 +73,5 @@ def _add_drawings(folder: Path, keys: list[str]) -> None:
     folder.mkdir(parents=True)
     for key in keys:
         for what in ("systems", "pairs", "distribution", "agreement"):
-            for kind, content in _DRAWINGS.items():
+            for kind, content in PLAIN_DRAWINGS.items():
                 (folder / f"{key}-{what}.{kind}").write_bytes(content)
