@@ -5,8 +5,6 @@ They are in a fixed order, take little memory, and are of one moment inside a sn
 
 import json
 import re
-from array import array
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +18,15 @@ from django.db.models.functions import RowNumber
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
 from evalsite.exports.columns import TIE
-from evalsite.exports.rows import PAGE, Group, as_text, choose, find_exclusions, hyphenate
+from evalsite.exports.rows import (
+    PAGE,
+    Group,
+    OutputIndex,
+    as_text,
+    choose,
+    find_exclusions,
+    hyphenate,
+)
 from evalsite.exports.selection import Selection
 from evalsite.participants.models import Origin
 from evalsite.protocol import Scale
@@ -112,30 +118,6 @@ class Comparison(NamedTuple):
 
 
 _NOT_COMPARED = Comparison()
-
-
-class OutputIndex:
-    """The number of each output of a study in its item, and its system, in 12 bytes an output.
-
-    Joined to a page of ratings instead, PostgreSQL reads all outputs of the site for each page.
-    """
-
-    def __init__(self, study: Study, systems: Mapping[int | None, str]) -> None:
-        self._ids, self._places = array("q"), array("i")
-        # few: as many as an item has outputs, for each system
-        self._known: list[tuple[int, str]] = []
-        places: dict[tuple[int, int | None], int] = {}
-        outputs = Output.objects.filter(item__study=study).order_by("id")
-        rows = outputs.values_list("id", "position", "system_id")
-        for pk, position, system in rows.iterator(chunk_size=PAGE):
-            place = places.setdefault((position, system), len(places))
-            if place == len(self._known):
-                self._known.append((position + 1, systems[system]))
-            self._ids.append(pk)
-            self._places.append(place)
-
-    def find(self, pk: int) -> tuple[int, str]:
-        return self._known[self._places[bisect_left(self._ids, pk)]]
 
 
 @dataclass(slots=True, eq=False)

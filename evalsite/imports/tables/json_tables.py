@@ -1,9 +1,7 @@
-"""Tables of JSON: a list of objects, or JSON lines. The keys of the objects name the columns.
+"""Tables of JSON: a list of objects, also as {"data": [...]}, or JSON lines. Keys name columns.
 
-Texts are taken exactly, numbers as they are written (1.0, 1e5), nested values as compact JSON.
-A list may also be the only value of an object: {"data": [...]}. The file is read as a stream,
-twice: for its keys, and for its rows. A key that holds lists of outputs becomes a column for each
-system.
+Texts are taken exactly, numbers as they are written (1.0, 1e5), nested values as compact JSON. A
+key that holds lists of outputs becomes a column for each system. The file is streamed twice.
 """
 
 import json
