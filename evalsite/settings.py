@@ -80,7 +80,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "evalsite.lib.response_headers.BrowserLimits",
     "evalsite.lib.response_headers.StaticFiles",
-    "django.middleware.gzip.GZipMiddleware",
+    "evalsite.lib.response_headers.Compression",
     "csp.middleware.CSPMiddleware",
     # before the CSRF check, which reads the whole body of a request
     "evalsite.lib.request_bodies.BodyCheck",
@@ -101,8 +101,13 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
-        "APP_DIRS": True,
         "OPTIONS": {
+            "loaders": [
+                (
+                    "django.template.loaders.cached.Loader",
+                    ["evalsite.lib.template_loader.Loader"],
+                )
+            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -217,7 +217,7 @@ document.addEventListener("keydown", (event) => {
   const key = event.key.toLowerCase();
   if (commands[key]) {
     event.preventDefault();
-    commands[key]();
+    commands[key](event);
   } else if (choose(key)) event.preventDefault();
   else startTyping(key);
 });
@@ -311,33 +311,33 @@ async function post(address, patience, button = null, sent = form) {
   const body = new URLSearchParams(new FormData(sent));
   if (button?.name) body.set(button.name, button.value);
   const slow = setTimeout(() => say(words.saving), 300);
+  const headers = { Accept: "application/json" };
+  const response = await ask(address, patience, { method: "POST", body, headers });
+  clearTimeout(slow);
+  if (response) askedPause = 1000 * (Number(response.headers.get("Retry-After")) || 0);
+  return response;
+}
+
+// The answer, or null where none came.
+async function ask(address, patience, options = {}) {
+  const signal = AbortSignal.timeout(patience);
   try {
-    const response = await fetch(address, {
-      method: "POST",
-      body,
-      headers: { Accept: "application/json" },
-      credentials: "omit",
-      redirect: "manual",
-      signal: AbortSignal.timeout(patience),
-    });
-    askedPause = 1000 * (Number(response.headers.get("Retry-After")) || 0);
-    return response;
+    return await fetch(address, { ...options, credentials: "omit", redirect: "manual", signal });
   } catch (error) {
     if (error instanceof TypeError || error instanceof DOMException) return null;
     throw error;
-  } finally {
-    clearTimeout(slow);
   }
 }
 
-const isJson = (response) => response.headers.get("Content-Type")?.includes("json");
+const parse = async (response) =>
+  new DOMParser().parseFromString(await response.text(), "text/html");
 
 // a success in other words than ours is some network's own page
-const isAway = (response) =>
+const isAway = (response, kind = "json") =>
   response === null ||
   response.status >= 500 ||
   [408, 429].includes(response.status) ||
-  (response.ok && !isJson(response));
+  (response.ok && !response.headers.get("Content-Type")?.includes(kind));
 
 // What never reached the server comes back, unless the server shows what it was sent last.
 function restore() {
@@ -406,7 +406,7 @@ async function send(button) {
 // The page that says what is wrong comes in place of this one, question by question: so the browser
 // has no page to send once more after Back.
 async function showErrors(response) {
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const page = await parse(response);
   isSaving = false;
   pending = null;
   const answered = page.querySelectorAll("[data-refresh]");
@@ -550,20 +550,54 @@ still?.addEventListener("close", () => {
 
 // --- reporting a problem --------------------------------------------------------------
 
-const reporting = document.querySelector("#reporting");
-const report = reporting?.querySelector("form");
+// The form comes from its own page when it is first asked for. Anything else that is there instead
+// is for the person to read.
+const reportLink = document.querySelector("#report");
 const reported = document.querySelector("#reported");
+let reporting = null;
+let report = null;
 
-document.querySelector("#report")?.addEventListener("click", (event) => {
+reportLink?.addEventListener("click", async (event) => {
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  event.target.closest("details")?.removeAttribute("open");
-  reporting.showModal();
+  reportLink.closest("details").removeAttribute("open");
+  if (!reporting) {
+    const response = await ask(reportLink.href, 15_000);
+    if (isAway(response, "html")) say(words.unreachable);
+    else if (response.ok) makeReporting(await parse(response));
+    else location.assign(reportLink.href);
+  }
+  reporting?.showModal();
 });
 
-report?.querySelector("[data-close]").addEventListener("click", () => reporting.close());
+function makeReporting(page) {
+  // a second press may have come before the first answer
+  if (reporting) return;
+  reporting = document.createElement("dialog");
+  reporting.id = "reporting";
+  reporting.setAttribute("aria-labelledby", "report-title");
+  report = document.createElement("form");
+  report.className = "flow";
+  report.method = "post";
+  report.action = reportLink.href;
+  report.noValidate = true;
+  report.addEventListener("submit", sendReport);
+  report.addEventListener("click", (event) => {
+    if (!event.target.matches("a.btn")) return;
+    event.preventDefault();
+    reporting.close();
+  });
+  showReport(page);
+  reporting.append(report);
+  form.after(reporting);
+}
 
-report?.addEventListener("submit", async (event) => {
+function showReport(page) {
+  report.replaceChildren(...page.querySelector("#questions").children);
+  report.querySelector(".bad :is(input, textarea)")?.focus();
+}
+
+async function sendReport(event) {
   event.preventDefault();
   // what is entered is on the server before the report, so that it doesn't count as a change of mind
   clearTimeout(timer);
@@ -574,9 +608,9 @@ report?.addEventListener("submit", async (event) => {
   report.querySelector("[data-unsent]").hidden = !isAway(response);
   if (isAway(response)) return;
   if (response.ok) await noteReported(response);
-  else if (response.status === 422) showReportErrors((await response.json()).errors);
+  else if (response.status === 422) showReport(await parse(response));
   else report.submit();
-});
+}
 
 async function noteReported(response) {
   const { next, is_reported: isReported } = await response.json();
@@ -586,9 +620,8 @@ async function noteReported(response) {
   }
   clearTimeout(leaseTimer);
   lapsesAt = null;
-  showReportErrors({});
-  report.reset();
-  reporting.close();
+  reporting.remove();
+  reporting = null;
   say("");
   reported.querySelector("a").href = next;
   reported.hidden = false;
@@ -596,14 +629,71 @@ async function noteReported(response) {
   reported.querySelector("a").focus();
 }
 
-function showReportErrors(errors) {
-  for (const name of ["reason", "note"]) {
-    const place = report.querySelector(`#report-${name}-error`);
-    place.lastElementChild.textContent = errors[name] ?? "";
-    place.hidden = !errors[name];
-    place.parentElement.classList.toggle("bad", name in errors);
+// --- marking passages -----------------------------------------------------------------
+
+// The script for it is fetched when it is first asked for, or where marks are to be listed.
+const marked = [...form.querySelectorAll("[data-marks]")];
+let marks = null;
+let hasMarks = false;
+let fetches = 0;
+
+async function fetchMarks() {
+  // some browsers remember an address that could not be fetched
+  marks ??= import(`${marked[0].dataset.script}?${fetches++}`);
+  try {
+    await marks;
+    hasMarks = true;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    marks = null;
   }
-  report.querySelector(".bad :is(input, textarea)")?.focus();
+  return hasMarks;
+}
+
+// What asked for the script happens once more when it is there, and then each key pressed meanwhile.
+let held = null;
+
+async function startMarking(event) {
+  if (hasMarks || held) return;
+  held = [];
+  const isThere = await fetchMarks();
+  const keys = held;
+  held = null;
+  if (!isThere) {
+    say(words.unreachable);
+    return;
+  }
+  event.target.dispatchEvent(new event.constructor(event.type, event));
+  for (const one of keys) {
+    document.activeElement.dispatchEvent(new KeyboardEvent(one.type, one));
+  }
+}
+
+if (marked.length) commands.h = startMarking;
+
+document.addEventListener(
+  "keydown",
+  (event) => {
+    if (!held || event.ctrlKey || event.altKey || event.metaKey || event.key === "Tab") return;
+    event.preventDefault();
+    event.stopPropagation();
+    held.push(event);
+  },
+  { capture: true },
+);
+
+for (const box of marked) {
+  const text = form.querySelector(`[data-markable="${box.dataset.marks}"]`);
+  const button = box.querySelector("[data-start]");
+  const without = box.querySelector("[data-without]");
+  // the button takes over the id of the box, where errors link to
+  button.id = without.querySelector("textarea").id;
+  without.remove();
+  button.hidden = !text.textContent.trim();
+  // pressing it must not take a selection away
+  button.addEventListener("mousedown", (event) => event.preventDefault());
+  button.addEventListener("click", startMarking);
+  text.addEventListener("pointerdown", () => hasMarks || fetchMarks());
 }
 
 // --- what is in view ----------------------------------------------------------------
@@ -642,6 +732,7 @@ if (new URLSearchParams(location.search).has("was")) {
 
 setCurrent(questions.every(isAnswered) ? null : nextUnanswered());
 restore();
+if (marked.some((box) => box.querySelector("[data-kept]").value.length > 2)) fetchMarks();
 if (location.search === "?undo") mayMove = false;
 offerUndo();
 if (words.leaseUntil) keepUntil(words.leaseUntil, words.now, "leaseFinal" in words);

@@ -1,4 +1,5 @@
-// Marking passages of a text: by mouse, by two taps, and by keyboard alone. Without it a box does.
+// Marking passages of a text: by mouse, by two taps, and by keyboard alone. Without scripts a box
+// does. The rating page fetches this when it is first asked for.
 // Places count UTF-16 here, and code points in the field that is posted.
 
 const form = document.querySelector("#work");
@@ -61,8 +62,9 @@ class Marks {
     const points = [...this.string];
     const placeOf = (count) => points.slice(0, count).join("").length;
     this.spans = JSON.parse(this.field.value).map((one) => one.slice(0, 2).map(placeOf));
-    this.replaceBox();
-    this.draw();
+    this.addButton();
+    // a text without marks stays as it is, and what is selected in it
+    if (this.spans.length) this.draw();
     this.drawList();
     this.listen();
   }
@@ -71,12 +73,8 @@ class Marks {
     return this.box.querySelector(`[data-${name}]`);
   }
 
-  // The button takes over the id of the box, where errors link to.
-  replaceBox() {
-    const box = this.find("without");
-    this.button.id = box.querySelector("textarea").id;
-    box.remove();
-    this.button.hidden = !this.places.length;
+  // The one beside a selection; the other is on the page.
+  addButton() {
     this.here = make("button", "btn small here", this.button.firstChild.data);
     this.here.type = "button";
     this.here.hidden = true;
@@ -84,10 +82,8 @@ class Marks {
   }
 
   listen() {
-    for (const button of [this.button, this.here]) {
-      // pressing it must not take the selection away
-      button.addEventListener("mousedown", (event) => event.preventDefault());
-    }
+    // pressing it must not take the selection away
+    this.here.addEventListener("mousedown", (event) => event.preventDefault());
     this.here.addEventListener("click", () => this.markSelection());
     this.button.addEventListener("click", (event) => this.start(event));
     this.text.addEventListener("click", (event) => this.tap(event));
@@ -387,3 +383,5 @@ for (const end of ["pointerup", "pointercancel"]) {
   document.addEventListener(end, () => offer((isDown = false)));
 }
 document.addEventListener("selectionchange", offer);
+// what was selected before this script came
+offer();

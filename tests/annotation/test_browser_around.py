@@ -124,6 +124,11 @@ def test_notes_of_points_are_folded_by_choice_and_never_on_the_first_item(page, 
 
 def test_report_waits_for_the_network(page, live_server):
     take_a_set(page, str(live_server), launch(make_study(items=2, set_size=2)))
+    # the form comes when it is first asked for, if it can
+    page.context.set_offline(True)
+    page.click("#report")
+    expect(page.locator("#status")).to_contain_text("no connection")
+    page.context.set_offline(False)
     page.click("#report")
     page.check("#report-reason-other")
     page.context.set_offline(True)
@@ -145,7 +150,7 @@ def test_problem_is_reported_without_scripts_and_with_the_item_in_view(browser, 
 
     follow(page, "#report")
     assert page.locator("#read .specimen .text").count() == 3
-    page.check("#reason-missing")
+    page.check("#report-reason-missing")
     follow(page, MAIN)
 
     assert page.url.endswith("/items/2/")

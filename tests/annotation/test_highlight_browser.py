@@ -181,7 +181,7 @@ def test_a_text_without_words_is_marked_sign_by_sign(page, live_server):
 
     press(page, "h", "ArrowDown", "ArrowDown", "Enter", "ArrowUp", "Escape")
 
-    assert marked_on_page(page) == ["..."]
+    expect(page.locator(f"{RESPONSE} mark")).to_have_text("...")
     assert watch.found == []
 
 
@@ -219,6 +219,22 @@ def test_the_button_leads_into_the_text_by_keyboard_with_shortcuts_off(page, liv
 
     assert marked_on_page(page) == ["Dear"]
     expect(page.locator(BUTTON)).to_be_focused()
+
+
+def test_marking_waits_for_the_network_and_costs_nothing_before(page, live_server):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    take_a_set(page, live_server.url, make_marking_study(TEXT))
+    assert not [address for address in asked if "highlight" in address]
+    page.context.set_offline(True)
+    press(page, "h", "ArrowRight")
+    expect(page.locator("#status")).to_contain_text("no connection")
+
+    page.context.set_offline(False)
+    press(page, "h", "ArrowRight", "Enter", "Escape")
+
+    expect(page.locator(f"{RESPONSE} mark")).to_have_text("guest")
+    expect(page.locator("#work input:checked")).to_have_count(0)
 
 
 def test_marks_are_a_draft_and_come_back_with_the_page(page, live_server):

@@ -170,9 +170,9 @@ def bare_saves(saves: int, address: str = "/bare/") -> Work:
 
 
 def fill(html: str, number: int) -> dict[str, str]:
-    """The form of a rating page, filled in as its script would."""
+    """The form of a rating page, filled in as its script would: the last answer of each choice."""
     fields = read_fields(html)
-    boxes = [name for name in fields if re.fullmatch(r".+-\d+", name)]
+    boxes = [name for name, value in fields.items() if re.fullmatch(r".+-\d+", name) and not value]
     return {
         **fields,
         **{box: str(50 + number + place) for place, box in enumerate(boxes)},

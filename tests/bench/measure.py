@@ -13,13 +13,12 @@ import django
 django.setup()
 
 from tests.bench.lines import Line, say, say_row  # noqa: E402 (after setup)
-from tests.bench.load import Connection, Run, bare_saves, run_load  # noqa: E402
+from tests.bench.load import Run, bare_saves, run_load  # noqa: E402
 from tests.bench.noise import Probe  # noqa: E402
-from tests.bench.pages import count_queries, weigh  # noqa: E402
+from tests.bench.pages import count_queries  # noqa: E402
 from tests.bench.server import Server  # noqa: E402
 from tests.bench.study import SET_SIZE, People, make_live_study  # noqa: E402
 
-KIB = 1024
 CPU_BUDGET = {"sqlite": 8.0, "postgresql": 10.0}
 # a study of fewer items is made anew for each crowd, so that nobody runs out of work
 _LARGE = 10_000
@@ -103,7 +102,7 @@ def main(plan: Plan) -> None:
     study = make_live_study(100)
     with Server() as server:
         people = People(study, server.port)
-        lines = [*page_lines(people, server), *query_lines(people)]
+        lines = query_lines(people)
         say("")
         say_row(_HEADINGS)
         cells = []
@@ -154,17 +153,6 @@ def measure_cell(
         cell.ours.append(run_load(people.work(saves), **load))
         cell.loop.append(run_load(people.loops(saves, crowd), **load))
     return cell
-
-
-def page_lines(people: People, server: Server) -> list[Line]:
-    weight = weigh(people, Connection(server.port))
-    for address, size in weight.cold.items():
-        say(f"  {size:>7,} bytes  {address}")
-    return [
-        Line("rating page, cold, on the wire", sum(weight.cold.values()) / KIB, 20, "KiB"),
-        Line("requests of a cold rating page", len(weight.cold), 4),
-        Line("from item to item, on the wire", weight.item_to_item / KIB, 6, "KiB"),
-    ]
 
 
 def query_lines(people: People) -> list[Line]:

@@ -1,7 +1,6 @@
 """What a page weighs, and how many queries a save takes."""
 
 import re
-from dataclasses import dataclass
 from urllib.parse import urljoin
 
 from django.core.wsgi import get_wsgi_application
@@ -19,17 +18,11 @@ _LINKED = (
 _IMPORTED = r"""(?:^|;)\s*import\b[^"']*["']([^"']+)["']"""
 
 
-@dataclass
-class Weight:
-    """Bytes on the wire, headers included, by address."""
-
-    cold: dict[str, int]
-    item_to_item: int
+KIB = 1024
 
 
-def weigh(people: People, connection: Connection) -> Weight:
-    """A rating page with an empty cache, and what is sent from one item to the next."""
-    address, html = people.open_page()
+def weigh_cold(address: str, connection: Connection) -> dict[str, int]:
+    """Return the bytes of a rating page with an empty cache, headers included, by address."""
     page = connection.ask("GET", address)
     cold = {"page": page.wire}
     waiting = [found for pattern in _LINKED for found in re.findall(pattern, page.text)]
@@ -42,9 +35,7 @@ def weigh(people: People, connection: Connection) -> Weight:
         if part.endswith(".js"):
             imported = re.findall(_IMPORTED, answer.text, flags=re.MULTILINE)
             waiting += [urljoin(part, found) for found in imported]
-    saved = connection.ask("POST", address, fill(html, 0))
-    following = connection.ask("GET", saved.headers["Location"])
-    return Weight(cold, saved.wire + following.wire)
+    return cold
 
 
 def count_queries(people: People) -> list[str]:

@@ -1,7 +1,9 @@
 """What every answer tells browsers, static files included."""
 
+import gzip
 import json
 
+import brotli
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
@@ -29,10 +31,42 @@ def addresses(db) -> list[str]:
 def test_every_page_denies_what_it_does_not_use_and_other_sites(addresses, staff_client):
     for client in (Client(), staff_client):
         for address in addresses:
-            headers = client.get(address).headers
+            headers = client.get(address, follow=True).headers
             policy = headers["Permissions-Policy"].split(", ")
             assert {"camera=()", "geolocation=()", "microphone=()", "payment=()"} <= {*policy}
             assert headers["Cross-Origin-Resource-Policy"] == "same-origin", address
+
+
+def test_redirect_is_spared_what_only_documents_need(staff_client):
+    redirect = staff_client.get("/")
+
+    assert redirect.status_code == 302
+    assert "Permissions-Policy" not in redirect.headers
+    assert "Content-Security-Policy" in redirect.headers
+
+
+def read_compressed(client: Client, address: str, accepted: str) -> tuple[str, bytes]:
+    response = client.get(address, headers={"Accept-Encoding": accepted})
+    assert response.headers["Content-Length"] == str(len(response.content))
+    assert "Accept-Encoding" in response.headers["Vary"]
+    return response.headers.get("Content-Encoding", ""), response.content
+
+
+def test_page_is_compressed_as_the_browser_knows_how(db):
+    address = reverse("study-join", args=[make_live().pk])
+    plain = Client().get(address).content
+
+    way, packed = read_compressed(Client(), address, "gzip, deflate, br, zstd")
+    assert (way, brotli.decompress(packed)) == ("br", plain)
+    way, packed = read_compressed(Client(), address, "gzip, deflate")
+    assert (way, gzip.decompress(packed)) == ("gzip", plain)
+    assert read_compressed(Client(), address, "identity") == ("", plain)
+
+
+def test_page_that_depends_on_a_cookie_keeps_the_random_length_of_gzip(staff_client):
+    way, _ = read_compressed(staff_client, reverse("admin:index"), "gzip, br")
+
+    assert way == "gzip"
 
 
 def serve(path: str, folder, settings) -> HttpResponse:

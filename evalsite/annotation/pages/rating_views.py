@@ -16,7 +16,6 @@ from evalsite.annotation.allocation.leases import keep_lease, keep_lease_once
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.annotation.pages.forms import (
     RatingForm,
-    ReportForm,
     read_circumstances,
     read_entered,
 )
@@ -196,8 +195,6 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "help_label": config.help_label,
         "draft_url": address(request, "rating-draft"),
         "report_url": f"{report}?{asked}",
-        "report_path": report,
-        "reasons": ReportForm.REASONS,
         "ignore_url": f"{ignore}?{asked}" if config.has_ignore else "",
         "aids_script": config.aids_script,
         "set_label": _set_label(me, shown.set_number),

@@ -24,7 +24,7 @@ from evalsite.participants.models import ItemSet, Participant
 def report(request: HttpRequest, me: Participant, number: int, place: int) -> HttpResponse:
     """A problem with an item: the item goes to someone else, and this person goes on.
 
-    A script that shows the item meanwhile gets the way on as JSON, or what is wrong.
+    A script that shows the item meanwhile gets the way on as JSON.
     """
     item_set = ItemSet.objects.filter(
         participant=me, number=number, finished_at__isnull=True
@@ -49,10 +49,8 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         if wants_json(request):
             return JsonResponse({"next": following, "is_reported": is_kept})
         return redirect(following)
-    if form.is_bound and wants_json(request):
-        faults = {name: messages[0] for name, messages in form.errors.items()}
-        return JsonResponse({"errors": faults}, status=422)
     config = me.study.config
+    first_reason = f"reason-{ReportForm.REASONS[0][0]}"
     context = page_context(request, me) | {
         "frame": "annotation/report.html",
         "layout": config.layout,
@@ -61,7 +59,7 @@ def report(request: HttpRequest, me: Participant, number: int, place: int) -> Ht
         "reason": request.POST.get("reason", ""),
         "note": drop_unstorable(request.POST.get("note", "")),
         "errors": [
-            ("note" if name == "note" else f"reason-{ReportForm.REASONS[0][0]}", messages[0])
+            (f"report-{'note' if name == 'note' else first_reason}", messages[0])
             for name, messages in form.errors.items()
         ],
         **{f"{name}_error": messages[0] for name, messages in form.errors.items()},
