@@ -190,7 +190,7 @@ function startTyping(key) {
   if (empty) goTo(empty);
 }
 
-const save = () => main.click();
+const save = () => form.querySelector(".dock .main").click();
 
 function onEnter(event) {
   const { target } = event;
@@ -307,12 +307,12 @@ async function noteSaved(response) {
   if (until) keepUntil(until, response.headers.get("Date"), isFinal);
 }
 
-async function post(address, patience, button = null, sent = form) {
+async function post(address, patience, button = null, options = {}, sent = form) {
   const body = new URLSearchParams(new FormData(sent));
   if (button?.name) body.set(button.name, button.value);
   const slow = setTimeout(() => say(words.saving), 300);
   const headers = { Accept: "application/json" };
-  const response = await ask(address, patience, { method: "POST", body, headers });
+  const response = await ask(address, patience, { method: "POST", body, headers, ...options });
   clearTimeout(slow);
   if (response) askedPause = 1000 * (Number(response.headers.get("Retry-After")) || 0);
   return response;
@@ -322,7 +322,7 @@ async function post(address, patience, button = null, sent = form) {
 async function ask(address, patience, options = {}) {
   const signal = AbortSignal.timeout(patience);
   try {
-    return await fetch(address, { ...options, credentials: "omit", redirect: "manual", signal });
+    return await fetch(address, { redirect: "manual", ...options, credentials: "omit", signal });
   } catch (error) {
     if (error instanceof TypeError || error instanceof DOMException) return null;
     throw error;
@@ -374,6 +374,11 @@ form.addEventListener("change", onChange);
 // place of the answers. What is tried again is the same form, so it is stored once.
 form.addEventListener("submit", (event) => {
   fillIn();
+  if ("check" in words && event.submitter?.value !== "skip" && !isPlain) {
+    event.preventDefault();
+    check(event.submitter ?? main);
+    return;
+  }
   if (isPlain || !words.draft) {
     clearTimeout(timer);
     isChanged = false;
@@ -422,6 +427,33 @@ async function showErrors(response) {
   setCurrent(nextUnanswered());
   scrollTo(0, 0);
   problem.focus();
+}
+
+// Practice: the verdicts come at the questions of this very page, with the button that goes on.
+async function check(button) {
+  if (isSaving) return;
+  isSaving = true;
+  const response = await post(form.action, 30_000, button, { redirect: "follow", headers: {} });
+  isSaving = false;
+  if (isAway(response, "html")) say(words.unreachable);
+  else if (response.status === 422) await showErrors(response);
+  else if (new URL(response.url).pathname === location.pathname) showVerdicts(await parse(response));
+  else location.assign(response.url);
+}
+
+function showVerdicts(page) {
+  const explained = page.querySelector("#work");
+  for (const part of [".qs", ".dock"]) {
+    const parts = explained.querySelectorAll(part);
+    [...form.querySelectorAll(part)].forEach((old, place) => old.replaceWith(parts[place]));
+  }
+  form.querySelector(".problem")?.remove();
+  form.action = explained.action;
+  delete words.check;
+  questions = [];
+  document.title = page.title;
+  form.querySelector(".feedback")?.scrollIntoView({ block: "nearest" });
+  form.querySelector(".dock .main").focus({ preventScroll: true });
 }
 
 function keepTrying() {
@@ -603,7 +635,7 @@ async function sendReport(event) {
   clearTimeout(timer);
   if (isChanged) await sendDraft();
   clearTimeout(timer);
-  const response = await post(report.action, 15_000, null, report);
+  const response = await post(report.action, 15_000, null, {}, report);
   if (isChanged) wait(600);
   report.querySelector("[data-unsent]").hidden = !isAway(response);
   if (isAway(response)) return;

@@ -17,7 +17,13 @@ from tests.support.browsing import (
     press_tab_to,
     take_a_set,
 )
-from tests.support.factories import launch, make_learner, make_study, mint_link
+from tests.support.factories import (
+    launch,
+    make_learner,
+    make_study,
+    mint_link,
+    practise_as_in_0_1,
+)
 from tests.support.ignoring import open_reader
 from tests.support.qualifying import without_gold
 
@@ -96,6 +102,37 @@ def test_problem_is_reported_without_leaving_the_text(page, live_server):
     annotation = Annotation.objects.get()
     assert (annotation.outcome, annotation.reason) == ("reported", "missing")
     assert annotation.note == "No price."
+
+
+def test_verdicts_of_practice_come_in_place_and_wait_for_the_network(page, live_server):
+    study = launch(practise_as_in_0_1(make_study(protocol="pairwise")))
+    page.goto(f"{live_server}{mint_link(make_learner(study))}")
+    loads = []
+    page.on("framenavigated", lambda frame: loads.append(frame.url))
+    page.locator("h1").click()
+    page.keyboard.press("Enter")
+    expect(page.locator(".problem")).to_be_focused()
+    page.context.set_offline(True)
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#status")).to_contain_text("no connection")
+
+    page.context.set_offline(False)
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#completion .feedback")).to_have_text("You chose sys1. We suggest tie.")
+    expect(page.locator(".problem")).to_have_count(0)
+    assert page.locator("#work input:enabled:not([type=hidden])").count() == 0
+    assert not page.title().startswith("Error")
+    assert loads == []
+    expect(page.locator(MAIN)).to_be_focused()
+    follow(page, "text=Try again")
+    page.keyboard.press("t")
+    page.keyboard.press("Enter")
+    expect(page.locator("#completion .feedback.met")).to_be_visible()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.url.endswith("/practice/2/")
 
 
 def test_notes_of_points_are_folded_by_choice_and_never_on_the_first_item(page, live_server):

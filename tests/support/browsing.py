@@ -129,7 +129,9 @@ def walk_practice(page: Page, *, with_errors: bool) -> Iterator[str]:
             press_and_stay(page)
             yield "practice with errors"
         answer_all(page)
-        follow(page, MAIN)
+        page.click(MAIN)
+        # the verdicts come on this page, or without scripts on one of their own
+        expect(page.locator("#work input:enabled:not([type=hidden])")).to_have_count(0)
         if is_first:
             yield "practice explained"
         follow(page, MAIN)
