@@ -158,7 +158,7 @@ class FluencyConfig(ProtocolConfig):
         minutes_per_item=0.75,
     )
     demo_texts = {
-        "title": "Fluency and coherence of a next line",
+        "title": "Fluency and coherence of the next line",
         "headline": "Is this line well written, and does it fit the conversation?",
         "summary": (
             "You will read conversations between two people. After each one comes a next line "

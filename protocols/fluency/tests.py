@@ -298,3 +298,8 @@ def test_example_batch_does_not_give_systems_away(config):
     for row in rows:
         phrases = f"{row['item']} {row['group']} {row['dialogue']} {row['output']}".casefold()
         assert not any(system in phrases for system in systems)
+
+
+def test_sentences_of_points_are_no_notes_that_could_be_folded_away(config):
+    assert not any(criterion.scale.has_notes for criterion in config.criteria)
+    assert any(criterion.scale.has_notes for criterion in get_protocol("dialogue").criteria)

@@ -112,7 +112,8 @@ class Likert(Scale):
 
     @property
     def has_notes(self) -> bool:
-        return any(point.notes for point in self.points)
+        # "5/5 (excellent):" is only the beginning of its point: the rest of the sentence stays
+        return not self.is_out_of and any(point.notes for point in self.points)
 
     @property
     def points_note(self) -> str:
