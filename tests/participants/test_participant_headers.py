@@ -79,7 +79,7 @@ def reverse_of(name: str) -> str:
     return f"/{pattern.pattern}"
 
 
-def test_participants_pages_tell_no_other_site_and_are_kept_by_nobody():
+def test_bad_59_participants_pages_set_no_cookie_and_are_kept_by_nobody():
     study = make_live()
     tab = open_tab(study)
     client = Client()
@@ -110,7 +110,7 @@ def test_staff_pages_keep_their_referrer_on_this_site(client):
 
 
 @pytest.mark.parametrize("token", ["x", "%00", "%ff", "..", "A" * 10_000, "%F0%9F%98%80"])
-def test_an_address_that_opens_nothing_has_one_constant_page(token):
+def test_bad_61_an_address_that_opens_nothing_has_one_constant_page(token):
     usual = Client().get("/p/nobodys-link/")
 
     page = Client().get(f"/p/{token}/")
@@ -120,9 +120,19 @@ def test_an_address_that_opens_nothing_has_one_constant_page(token):
         assert page.content == usual.content
 
 
-def test_a_token_in_capitals_is_another_token():
+def test_bad_61_a_token_in_capitals_is_another_token():
     tab = open_tab()
 
     page = tab.client.get(tab.home.upper().replace("/P/", "/p/"))
 
     assert page.status_code == 404
+
+
+def test_bad_62_a_request_for_another_host_is_refused(settings):
+    settings.ALLOWED_HOSTS = ["testserver"]
+    tab = open_tab()
+
+    page = tab.client.get(tab.home, headers={"host": "evil.example"})
+
+    assert page.status_code == 400
+    assert "evil.example" not in page.text

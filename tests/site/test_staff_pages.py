@@ -181,7 +181,7 @@ def test_launch_tab_gives_way_to_sharing(staff_client):
     assert "Launch" not in labels
 
 
-def test_page_of_a_post_without_its_token_says_what_to_do(researcher):
+def test_bad_59_page_of_a_post_without_its_token_says_what_to_do(researcher):
     study = make_study()
     client = Client(enforce_csrf_checks=True)
     client.force_login(researcher, backend="django.contrib.auth.backends.ModelBackend")
