@@ -87,6 +87,24 @@ def test_what_is_judged_is_in_view_beside_every_question(page, live_server, stud
             expect(question).to_be_in_viewport()
 
 
+@pytest.mark.parametrize("width", sorted(HEIGHTS))
+def test_response_to_a_long_review_is_in_view_and_a_cue_says_that_more_follows(
+    page, live_server, width
+):
+    study = make_study(protocol="rrgen", items=0, set_size=1, k=1)
+    import_example(study, by=make_user())
+    longest = max(study.items.main(), key=count_characters)
+    study.items.main().exclude(pk=longest.pk).delete()
+    assert len(longest.inputs["review"].split()) > 300
+
+    open_item(page, str(live_server), launch(study), width)
+
+    expect(page.locator(".read .specimen")).to_be_in_viewport(ratio=0.9)
+    expect(page.locator(".reel .more")).to_be_in_viewport()
+    page.locator(".reel").evaluate("reel => reel.scrollTo(0, reel.scrollHeight)")
+    expect(page.locator(".reel .more")).to_be_hidden()
+
+
 @pytest.mark.parametrize(("width", "height"), [(640, 400), (320, 640)])
 def test_save_is_in_one_line_and_nothing_is_wider_than_a_zoomed_window(
     page, live_server, study, width, height
