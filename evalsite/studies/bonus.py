@@ -47,7 +47,7 @@ def due_bonus_in_words(study: Study, finished: int) -> str:
     """Return the sentence for someone who finished this many sets and earned the bonus."""
     most = study.max_sets or 0
     if finished < most:
-        words = _("You have completed all the sets there were for you. The %(bonus)s is yours.")
+        words = _("You have completed all the sets available to you. The %(bonus)s is yours.")
     else:
         words = ngettext(
             "You have completed your set. The %(bonus)s is yours.",

@@ -171,7 +171,7 @@ def test_bonus_is_due_when_sets_run_out_for_somebody_who_did_all_there_were():
 
     assert is_due(me)
     page = Client().post(f"{mint_link(me)}start/", follow=True).content.decode()
-    assert f"You have completed all the sets there were for you. The {YOURS}" in page
+    assert f"You have completed all the sets available to you. The {YOURS}" in page
 
 
 def test_nothing_is_promised_while_a_place_of_others_may_come_free():

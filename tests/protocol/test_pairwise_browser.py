@@ -119,7 +119,7 @@ def test_words_of_one_response_only_are_underlined(page: Page, live_server: Any)
 
     assert first == ["[open_", "museum", "-s", "[x]", "[A_b]", "]", "free"]
     assert second == ["open_", "rooms"]
-    expect(page.get_by_text("Words that only one of the responses has")).to_be_visible()
+    expect(page.get_by_text("Words that appear in only one response")).to_be_visible()
     expect(page.get_by_text("Both responses are identical.")).to_be_hidden()
 
 
@@ -127,7 +127,7 @@ def test_identical_responses_are_said_to_be_so(page: Page, live_server: Any) -> 
     take_a_set(page, live_server.url, make_live("yes .", "yes .", is_aided=True))
 
     expect(page.get_by_text("Both responses are identical.")).to_be_visible()
-    expect(page.get_by_text("Words that only one of the responses has")).to_be_hidden()
+    expect(page.get_by_text("Words that appear in only one response")).to_be_hidden()
     expect(page.get_by_text("Grey words stand for real values.")).to_be_visible()
     assert page.locator(".pair u").count() == 0
 

@@ -193,7 +193,7 @@ def parse_magnitude(text: str, name: str, lowest: int = LOWEST, highest: int = H
     if _DECORATED.fullmatch(typed):
         raise ValidationError(
             _(
-                "Score for %(name)s must be typed in digits alone, like 70 "
+                "Score for %(name)s must be in digits only, like 70 "
                 "(no sign, space or zero in front)"
             )
             % about,
