@@ -208,7 +208,7 @@ def test_points_are_said_with_their_labels_where_those_are_short():
 def test_way_on_has_the_focus_and_the_answers_can_not_be_changed():
     page = learn("pairwise").answer(1, completion="tie").content.decode()
 
-    assert 'autofocus aria-describedby="status">Next practice item</a>' in page
+    assert 'autofocus aria-describedby="status">Next item</a>' in page
     assert page.count('type="radio"') == page.count(" disabled>") == 3
 
 

@@ -70,7 +70,7 @@ def _frame(request: HttpRequest, me: Participant, number: int, total: int) -> di
         "may_skip": me.study.may_skip_practice,
         "next_url": "" if is_last else address(request, "participant-practice", number + 1),
         "start_url": address(request, "participant-start"),
-        "next_label": _("Start rating") if is_last else _("Next practice item"),
+        "next_label": _("Start rating") if is_last else _("Next item"),
     }
 
 
