@@ -284,8 +284,8 @@ def test_bad_49_the_note_of_a_report_is_text_within_its_limit(config, page):
         assert snapshot() == before
         assert Entered(html).values["note"] == text.replace("\x00", "")
         assert Entered(html).values["reason"] == "other"
-        assert 'id="note-error"' in html
-        assert 'id="reason-error"' not in html
+        assert 'id="report-note-error"' in html
+        assert 'id="report-reason-error"' not in html
     assert page.post({"reason": "other", "note": EVERYTHING}, to=report).status_code == 302
     assert Annotation.objects.get().note == EVERYTHING.replace("\r\n", "\n")
 
