@@ -41,6 +41,21 @@ def test_undo_where_nothing_stood_gives_the_place_back_to_this_person():
     assert "You ignored this example" not in page.text
 
 
+def test_undo_holds_a_place_no_longer_than_the_reservation_of_its_set():
+    reader = open_reader()
+    reader.ignore(1, ITEM)
+    ends = now() + timedelta(minutes=20)
+    reader.me.item_sets.update(reserved_until=ends)
+
+    undo_ignoring(
+        participant=reader.me,
+        item_set=reader.me.item_sets.get(),
+        item_id=reader.item_at(1).pk,
+    )
+
+    assert Slot.objects.get(item=reader.item_at(1)).lease_until == ends
+
+
 def test_undo_where_nothing_stood_is_in_the_log_with_who_what_why_and_when():
     reader = open_reader()
     reader.ignore(1, ITEM)

@@ -71,8 +71,7 @@ def test_bad_39_what_is_no_whole_number_is_refused(typed):
 @pytest.mark.parametrize("typed", ["+7", "+5", "007", "1 000", "1\u00a0000", "+1000000", "0070"])
 def test_bad_39_a_number_with_something_before_or_in_it_is_refused(typed):
     assert refusal(typed) == (
-        "Score for utterance 2 must be in digits only, like 70 "
-        "(no sign, space or zero in front)"
+        "Score for utterance 2 must be in digits only, like 70 (no sign, space or zero in front)"
     )
 
 

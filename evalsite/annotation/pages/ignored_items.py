@@ -1,11 +1,12 @@
 """Ignoring an item, and taking it back: what stood before goes to the history and comes back."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F
 
-from evalsite.annotation.allocation.leases import lease_end
+from evalsite.annotation.allocation.leases import longest_hold
 from evalsite.annotation.models import Annotation, Draft, Revision, Slot
 from evalsite.annotation.pages.saving import (
     Saved,
@@ -119,13 +120,15 @@ def undo_ignoring(*, participant: Participant, item_set: ItemSet, item_id: int) 
     """
     if lock_present(participant) is not Agreement.CURRENT:
         return 0
-    if ItemSet.objects.get(pk=item_set.pk).finished_at is not None:
+    current = ItemSet.objects.get(pk=item_set.pk)
+    if current.finished_at is not None:
         return 0
+    until = longest_hold(current, participant.study)
     ignored = _ignored_together(participant, item_set, item_id)
     for annotation in ignored:
         before = _find_before(annotation)
         if before is None:
-            _remove(participant, annotation)
+            _remove(participant, annotation, until)
         else:
             _restore(participant, annotation, before)
     return len(ignored)
@@ -179,8 +182,11 @@ def _restore(me: Participant, annotation: Annotation, before: Revision) -> None:
     Annotation.objects.filter(pk=annotation.pk).update(submitted_at=before.submitted_at)
 
 
-def _remove(me: Participant, annotation: Annotation) -> None:
-    """The item wants an answer again, and this person holds its place; the log keeps what was."""
+def _remove(me: Participant, annotation: Annotation, until: datetime) -> None:
+    """The item wants an answer again, and this person holds its place; the log keeps what was.
+
+    It is held no longer than the rest of the set.
+    """
     AuditEntry.objects.record(
         "ignore undone",
         by=None,
@@ -194,5 +200,5 @@ def _remove(me: Participant, annotation: Annotation) -> None:
     slot = annotation.slot
     annotation.delete()
     if slot is not None:
-        slot.state, slot.lease_until = Slot.State.LEASED, lease_end(me.study)
+        slot.state, slot.lease_until = Slot.State.LEASED, until
         slot.save(update_fields=["state", "lease_until"])
