@@ -450,7 +450,7 @@ function showVerdicts(page) {
   form.querySelector(".problem")?.remove();
   form.action = explained.action;
   delete words.check;
-  questions = [];
+  questions = [...form.querySelectorAll("[data-question]")];
   document.title = page.title;
   form.querySelector(".feedback")?.scrollIntoView({ block: "nearest" });
   form.querySelector(".dock .main").focus({ preventScroll: true });

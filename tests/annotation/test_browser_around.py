@@ -9,6 +9,7 @@ from evalsite.protocol import get_protocol
 from tests.support.answering import make_live
 from tests.support.browsing import (
     MAIN,
+    Watch,
     answer_all,
     fill_scores,
     find_faults_in_all_looks,
@@ -118,6 +119,7 @@ def test_verdicts_of_practice_come_in_place_and_wait_for_the_network(page, live_
     expect(page.locator("#status")).to_contain_text("no connection")
 
     page.context.set_offline(False)
+    watch = Watch(page)
     page.keyboard.press("Enter")
 
     expect(page.locator("#completion .feedback")).to_have_text("You chose sys1. We suggest tie.")
@@ -126,6 +128,10 @@ def test_verdicts_of_practice_come_in_place_and_wait_for_the_network(page, live_
     assert not page.title().startswith("Error")
     assert loads == []
     expect(page.locator(MAIN)).to_be_focused()
+    # no key of a question does anything any more
+    for key in ("j", "k", "2"):
+        page.keyboard.press(key)
+    assert watch.found == []
     follow(page, "text=Try again")
     page.keyboard.press("t")
     page.keyboard.press("Enter")
