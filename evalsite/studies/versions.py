@@ -58,6 +58,11 @@ def build_content(study: Study) -> dict[str, Any]:
     }
 
 
+def has_sheet(study: Study) -> bool:
+    """Tell whether all items of a set are on one page in this study."""
+    return study.config.is_sheet(shown_content(study)["options"])
+
+
 def protocol_instructions(study: Study) -> str:
     """Return the protocol's own instructions, with the sets and the bonus that this study has."""
     return study.config.instructions_for(
