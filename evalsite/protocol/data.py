@@ -226,14 +226,14 @@ def _without_own(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_layout(data: Mapping[str, Any]) -> Layout:
-    screen = data.get("screen", "one")
+    screens = data.get("screen", "one")
     return Layout(
         outputs=data["outputs"],
         inputs=data.get("inputs", "above"),
         questions=data["questions"],
         letters=tuple(data.get("letters", ())),
         menu=tuple(data.get("menu", ())),
-        screens=(screen,) if isinstance(screen, str) else tuple(screen),
+        screens=tuple(screens if isinstance(screens, list) else [screens]),
     )
 
 

@@ -79,7 +79,7 @@ class Layout:
     `inputs` are above the outputs or beside them, where the page is wide. `letters` stand for
     1, 2, ... in the names of outputs; one that is longer than a letter is the whole name. `menu`:
     headings of the instructions that rating pages link to, followed by the places of the set.
-    `screens`: on how many pages a set may be, of which a study chooses one; the first is its default.
+    `screens`: the layouts of a set from which a study chooses; the first is its default.
     """
 
     outputs: Literal["one", "several", "pair"] = "one"

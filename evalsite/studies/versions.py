@@ -60,7 +60,8 @@ def build_content(study: Study) -> dict[str, Any]:
 
 def has_sheet(study: Study) -> bool:
     """Tell whether all items of a set are on one page in this study."""
-    return study.config.is_sheet(shown_content(study)["options"])
+    config = study.config
+    return "sheet" in config.layout.screens and config.is_sheet(shown_content(study)["options"])
 
 
 def protocol_instructions(study: Study) -> str:
