@@ -195,7 +195,7 @@ for (const use of ["pointerdown", "keydown", "input"]) {
 const placeOf = (title) => /\d+/.exec(title)?.[0] ?? "";
 
 // "Item 4 saved. Undo" on the page after a move that was not asked for by a press of the button.
-function offerUndo() {
+function offerUndo(isTold = new URLSearchParams(location.search).get("was") === "replaced") {
   const moved = JSON.parse(recall(tab, MOVED) ?? "null");
   remember(tab, MOVED, null);
   if (!moved || (moved[0] === location.pathname && !moved[2])) return;
@@ -204,8 +204,7 @@ function offerUndo() {
   undo.href = moved[2] ? `${moved[0]}#${moved[2]}` : `${moved[0]}?undo`;
   undo.textContent = words.undo;
   // that an answer from another tab was replaced comes first
-  const isReplaced = new URLSearchParams(location.search).get("was") === "replaced";
-  if (isReplaced) statusLine.append(" ", undo);
+  if (isTold) statusLine.append(" ", undo);
   else statusLine.replaceChildren(words.moved.replace("%s", moved[1]), " ", undo);
 }
 
@@ -452,6 +451,7 @@ async function showErrors(response) {
   form.querySelector(".problem")?.remove();
   if (!tell("refused", page)) {
     questions = [...form.querySelectorAll("[data-question]")];
+    setCurrent(questions.find((one) => one.matches(".bad")) ?? null);
     return;
   }
   const answered = page.querySelectorAll("[data-refresh]");
@@ -481,7 +481,7 @@ async function goOn(response) {
     tries = 0;
     unsaved.hidden = true;
     say(said.status || savedNow());
-    offerUndo();
+    offerUndo(Boolean(said.status));
     if (said.lease_until) keepUntil(said.lease_until, response.headers.get("Date"));
     if (isChanged) wait(600);
     return;

@@ -1,5 +1,6 @@
 // The sheet: what is sent of each part, what the server says of it, and the way between them.
-// All else is as on a page with one item: annotate.js, which tells this script what it was told.
+// All else is as on a page with one item. This script comes before annotate.js, which does that and
+// passes on what the server says.
 
 const form = document.querySelector("#work");
 const jump = form.querySelector(".jump");
@@ -41,8 +42,10 @@ function setText(selector, text) {
   for (const one of document.querySelectorAll(selector)) one.textContent = text;
 }
 
+const entryOf = (part) => jump.querySelector(`a[href="#${part.id}"]`);
+
 function tick(part, isDone) {
-  const entry = jump.querySelector(`a[href="#${part.id}"]`).closest("li");
+  const entry = entryOf(part).closest("li");
   entry.classList.toggle("done", isDone);
   entry.querySelector("[data-yes]").hidden = !isDone;
   entry.querySelector("[data-no]").hidden = isDone;
@@ -140,18 +143,27 @@ for (const use of ["pointerdown", "pointermove", "keydown", "wheel", "touchstart
 }
 document.addEventListener("visibilitychange", count);
 
+function setHere(part) {
+  if (here) entryOf(here).removeAttribute("aria-current");
+  here = part;
+  entryOf(here).setAttribute("aria-current", "step");
+  times.get(here).shownAt ??= performance.now();
+}
+
 const middle = new IntersectionObserver(
   (entries) => {
     count();
     for (const { target, isIntersecting } of entries) {
       if (!isIntersecting) continue;
-      here = target;
-      times.get(here).shownAt ??= performance.now();
+      setHere(target);
     }
   },
   { rootMargin: "-50% 0px -50% 0px" },
 );
 for (const part of parts) middle.observe(part);
 
-const asked = parts.find((part) => location.hash === `#${part.id}`);
-if (asked) show(asked);
+// once both scripts listen
+document.addEventListener("DOMContentLoaded", () => {
+  const asked = parts.find((part) => location.hash === `#${part.id}`);
+  if (asked) show(asked);
+});

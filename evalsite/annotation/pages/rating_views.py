@@ -373,7 +373,7 @@ def next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
     following = place_after(me, shown)
     if following is None:
         return address(request, "set-review", shown.set_number)
-    every = me.study.break_every
+    every = 0 if has_sheet(me.study) else me.study.break_every
     if every and shown.place % every == 0 and following == shown.place + 1:
         return address(request, "set-break", shown.set_number, following)
     return _place_address(request, shown, following)

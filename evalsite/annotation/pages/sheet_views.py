@@ -245,6 +245,8 @@ def _read_place(text: str | None) -> int:
 def _describe_way(request: HttpRequest, item_set: ItemSet, place: int | None, became: Saved) -> str:
     """Return the address of this part, or of the page on which all answers are looked at."""
     asked = f"?was={became.name.lower()}"
+    if item_set.finished_at is not None:
+        return address(request, "participant-finish") + asked
     if place is None:
         return address(request, "set-review", item_set.number) + asked
     return f"{address(request, 'set-sheet', item_set.number)}{asked}#{anchor_of(place)}"

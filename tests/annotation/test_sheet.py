@@ -1,0 +1,629 @@
+"""The sheet: all items of a set on one page, each of which is answered and saved by itself."""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from evalsite.annotation.models import Annotation, Draft, Rating, Slot
+from evalsite.lib.clock import now, standing_at
+from evalsite.participants.models import ItemSet
+from evalsite.protocol import get_protocol
+from evalsite.studies.models import Item, Study
+from tests.annotation.test_consent import answer_consent, change_text, decline_new_text
+from tests.support.answering import Entered, make_live
+from tests.support.batches import import_rows, make_rows
+from tests.support.checks import add_checks, kinds_of, shape_of
+from tests.support.factories import launch, make_annotator, make_study, mint_link
+from tests.support.tabs import after_the_lease, snapshot
+
+pytestmark = pytest.mark.django_db
+
+NAMES = ("appropriateness", "information_content", "human_likeness")
+SHEET = {"screen": "sheet"}
+
+
+def make_sheet(items: int = 4, **fields):
+    given = {"set_size": items, "k": 1, "options": SHEET, **fields}
+    return make_live(get_protocol("dialogue"), items, **given)
+
+
+class Sheet:
+    """The sheet of somebody who has just pressed Start, in a browser."""
+
+    def __init__(self, study: Study | None = None, me=None) -> None:
+        self.me = me or make_annotator(study or make_sheet())
+        self.home = mint_link(self.me)
+        self.client = Client()
+        self.show(self.client.post(f"{self.home}start/", follow=True))
+
+    def show(self, page) -> "Sheet":
+        self.page = page
+        return self
+
+    @property
+    def address(self) -> str:
+        return f"{self.home}sets/1/"
+
+    def open(self) -> "Sheet":
+        return self.show(self.client.get(self.address, follow=True))
+
+    def twin(self) -> "Sheet":
+        """The same page in another tab."""
+        other = object.__new__(Sheet)
+        other.__dict__ = {**self.__dict__}
+        return other
+
+    @property
+    def html(self) -> str:
+        return self.page.content.decode()
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return Entered(self.html).values
+
+    @property
+    def done(self) -> list[int]:
+        """The places that the menu shows as answered."""
+        return [
+            int(place) for place in re.findall(r'<li class="done"><a href="#q(\d+)"', self.html)
+        ]
+
+    @property
+    def errors(self) -> list[str]:
+        problem = re.search(r'<div class="problem".*?</div>', self.html, re.DOTALL)
+        return re.findall(r'<a href="#([^"]+)"', problem[0]) if problem else []
+
+    def part_of(self, place: int) -> str:
+        return self.html.partition(f'id="q{place}" ')[2].partition("</section>")[0]
+
+    def save(self, *answers: dict[str, str], at: int | str = "", **more: str):
+        """What the server says to the whole form with these answers, as without scripts."""
+        data = {**self.fields, "go": "next", "at": str(at), **more}
+        for answer in answers:
+            data |= answer
+        return self.client.post(self.address, data)
+
+    def follow(self, *answers: dict[str, str]) -> "Sheet":
+        """The page to which the answer to the form leads."""
+        response = self.save(*answers)
+        assert response.status_code == 302, response.status_code
+        return self.show(self.client.get(response.headers["Location"], follow=True))
+
+    def keep(self, *answers: dict[str, str]):
+        """What the server says to what a script sends in the background."""
+        data = {}
+        for answer in answers:
+            for name in answer:
+                place = name.partition("-")[0]
+                data |= {n: v for n, v in self.fields.items() if n.startswith(f"{place}-")}
+        for answer in answers:
+            data |= answer
+        return self.client.post(f"{self.address}draft/", data)
+
+
+def answer(place: int, *scores: int | str) -> dict[str, str]:
+    return {f"q{place}-{name}": str(score) for name, score in zip(NAMES, scores, strict=False)}
+
+
+def given() -> dict[int, list[int]]:
+    """The stored answers by place."""
+    found: dict[int, list[int]] = {}
+    for rating in Rating.objects.order_by("annotation__place", "id"):
+        found.setdefault(rating.annotation.place, []).append(rating.value)
+    return found
+
+
+# --- what it shows ------------------------------------------------------------------------
+
+
+def test_all_items_of_a_set_are_on_one_page_under_the_menu():
+    sheet = Sheet()
+
+    assert sheet.page.request["PATH_INFO"] == sheet.address
+    assert re.findall(r'<h2 id="q\d-title" tabindex="-1">([^<]+)', sheet.html) == [
+        "Question 1", "Question 2", "Question 3", "Question 4",
+    ]  # fmt: skip
+    links = re.findall(r'<li class="word"><a href="#([^"]+)">([^<]+)', sheet.html)
+    assert [label for _, label in links] == ["Instructions", "Specific Definitions"]
+    for anchor, _ in links:
+        assert sheet.html.count(f'id="{anchor}"') == 1
+    assert re.findall(r'<li><a href="#(q\d)"><span>(Question \d)', sheet.html) == [
+        ("q1", "Question 1"), ("q2", "Question 2"), ("q3", "Question 3"), ("q4", "Question 4"),
+    ]  # fmt: skip
+
+
+def test_worst_and_best_and_the_instructions_are_there_once_and_the_points_at_each_question():
+    sheet = Sheet()
+
+    assert sheet.html.count('id="reserved"') == 1
+    assert sheet.html.count("Specific Definitions</h2>") == 1
+    for place in (1, 2, 3, 4):
+        part = sheet.part_of(place)
+        assert part.count("this had nothing to do with the conversation whatsoever") == 1
+        assert part.count("The degree to which an output could have been produced by a human.") == 1
+        assert part.count("Response has at least a mild relevance") == 1
+
+
+def test_no_id_and_no_name_occurs_in_two_parts():
+    ids = re.findall(r' id="([^"]+)"', Sheet().html)
+
+    assert len(ids) == len(set(ids))
+
+
+def test_each_address_of_an_item_leads_to_its_part():
+    sheet = Sheet().follow(answer(2, 3, 3, 3))
+
+    response = sheet.client.get(f"{sheet.home}sets/1/items/3/?was=saved")
+
+    assert response.status_code == 302
+    assert response.headers["Location"] == f"{sheet.address}?was=saved#q3"
+
+
+def test_sheet_without_an_answer_opens_at_its_top():
+    sheet = Sheet()
+
+    response = sheet.client.get(f"{sheet.home}sets/1/items/1/")
+
+    assert response.headers["Location"] == sheet.address
+
+
+def test_opening_the_page_changes_nothing():
+    sheet = Sheet().follow(answer(1, 3, 3, 3))
+    before = snapshot()
+
+    sheet.open()
+
+    assert snapshot() == before
+
+
+def test_study_with_one_item_per_page_has_no_sheet():
+    study = make_sheet(options={"screen": "one"})
+    sheet = Sheet(study)
+
+    assert sheet.page.context["place"] == 1
+    assert sheet.client.get(sheet.address).status_code == 404
+    assert sheet.client.post(f"{sheet.address}draft/").status_code == 404
+    assert sheet.client.post(sheet.address).status_code == 404
+
+
+def count_queries(items: int, django_assert_max_num_queries) -> int:
+    sheet = Sheet(make_sheet(items))
+    sheet.keep(answer(1, 2, 3, 4))
+    sheet.keep(answer(2, 2))
+    sheet.open()
+    with django_assert_max_num_queries(14) as asked:
+        sheet.open()
+    assert sheet.html.count('<section class="part') == items
+    return len(asked)
+
+
+def test_sheet_of_eleven_asks_as_many_queries_as_one_of_two(django_assert_max_num_queries):
+    counts = {count_queries(items, django_assert_max_num_queries) for items in (2, 11)}
+
+    assert len(counts) == 1
+
+
+def test_saving_one_answer_of_eleven_asks_as_many_queries_as_one_of_two(
+    django_assert_max_num_queries,
+):
+    counts = set()
+    for items in (2, 11):
+        sheet = Sheet(make_sheet(items))
+        sheet.keep(answer(1, 2, 3, 4))
+        sheet.open()
+        with django_assert_max_num_queries(24) as asked:
+            assert sheet.keep(answer(2, 2, 3, 4)).status_code == 200
+        counts.add(len(asked))
+
+    assert len(counts) == 1
+
+
+# --- saving without scripts ---------------------------------------------------------------
+
+
+def test_one_press_saves_every_whole_answer_and_leads_to_the_next_question(promises):
+    sheet = Sheet()
+
+    response = sheet.save(answer(1, 1, 2, 3), answer(2, 5, 4, 3))
+
+    assert response.headers["Location"] == f"{sheet.address}?was=saved#q3"
+    assert given() == {1: [1, 2, 3], 2: [5, 4, 3]}
+    assert Annotation.objects.counted().count() == 2
+    sheet.open()
+    assert sheet.done == [1, 2]
+    assert "2 of 4 answered" in sheet.html
+
+
+def test_after_the_last_question_comes_the_first_that_is_missing_and_then_the_review():
+    sheet = Sheet()
+
+    assert sheet.save(answer(4, 3, 3, 3)).headers["Location"].endswith("#q1")
+    sheet.open()
+    last = sheet.save(answer(1, 3, 3, 3), answer(2, 3, 3, 3), answer(3, 3, 3, 3))
+
+    assert last.headers["Location"] == f"{sheet.home}sets/1/review/?was=saved"
+
+
+def test_set_is_finished_from_the_review(promises):
+    sheet = Sheet()
+    sheet.follow(*(answer(place, 3, 3, 3) for place in (1, 2, 3, 4)))
+    assert "Finish</button>" in sheet.html
+
+    sheet.client.post(f"{sheet.home}sets/1/review/")
+
+    assert ItemSet.objects.get().finished_at is not None
+    assert sheet.open().page.redirect_chain[-1][0].endswith("/finish/")
+
+
+def test_incomplete_answer_is_refused_at_its_question_and_whole_ones_are_saved(promises):
+    sheet = Sheet()
+
+    page = sheet.save(answer(1, 1, 2, 3), answer(3, 4))
+
+    assert page.status_code == 422
+    assert given() == {1: [1, 2, 3]}
+    sheet.show(page)
+    assert sheet.errors == ["q3-information_content-1", "q3-human_likeness-1"]
+    assert 'class="problem"' in sheet.part_of(3)
+    assert 'class="problem"' not in sheet.part_of(1)
+    assert sheet.fields["q3-appropriateness"] == "4"
+    assert sheet.done == [1]
+    assert '<progress class="bar" value="1" max="4" aria-label="1 of 4 done">' in sheet.html
+    # the rest can be added at once
+    assert sheet.save(answer(3, 4, 4, 4)).headers["Location"].endswith("#q4")
+    assert given() == {1: [1, 2, 3], 3: [4, 4, 4]}
+
+
+@pytest.mark.parametrize("wrong", ["0", "6", "3.0", "３", "<b>", "a" * 6000])
+def test_what_is_no_point_is_refused(wrong):
+    sheet = Sheet()
+
+    page = sheet.save(answer(2, 1, 1, wrong))
+
+    assert page.status_code == 422
+    assert not Annotation.objects.exists()
+    assert sheet.show(page).errors == ["q2-human_likeness-1"]
+
+
+def test_answer_sent_twice_with_different_values_is_refused():
+    sheet = Sheet()
+    data = sheet.fields | {"go": "next"} | answer(1, 1, 1)
+
+    page = sheet.client.post(sheet.address, data | {"q1-human_likeness": ["1", "5"]})
+
+    assert page.status_code == 422
+    assert not Annotation.objects.exists()
+
+
+def test_pressing_save_with_nothing_new_goes_to_the_next_missing_question():
+    sheet = Sheet()
+
+    response = sheet.save()
+
+    assert response.headers["Location"] == f"{sheet.address}?was=already#q1"
+    assert not Annotation.objects.exists()
+
+
+def test_only_missing_question_says_what_is_missing_when_save_is_pressed_there():
+    sheet = Sheet()
+    sheet.follow(*(answer(place, 3, 3, 3) for place in (1, 2, 4)))
+    sheet.open()
+
+    page = sheet.save(at=3)
+
+    assert page.status_code == 422
+    assert sheet.show(page).errors[0] == "q3-appropriateness-1"
+
+
+def test_same_post_twice_is_stored_once(promises):
+    sheet = Sheet()
+
+    sheet.save(answer(1, 1, 2, 3))
+    again = sheet.save(answer(1, 1, 2, 3))
+
+    assert "was=already" in again.headers["Location"]
+    assert Annotation.objects.get().revisions.count() == 0
+
+
+def test_answers_of_a_press_share_its_time():
+    sheet = Sheet()
+
+    with standing_at(now() + timedelta(seconds=60)):
+        sheet.save(answer(1, 1, 2, 3), answer(2, 1, 2, 3))
+
+    taken = [one.submitted_at - one.started_at for one in Annotation.objects.all()]
+    assert [29 < one.total_seconds() < 32 for one in taken] == [True, True]
+
+
+# --- saving with scripts ------------------------------------------------------------------
+
+
+def test_whole_answer_is_saved_in_the_background(promises):
+    sheet = Sheet()
+
+    said = sheet.keep(answer(2, 4, 2, 5))
+
+    assert said.status_code == 200
+    assert given() == {2: [4, 2, 5]}
+    assert said.json()["answered"] == [2]
+    assert said.json()["progress"]["words"] == "1 of 4 answered"
+    assert json.loads(said.json()["parts"]["2"]["was"]) == {
+        name: score for name, score in zip(NAMES, "425", strict=True)
+    }
+
+
+def test_part_of_an_answer_is_kept_as_a_draft_and_comes_back():
+    sheet = Sheet()
+
+    said = sheet.keep(answer(3, 4))
+
+    assert not Annotation.objects.exists()
+    assert Draft.objects.get().values == {"appropriateness": "4"}
+    assert said.json()["answered"] == []
+    sheet.open()
+    assert sheet.fields["q3-appropriateness"] == "4"
+    # and is no error while other questions are saved
+    assert sheet.save(answer(1, 3, 3, 3)).status_code == 302
+
+
+def test_time_of_an_answer_begins_when_the_one_before_it_was_saved():
+    sheet = Sheet()
+
+    with standing_at(now() + timedelta(seconds=30)):
+        sheet.keep(answer(1, 1, 1, 1))
+    with standing_at(now() + timedelta(seconds=50)):
+        sheet.keep(answer(3, 1, 1, 1))
+
+    first, second = Annotation.objects.order_by("place")
+    assert round((first.submitted_at - first.started_at).total_seconds()) in (30, 31)
+    assert second.started_at == first.submitted_at
+
+
+def test_change_from_the_same_page_is_a_change_and_from_another_tab_is_told(promises):
+    sheet = Sheet()
+    other = sheet.twin()
+    state = sheet.keep(answer(1, 1, 1, 1)).json()["parts"]["1"]["state"]
+
+    changed = sheet.keep(answer(1, 2, 1, 1), {"q1-state": state}).json()
+    replaced = other.keep(answer(1, 5, 5, 5)).json()
+
+    assert changed["status"] == ""
+    assert replaced["status"].startswith("Saved. This replaces the answer you gave on another page")
+    assert given() == {1: [5, 5, 5]}
+    assert Annotation.objects.get().revisions.count() == 2
+
+
+def test_saving_another_question_in_an_old_tab_leaves_answers_of_the_new_one_alone(promises):
+    old = Sheet()
+    old.twin().keep(answer(1, 1, 1, 1))
+
+    old.follow(answer(2, 2, 2, 2))
+
+    assert given() == {1: [1, 1, 1], 2: [2, 2, 2]}
+    assert not Draft.objects.exists()
+
+
+def test_button_tells_a_script_where_to_go_on_without_a_new_page():
+    sheet = Sheet()
+
+    said = sheet.client.post(
+        sheet.address,
+        {**sheet.fields, **answer(2, 1, 1, 1)},
+        headers={"accept": "application/json"},
+    ).json()
+
+    assert said["next"] == f"{sheet.address}?was=saved#q3"
+    assert said["answered"] == [2]
+
+
+# --- places, consent, reports -------------------------------------------------------------
+
+
+def test_each_saved_answer_renews_all_places_and_a_draft_does_once_for_its_question():
+    study = make_sheet()
+    sheet = Sheet(study)
+    sheet.keep(answer(1, 1, 1, 1))
+
+    def lease_after(minutes: int, *answers) -> object:
+        with standing_at(now() + timedelta(minutes=minutes)):
+            sheet.keep(*answers)
+        return Slot.objects.leased().latest("lease_until").lease_until
+
+    first = lease_after(10, answer(2, 1))
+    same = lease_after(20, answer(2, 2))
+    later = lease_after(30, answer(2, 2, 2, 2))
+
+    assert first == same < later
+    assert Slot.objects.leased().values("lease_until").distinct().count() == 1
+
+
+def test_late_answer_counts_if_its_place_is_still_free(promises):
+    study = make_sheet()
+    sheet = Sheet(study)
+
+    with after_the_lease(study):
+        said = sheet.keep(answer(1, 1, 1, 1))
+        assert said.status_code == 200
+
+    assert Annotation.objects.get().status == Annotation.Status.COUNTED
+
+
+def lose(sheet: Sheet, place: int) -> None:
+    """The item in this place goes to somebody else, who keeps it."""
+    item = ItemSet.objects.get(participant=sheet.me).item_ids[place - 1]
+    Slot.objects.filter(item=item).update(
+        participant=make_annotator(sheet.me.study), lease_until=now().replace(year=2100)
+    )
+
+
+def test_late_answer_to_what_went_to_somebody_else_is_kept_as_surplus(promises):
+    sheet = Sheet()
+    lose(sheet, 2)
+
+    sheet.save(answer(2, 1, 1, 1))
+    partial = sheet.keep(answer(3, 1))
+
+    assert Annotation.objects.get().status == Annotation.Status.SURPLUS
+    assert partial.status_code == 200
+
+
+def test_draft_for_a_place_that_went_to_somebody_else_says_so():
+    sheet = Sheet()
+    lose(sheet, 2)
+
+    assert sheet.keep(answer(2, 1)).status_code == 409
+    assert Draft.objects.get().values == {"appropriateness": "1"}
+
+
+def test_what_went_to_somebody_else_is_no_part_of_the_sheet_any_more():
+    study = make_sheet()
+    sheet = Sheet(study)
+    sheet.keep(answer(1, 1, 1, 1))
+    lose(sheet, 2)
+
+    assert "Continue" in sheet.open().html
+    sheet.client.post(f"{sheet.home}start/")
+
+    sheet.open()
+    assert [int(place) for place in re.findall(r'data-part="(\d)"', sheet.html)] == [1, 3, 4]
+    assert (
+        sheet.save(answer(3, 1, 1, 1), answer(4, 1, 1, 1))
+        .headers["Location"]
+        .endswith("/review/?was=saved")
+    )
+
+
+def test_sheet_whose_places_have_lapsed_offers_to_continue():
+    study = make_sheet()
+    sheet = Sheet(study)
+
+    with after_the_lease(study):
+        assert "start/" in sheet.open().html
+        assert 'data-part="1"' not in sheet.html
+
+
+def test_background_never_sends_an_answer_under_a_text_that_has_changed():
+    sheet = Sheet()
+    change_text(sheet.me.study)
+
+    said = sheet.keep(answer(1, 1, 1, 1))
+
+    assert said.status_code == 200
+    assert said.json()["parts"] == {}
+    assert not Annotation.objects.exists()
+    response = sheet.save(answer(1, 1, 1, 1))
+    assert "/consent/?was=awaiting" in response.headers["Location"]
+    assert Annotation.objects.get().awaits_consent
+
+
+def test_whole_answer_that_waited_for_consent_is_sent_with_the_next_press(promises):
+    sheet = Sheet()
+    change_text(sheet.me.study)
+    sheet.keep(answer(1, 1, 1, 1))
+    answer_consent(sheet, "agree")
+    sheet.open()
+
+    sheet.save()
+
+    assert given() == {1: [1, 1, 1]}
+
+
+def test_nothing_of_somebody_who_declined_is_kept():
+    sheet = Sheet()
+    decline_new_text(sheet)
+
+    assert sheet.keep(answer(1, 1, 1, 1)).status_code == 403
+    assert not Draft.objects.exists()
+    assert not Rating.objects.exists()
+
+
+def test_page_of_somebody_who_has_withdrawn_leads_to_the_end():
+    sheet = Sheet()
+    sheet.client.post(f"{sheet.home}withdraw/", {"keep": "keep"})
+
+    assert sheet.open().page.redirect_chain[-1][0].endswith("/withdrawn/")
+    assert sheet.keep(answer(1, 1, 1, 1)).status_code == 302
+    assert not Rating.objects.exists()
+
+
+def test_answer_to_a_finished_set_is_final():
+    sheet = Sheet()
+    old = sheet.twin()
+    sheet.follow(*(answer(place, 3, 3, 3) for place in (1, 2, 3, 4)))
+    sheet.client.post(f"{sheet.home}sets/1/review/")
+
+    response = old.save(answer(1, 1, 1, 1))
+    page = old.client.get(response.headers["Location"], follow=True)
+
+    assert "This answer is final" in page.content.decode()
+    assert given()[1] == [3, 3, 3]
+
+
+def test_reported_question_says_so_and_counts_as_done(promises):
+    sheet = Sheet()
+    report = re.search(r'class="report" href="([^"]+)"', sheet.part_of(2))[1]
+
+    page = sheet.client.post(report, {"reason": "other"}, follow=True)
+
+    sheet.show(page)
+    assert sheet.page.redirect_chain[-1][0].endswith("#q3")
+    assert sheet.done == [2]
+    assert "You don’t have to rate this question." in sheet.part_of(2)
+    assert sheet.save(answer(1, 1, 1, 1)).headers["Location"].endswith("#q3")
+
+
+def test_state_of_another_person_or_another_place_saves_nothing():
+    sheet = Sheet(make_sheet(k=2))
+    other = Sheet(sheet.me.study)
+    states = other.fields["q1-state"], sheet.fields["q2-state"], "", "x"
+
+    for state in states:
+        assert sheet.save(answer(1, 1, 1, 1), {"q1-state": state}).status_code == 404
+
+    assert not Annotation.objects.exists()
+
+
+def test_too_many_posts_show_the_page_with_all_that_was_entered(settings):
+    sheet = Sheet()
+    settings.SAVES_A_MINUTE = 1
+    sheet.save()
+
+    page = sheet.save(answer(1, 1, 1, 1), answer(2, 5))
+
+    assert page.status_code == 429
+    sheet.show(page)
+    assert sheet.fields["q1-appropriateness"] == "1"
+    assert sheet.fields["q2-appropriateness"] == "5"
+
+
+def test_checks_take_places_on_the_sheet_and_are_not_announced():
+    study = make_study(protocol="dialogue", items=0, set_size=6, k=1, check_every=3, options=SHEET)
+    import_rows(study, make_rows(study.config, 6))
+    add_checks(study, 2, outputs=1)
+    Item.objects.filter(kind="gold").update(
+        gold={"human_likeness": "5"}, inputs={"dialogue": "A: Hello!\nB: Good evening."}
+    )
+    sheet = Sheet(launch(study))
+
+    kinds = kinds_of(ItemSet.objects.get().item_ids)
+    assert sorted(kinds) == ["gold", "gold", *["main"] * 6]
+    parts = [re.sub(r"q\d+|items/\d+", "", sheet.part_of(place)) for place in range(2, 9)]
+    assert len({str(shape_of(part)) for part in parts}) == 1
+    assert "gold" not in sheet.html
+    places = range(1, 9)
+    assert "/review/" in sheet.save(*(answer(p, 1, 1, 1) for p in places)).headers["Location"]
+    assert Annotation.objects.filter(status=Annotation.Status.CONTROL).count() == 2
+
+
+def test_pilot_in_a_draft_sees_the_sheet():
+    study = make_study(protocol="dialogue", items=0, set_size=2, k=1, options=SHEET)
+    import_rows(study, make_rows(study.config, 2))
+    sheet = Sheet(me=make_annotator(study, is_pilot=True))
+
+    assert sheet.keep(answer(1, 1, 1, 1)).json()["lease_until"] is None
+    assert sheet.save(answer(2, 1, 1, 1)).status_code == 302
+
+    assert Annotation.objects.filter(status=Annotation.Status.PILOT).count() == 2
