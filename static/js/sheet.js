@@ -5,6 +5,7 @@
 const form = document.querySelector("#work");
 const jump = form.querySelector(".jump");
 const parts = [...form.querySelectorAll("[data-part]")];
+const { title } = document;
 const OWN = ["state", "was", "client_ms", "active_ms"];
 
 const own = (part, name) => form.elements[`${part.id}-${name}`];
@@ -42,22 +43,33 @@ function setText(selector, text) {
   for (const one of document.querySelectorAll(selector)) one.textContent = text;
 }
 
-const entryOf = (part) => jump.querySelector(`a[href="#${part.id}"]`);
+const entryOf = (part) => jump.querySelector(`[value="${part.dataset.part}"]`);
 
 function tick(part, isDone) {
-  const entry = entryOf(part).closest("li");
-  entry.classList.toggle("done", isDone);
-  entry.querySelector("[data-yes]").hidden = !isDone;
-  entry.querySelector("[data-no]").hidden = isDone;
+  const entry = entryOf(part);
+  const { answered, unanswered } = form.dataset;
+  entry.parentElement.classList.toggle("done", isDone);
+  entry.querySelector("[data-state]").textContent = isDone ? answered : unanswered;
   const isReported = part.querySelector(".feedback") !== null;
   part.querySelector(".ticked").hidden = !isDone || isReported;
 }
 
+// What was at fault is answered now.
+function clearFaults(part) {
+  document.title = title;
+  for (const fault of part.querySelectorAll(".problem, .error")) fault.remove();
+  for (const question of part.querySelectorAll(".bad")) {
+    question.classList.remove("bad");
+    question.removeAttribute("aria-invalid");
+    question.setAttribute("aria-describedby", `${question.id}-def`);
+  }
+}
+
 function note({ parts: known, answered, progress, status }) {
   for (const part of parts) {
-    for (const [name, text] of Object.entries(known[part.dataset.part] ?? {})) {
-      own(part, name).value = text;
-    }
+    const fresh = known[part.dataset.part] ?? {};
+    for (const [name, text] of Object.entries(fresh)) own(part, name).value = text;
+    if (fresh.state) clearFaults(part);
     tick(part, answered.includes(Number(part.dataset.part)));
   }
   const bar = document.querySelector(".bar");
@@ -91,7 +103,7 @@ form.addEventListener("refused", (event) => {
     for (const name of ["state", "was"]) {
       own(part, name).value = fresh.querySelector(`[name="${part.id}-${name}"]`).value;
     }
-    tick(part, page.querySelector(`.jump .done a[href="#${part.id}"]`) !== null);
+    tick(part, page.querySelector(`.done [value="${part.dataset.part}"]`) !== null);
     const answered = [...fresh.querySelectorAll("[data-refresh]")];
     [...part.querySelectorAll("[data-refresh]")].forEach((old, place) => {
       if (old.matches(".bad") || answered[place].matches(".bad")) old.replaceWith(answered[place]);
@@ -113,6 +125,13 @@ function show(part) {
   part.scrollIntoView();
   part.querySelector("h2").focus({ preventScroll: true });
 }
+
+jump.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  event.preventDefault();
+  show(parts.find((part) => entryOf(part) === button));
+});
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a");

@@ -196,27 +196,44 @@ def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
     except Http404:
         return unknown_link(request)
     ready = [one for one in sent if one.form.is_valid()]
+    others = [one for one in sent if one not in ready]
     saved = _store(request, me, item_set, ready)
-    for became in saved.values():
-        if became in WITHOUT_CONSENT:
-            return go_on(request, address_for_consent(request, became))
-    refused = {one.part.place: one.form for one in sent if one not in ready}
+    waiting = next((became for became in saved.values() if became in WITHOUT_CONSENT), None)
+    if waiting is not None:
+        return go_on(request, address_for_consent(request, waiting))
     times, _groups = read_progress(me, item_set)
     at = _read_place(request.POST.get("at"))
     place = place_after(wanted_places(me, item_set, times), at or max(saved, default=0))
-    if place is not None and place == at and not refused:
-        # nothing else is missing, so there is nowhere to go on to
-        item_id = item_set.item_ids[place - 1]
-        refused = {place: judge(*fill_screen(me, item_id, is_answered=False))}
-    if refused and item_set.finished_at is None:
-        parts = {one.part.place: one.part for one in sent if one not in ready}
+    if target := _read_place(request.POST.get("go")):
+        # who jumps to another question goes on with this one later
+        for one in others:
+            keep_entered(me, one.screen, one.part.data)
+        place = target
+    elif refused := _find_refused(me, item_set, others, only=place if place == at else None):
+        parts = {one.part.place: one.part for one in others}
         return _refuse(request, me, item_set, parts, refused)
-    became = next((one for one in _TELLING if one in saved.values()), Saved.ALREADY)
-    following = _describe_way(request, item_set, place, became)
+    following = _describe_way(request, item_set, place, _sum_up(saved))
     if wants_json(request):
         said = _describe_saved(me, item_set, sent, saved, times)
         return JsonResponse({"next": following, **said})
     return go_on(request, following)
+
+
+def _find_refused(
+    me: Participant, item_set: ItemSet, others: Sequence[_Sent], *, only: int | None
+) -> dict[int, RatingForm]:
+    """Return what is no whole answer, by place; else the `only` one that is missing."""
+    if item_set.finished_at is not None:
+        return {}
+    if others or only is None:
+        return {one.part.place: one.form for one in others}
+    # nothing else is missing, so there is nowhere to go on to
+    screen, values = fill_screen(me, item_set.item_ids[only - 1], is_answered=False)
+    return {only: judge(screen, values)}
+
+
+def _sum_up(saved: Mapping[int, Saved]) -> Saved:
+    return next((one for one in _TELLING if one in saved.values()), Saved.ALREADY)
 
 
 def _refuse(
