@@ -204,11 +204,11 @@ def test_sheet_of_eleven_asks_as_many_queries_as_one_of_two(django_assert_max_nu
     assert len(counts) == 1
 
 
-def test_saving_one_answer_of_eleven_asks_as_many_queries_as_one_of_two(
+def test_saving_one_answer_of_eleven_asks_as_many_queries_as_one_of_three(
     django_assert_max_num_queries,
 ):
     counts = set()
-    for items in (2, 11):
+    for items in (3, 11):
         sheet = Sheet(make_sheet(items))
         sheet.keep(answer(1, 2, 3, 4))
         sheet.open()
@@ -446,6 +446,32 @@ def test_each_saved_answer_renews_all_places_and_a_draft_does_once_for_its_quest
 
     assert first == same < later
     assert Slot.objects.leased().values("lease_until").distinct().count() == 1
+
+
+def test_somebody_who_is_still_there_keeps_the_places_once_for_each_question_that_is_missing():
+    sheet = Sheet(make_sheet(3))
+    sheet.keep(answer(1, 1, 1, 1))
+
+    ends, finals = [], []
+    for minutes in (20, 40, 60):
+        with standing_at(now() + timedelta(minutes=minutes)):
+            said = sheet.keep().json()
+        ends.append(said["lease_until"])
+        finals.append(said["is_final"])
+
+    assert ends[0] < ends[1] == ends[2]
+    assert finals == [False, True, True]
+
+
+def test_places_of_a_sheet_without_an_answer_are_kept_to_the_end_of_their_reservation():
+    sheet = Sheet()
+    reserved = ItemSet.objects.get().reserved_until
+
+    with standing_at(now() + timedelta(minutes=10)):
+        said = sheet.keep(answer(1, 1)).json()
+
+    assert Slot.objects.leased().latest("lease_until").lease_until == reserved
+    assert said["is_final"]
 
 
 def test_late_answer_counts_if_its_place_is_still_free(promises):

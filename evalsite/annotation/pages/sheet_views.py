@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.annotation.allocation.controls import CONTROLS
 from evalsite.annotation.allocation.leases import held_until, keep_lease_once
-from evalsite.annotation.models import Annotation
+from evalsite.annotation.models import Annotation, Draft
 from evalsite.annotation.pages.forms import RatingForm, read_entered
 from evalsite.annotation.pages.jump_menu import TITLE, menu_headings
 from evalsite.annotation.pages.next_step import entry_step
@@ -124,25 +124,57 @@ def draft(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     except Http404:
         return unknown_link(request)
     agreement = agreement_of(me)
+    if agreement is Agreement.NONE:
+        return JsonResponse({"lease_until": None}, status=403)
     # answers under a text that has changed are asked about when the button is pressed
     ready = [one for one in sent if agreement is Agreement.CURRENT and one.form.is_valid()]
     saved = _store(request, me, item_set, ready)
-    may_renew = bool(saved)
     for one in sent:
-        if one in ready:
-            continue
-        kept = keep_entered(me, one.screen, one.part.data)
-        if kept is not None and not me.is_pilot and agreement is Agreement.CURRENT:
-            renews = is_mine(me, one.screen) and keep_lease_once(
-                me, me.study, one.screen.slot, kept
-            )
-            may_renew = may_renew or renews
-    if agreement is Agreement.NONE:
-        return JsonResponse({"lease_until": None}, status=403)
-    is_lapsed = not me.is_pilot and not all(is_mine(me, one.screen) for one in sent)
+        if one not in ready:
+            _keep(me, one.screen, one.part.data)
     times, _groups = read_progress(me, item_set)
-    said = _describe_saved(me, item_set, sent, saved, times) | {"is_final": not may_renew}
+    missing = wanted_places(me, item_set, times)
+    if not sent and missing:
+        # somebody who is still there keeps their places, as a draft does
+        _keep(me, *_find_unrenewed(me, item_set, missing))
+    is_lapsed = not me.is_pilot and not all(is_mine(me, one.screen) for one in sent)
+    said = _describe_saved(me, item_set, sent, saved, times)
+    said["is_final"] = not _may_renew(me, item_set, missing)
     return JsonResponse(said, status=409 if is_lapsed else 200)
+
+
+def _keep(me: Participant, screen: Screen, data: Mapping[str, Any]) -> None:
+    """Keep what was entered for an item, and this person's places with it."""
+    kept = keep_entered(me, screen, data)
+    if kept is not None and not me.is_pilot and has_agreed(me) and is_mine(me, screen):
+        keep_lease_once(me, me.study, screen.slot, kept)
+
+
+def _find_unrenewed(
+    me: Participant, item_set: ItemSet, missing: Sequence[int]
+) -> tuple[Screen, dict[str, str]]:
+    """Return a missing item whose draft may still renew the places, if there is one."""
+    items = [item_set.item_ids[place - 1] for place in missing]
+    renewed = _list_renewed(me, items)
+    item_id = next((item for item in items if item not in renewed), items[0])
+    return fill_screen(me, item_id, is_answered=False)
+
+
+def _may_renew(me: Participant, item_set: ItemSet, missing: Sequence[int]) -> bool:
+    """Tell whether a further draft could renew the places: one of each missing item does once.
+
+    Places of a set without an answer are kept to the end of their reservation.
+    """
+    item_set.refresh_from_db(fields=["reserved_until"])
+    if item_set.reserved_until is not None:
+        return held_until(me) != item_set.reserved_until
+    items = [item_set.item_ids[place - 1] for place in missing]
+    return len(_list_renewed(me, items)) < len(items)
+
+
+def _list_renewed(me: Participant, items: Sequence[int]) -> set[int]:
+    renewed = Draft.objects.filter(participant=me, item__in=items, renewed_at__isnull=False)
+    return set(renewed.values_list("item_id", flat=True))
 
 
 # --- saving ---------------------------------------------------------------------------
