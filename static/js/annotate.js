@@ -340,7 +340,8 @@ function savedNow() {
 }
 
 // What the server says goes to those who show more than one item; false if they stay on this page.
-const tell = (name, detail) => form.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
+const tell = (name, detail) =>
+  form.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
 
 async function post(address, patience, button = null, sent = form) {
   fillIn();

@@ -19,7 +19,8 @@ function isChanged(part, data) {
   const now = fieldsOf(part, data)
     .map(([name, text]) => [name.slice(part.id.length + 1), text])
     .filter(([name, text]) => text && !OWN.includes(name));
-  return was.length !== now.length || was.some(([name, text]) => data.get(`${part.id}-${name}`) !== text);
+  const isOther = ([name, text]) => data.get(`${part.id}-${name}`) !== text;
+  return was.length !== now.length || was.some(isOther);
 }
 
 form.addEventListener("formdata", ({ formData }) => {

@@ -1,8 +1,9 @@
 """The sheet: a page with all items of a set, each of which is saved by itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import wraps
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -88,14 +89,28 @@ def show_unsaved(request: HttpRequest, me: Participant, wait: int, number: int) 
     return _Page(request, me, item_set, sent=sent, status=status).render(code=429)
 
 
+def _of_a_sheet(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Give a view the set of this number; nothing else is there, nor what it wasn't shown in."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
+        item_set = find_set(me, number)
+        if item_set is None or not has_sheet(me.study):
+            return unknown_link(request)
+        try:
+            return view(request, me, item_set)
+        except Http404:
+            return unknown_link(request)
+
+    return wrapped
+
+
 @participant_page
 @keeps_page(show_unsaved)
 @require_http_methods(["GET", "HEAD", "POST"])
-def sheet(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
+@_of_a_sheet
+def sheet(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
     """All items of an open set. A GET changes nothing; a POST saves what is new and goes on."""
-    item_set = find_set(me, number)
-    if item_set is None or not has_sheet(me.study):
-        return unknown_link(request)
     if request.method == "POST":
         return _save(request, me, item_set)
     if not has_agreed(me):
@@ -107,37 +122,30 @@ def sheet(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
     # a place is held before the instructions are read and practice is done
     if not page.times and entry_step(me) is not None:
         return redirect(address(request, "participant-home"))
-    if page.is_away:
-        return render_away(request, me)
-    return page.render()
+    return render_away(request, me) if page.is_away else page.render()
 
 
 @participant_page
 @require_POST
-def draft(request: HttpRequest, me: Participant, number: int) -> HttpResponse:
+@_of_a_sheet
+def draft(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
     """What is new is kept, and saved where it is a whole answer; a script goes on with its page."""
-    item_set = find_set(me, number)
-    if item_set is None or not has_sheet(me.study):
-        return unknown_link(request)
-    try:
-        sent = _read_sent(request, me, item_set)
-    except Http404:
-        return unknown_link(request)
+    sent = _read_sent(request, me, item_set)
     agreement = agreement_of(me)
     if agreement is Agreement.NONE:
         return JsonResponse({"lease_until": None}, status=403)
     # answers under a text that has changed are asked about when the button is pressed
     ready = [one for one in sent if agreement is Agreement.CURRENT and one.form.is_valid()]
+    others = [one for one in sent if one not in ready]
     saved = _store(request, me, item_set, ready)
-    for one in sent:
-        if one not in ready:
-            _keep(me, one.screen, one.part.data)
+    for one in others:
+        _keep(me, one.screen, one.part.data)
     times, _groups = read_progress(me, item_set)
     missing = wanted_places(me, item_set, times)
     if not sent and missing:
         # somebody who is still there keeps their places, as a draft does
         _keep(me, *_find_unrenewed(me, item_set, missing))
-    is_lapsed = not me.is_pilot and not all(is_mine(me, one.screen) for one in sent)
+    is_lapsed = not me.is_pilot and not all(is_mine(me, one.screen) for one in others)
     said = _describe_saved(me, item_set, sent, saved, times)
     said["is_final"] = not _may_renew(me, item_set, missing)
     return JsonResponse(said, status=409 if is_lapsed else 200)
@@ -223,10 +231,7 @@ def _store(
 
 
 def _save(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpResponse:
-    try:
-        sent = _read_sent(request, me, item_set)
-    except Http404:
-        return unknown_link(request)
+    sent = _read_sent(request, me, item_set)
     ready = [one for one in sent if one.form.is_valid()]
     others = [one for one in sent if one not in ready]
     saved = _store(request, me, item_set, ready)
