@@ -13,6 +13,10 @@ const say = (text) => {
   if (statusLine.textContent !== text) statusLine.textContent = text;
 };
 
+// What the server says goes on to the script of a sheet; false if it stays on this page.
+const tell = (name, detail) =>
+  form.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
+
 // --- what a browser may refuse to keep -----------------------------------------
 
 function remember(store, key, text) {
@@ -304,6 +308,7 @@ function sendDraft() {
 
 async function postDraft() {
   isChanged = false;
+  fillIn();
   const response = await post(words.draft, 15_000);
   if (isAway(response)) {
     tryAgainLater();
@@ -339,12 +344,7 @@ function savedNow() {
   return `${words.saved} ${time}`;
 }
 
-// What the server says goes to those who show more than one item; false if they stay on this page.
-const tell = (name, detail) =>
-  form.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
-
 async function post(address, patience, button = null, sent = form) {
-  fillIn();
   const body = new URLSearchParams(new FormData(sent));
   if (button?.name) body.set(button.name, button.value);
   const slow = setTimeout(() => say(words.saving), 300);
