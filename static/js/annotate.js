@@ -477,6 +477,8 @@ async function goOn(response) {
   const said = await response.json();
   if (!isChanged) remember(local, key, null);
   if (!tell("saved", said)) {
+    // pressed again for what was entered meanwhile
+    const again = isChanged && pending;
     isSaving = false;
     pending = null;
     tries = 0;
@@ -484,7 +486,8 @@ async function goOn(response) {
     say(said.status || savedNow());
     offerUndo(Boolean(said.status));
     if (said.lease_until) keepUntil(said.lease_until, response.headers.get("Date"));
-    if (isChanged) wait(600);
+    if (again) send(again);
+    else if (isChanged) wait(600);
     return;
   }
   const { next } = said;

@@ -35,8 +35,16 @@ form.addEventListener("formdata", ({ formData }) => {
       for (const [name] of fieldsOf(part, formData)) formData.delete(name);
     }
   }
-  formData.set("at", here?.dataset.part ?? "");
+  formData.set("at", findPlace()?.dataset.part ?? "");
 });
+
+// Where a person is: at the question in hand, or, if that is out of sight, at what is in view.
+function findPlace() {
+  const part = form.querySelector(".current")?.closest("[data-part]");
+  if (!part) return here;
+  const { top, bottom } = part.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight ? part : here;
+}
 
 // --- what became of it ----------------------------------------------------------------
 

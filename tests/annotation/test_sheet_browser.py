@@ -132,6 +132,7 @@ def test_a_whole_sheet_is_rated_by_touch_alone(browser, live_server):
             expect(page.locator(f"#q{place} .specimen")).to_be_in_viewport()
         if place < 3:
             page.locator(MAIN).tap()
+            expect(heading(page, place + 1)).to_be_focused()
     with page.expect_navigation():
         page.locator(MAIN).tap()
     with page.expect_navigation():
@@ -180,6 +181,29 @@ def test_refused_question_says_so_in_place_and_what_else_is_entered_stays(page, 
     expect(heading(page, 3)).to_be_focused()
     expect(page.locator(".problem, .bad, [aria-invalid]")).to_have_count(0)
     assert not page.title().startswith("Error: ")
+
+
+def test_save_pressed_again_while_the_first_is_under_way_is_not_lost(page, live_server):
+    open_sheet(page, str(live_server))
+    held = []
+
+    def hold(route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/sets/1/", hold)
+    choose(page, 1, 1, 1, 1)
+    page.click(MAIN)
+    page.click(MAIN)
+    choose(page, 2, 2, 2, 2)
+    page.click(MAIN)
+
+    held[0].continue_()
+
+    expect(heading(page, 3)).to_be_focused()
+    assert given() == {1: [1, 1, 1], 2: [2, 2, 2]}
 
 
 def test_moving_on_automatically_goes_to_the_next_question_and_can_be_undone(page, live_server):
