@@ -8,7 +8,6 @@ from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.participants.models import ItemSet
-from tests.annotation.test_sheet import NAMES, given, make_sheet
 from tests.support.browsing import (
     MAIN,
     Watch,
@@ -20,6 +19,7 @@ from tests.support.browsing import (
 )
 from tests.support.factories import make_annotator, mint_link
 from tests.support.invariants import check_invariants
+from tests.support.sheet_pages import NAMES, given, make_sheet
 from tests.support.webserver import WebServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
