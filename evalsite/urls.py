@@ -13,6 +13,7 @@ from evalsite.annotation.pages import (
     qualification_views,
     rating_views,
     report_views,
+    sheet_views,
     views,
 )
 from evalsite.participants import views as stop_views
@@ -78,6 +79,8 @@ urlpatterns = [
         ignore_views.undo,
         name="ignore-undo",
     ),
+    path("p/<token>/sets/<int:number>/", sheet_views.sheet, name="set-sheet"),
+    path("p/<token>/sets/<int:number>/draft/", sheet_views.draft, name="sheet-draft"),
     path("p/<token>/sets/<int:number>/break/<int:place>/", views.pause, name="set-break"),
     path("p/<token>/sets/<int:number>/review/", views.review, name="set-review"),
     path("p/<token>/draft/", rating_views.draft, name="rating-draft"),

@@ -206,7 +206,9 @@ TIMES = (
         allowed="0 and more",
     ),
     Column(
-        "started_at", TIME, "When the item was first shown to the participant.",
+        "started_at", TIME,
+        "When the item was first shown to the participant; on a sheet with all items of a set, "
+        "when the answer before this one was saved, if that is later.",
         allowed=ISO, missing=_IMPORTED,
         cell=lambda answer: "" if answer.is_imported else write_time_text(answer.started_at),
     ),
@@ -223,7 +225,8 @@ TIMES = (
         else write_seconds_between(answer.started_at, answer.submitted_at),
     ),
     Column(
-        "active_seconds", NUMBER, "Seconds in which the page was visible and in use.",
+        "active_seconds", NUMBER,
+        "Seconds in which the page was visible and in use; on a sheet, with this item in view.",
         missing="not reported, as without scripts",
         derived="as reported by the browser; informative only",
         cell=lambda answer: "" if answer.active_ms is None else str(answer.active_ms / 1000),

@@ -114,7 +114,7 @@ def _seconds_to_wait(request: HttpRequest, me: Participant) -> int:
     """0, or the seconds until this person may send again, by whichever of their links."""
     match = request.resolver_match
     person = f"{me.study_id}/{me.pk}"
-    if match is not None and match.url_name == "rating-draft":
+    if match is not None and match.url_name in ("rating-draft", "sheet-draft"):
         return _drafts.take(person, settings.DRAFTS_A_MINUTE)
     return _saves.take(person, settings.SAVES_A_MINUTE)
 

@@ -67,6 +67,7 @@ def check_instrument(data: Any, *, is_foreign: bool = False) -> Faults:
     _check_source(data.get("source"), faults)
     columns = _check_item(data.get("item"), faults)
     _check_layout(data.get("layout"), _find_bounds(data), faults)
+    _check_screens(data, faults)
     scales = _check_criteria(data.get("criteria"), data.get("layout"), faults)
     _check_design(data.get("design", {}), faults)
     _check_ignore(data.get("ignore"), faults)
@@ -214,9 +215,8 @@ def _check_layout(layout: Any, bounds: tuple[Any, Any], faults: Faults) -> None:
         layout, "layout", faults, needed={"outputs", "questions"}, optional=optional
     ):
         return
-    for name, only in (("order", "random"), ("screen", "one")):
-        if layout.get(name, only) != only:
-            faults.add("not_supported", f"layout.{name}", f"can only be {only} in this version")
+    if layout.get("order", "random") != "random":
+        faults.add("not_supported", "layout.order", "can only be random in this version")
     for name in ("letters", "menu"):
         _check_names(layout.get(name, []), f"layout.{name}", faults)
     check_choice(layout.get("inputs", "above"), {"above", "beside"}, "layout.inputs", faults)
@@ -242,6 +242,29 @@ def _check_layout(layout: Any, bounds: tuple[Any, Any], faults: Faults) -> None:
             "layout.outputs",
             "can only be 'several' if an item may have two or more outputs",
         )
+
+
+def _check_screens(data: Mapping[str, Any], faults: Faults) -> None:
+    """Check what a study may choose from: pages of one item, a sheet, or both."""
+    layout = data.get("layout")
+    if not isinstance(layout, Mapping) or "screen" not in layout:
+        return
+    screens, place = layout["screen"], "layout.screen"
+    if isinstance(screens, list):
+        if not check_list(screens, place, faults, least=1):
+            return
+        check_unique(screens, place, faults)
+    else:
+        screens = [screens]
+    for screen in screens:
+        check_choice(screen, {"one", "sheet"}, place, faults)
+    if "sheet" not in screens:
+        return
+    unsupported = [name for name in ("ignore", "note", "aids", "x_highlight") if name in data]
+    unsupported += [] if layout.get("outputs") == "one" else ["several outputs"]
+    if unsupported:
+        names = ", ".join(unsupported)
+        faults.add("not_supported", place, f"can't be a sheet in an instrument with {names}")
 
 
 # --- criteria ---------------------------------------------------------------------

@@ -45,9 +45,7 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
         "source": _write(protocol.source),
         "instructions": protocol.instructions,
         "item": _write_item(protocol),
-        "layout": _write(protocol.layout) | {
-            "outputs": protocol.layout.outputs, "questions": protocol.layout.questions,
-        },
+        "layout": _write_layout(protocol.layout),
         "criteria": [_write_criterion(criterion) for criterion in protocol.criteria],
     }  # fmt: skip
     scales = {criterion.key: criterion.scale for criterion in protocol.criteria}
@@ -84,6 +82,13 @@ def _write(part: Any) -> dict[str, Any]:
         for name, (value, default) in given.items()
         if value != default
     }
+
+
+def _write_layout(layout: Layout) -> dict[str, Any]:
+    data = _write(layout) | {"outputs": layout.outputs, "questions": layout.questions}
+    if screens := data.pop("screens", None):
+        data["screen"] = screens if len(screens) > 1 else screens[0]
+    return data
 
 
 def _write_item(protocol: "Protocol") -> dict[str, Any]:
@@ -221,12 +226,14 @@ def _without_own(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_layout(data: Mapping[str, Any]) -> Layout:
+    screens = data.get("screen", "one")
     return Layout(
         outputs=data["outputs"],
         inputs=data.get("inputs", "above"),
         questions=data["questions"],
         letters=tuple(data.get("letters", ())),
         menu=tuple(data.get("menu", ())),
+        screens=tuple(screens if isinstance(screens, list) else [screens]),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from django.apps import apps
 from django.utils.module_loading import import_string
 
+from evalsite.protocol import screens
 from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import read_instrument, write_instrument
 from evalsite.protocol.faults import Faults
@@ -153,7 +154,7 @@ class Protocol:
         form: type[Form] | None = None
         if "options_form" in self.hooks:
             form = import_string(self.hooks["options_form"])
-        return form
+        return screens.add_choice(form, self.layout.screens)
 
     @cached_property
     def default_options(self) -> dict[str, Any]:
@@ -162,6 +163,10 @@ class Protocol:
             return {}
         fields = self.options_form.base_fields
         return {name: form_field.initial for name, form_field in fields.items()}
+
+    def is_sheet(self, options: Mapping[str, Any]) -> bool:
+        """Tell whether a study with these options has all items of a set on one page."""
+        return screens.is_sheet(self.layout.screens, options)
 
     def _complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
         return self.default_options | dict(options)

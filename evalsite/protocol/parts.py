@@ -9,6 +9,8 @@ from evalsite.protocol.scale import Scale
 if TYPE_CHECKING:
     from django.forms import Field
 
+# an item on a page of its own; all items of a set on one page
+ScreenKind = Literal["one", "sheet"]
 InputKind = Literal["text", "meaning representation", "dialogue", "review", "whole number"]
 
 
@@ -77,6 +79,7 @@ class Layout:
     `inputs` are above the outputs or beside them, where the page is wide. `letters` stand for
     1, 2, ... in the names of outputs; one that is longer than a letter is the whole name. `menu`:
     headings of the instructions that rating pages link to, followed by the places of the set.
+    `screens`: the layouts of a set from which a study chooses; the first is its default.
     """
 
     outputs: Literal["one", "several", "pair"] = "one"
@@ -84,6 +87,7 @@ class Layout:
     questions: Literal["beside", "below", "under each output"] = "beside"
     letters: tuple[str, ...] = ()
     menu: tuple[str, ...] = ()
+    screens: tuple[ScreenKind, ...] = ("one",)
 
     @property
     def is_beside(self) -> bool:

@@ -28,6 +28,9 @@ SHOWN = (
 CONTACT = ("contact_name", "contact_email")
 WITH_PLACEHOLDERS = ("title", "headline", "summary", "consent", "instructions")
 
+# a page with more would be slow to load and hard to find one's way in
+MOST_ON_A_SHEET = 30
+
 # the job that makes and removes places until every item of an open batch has k
 PLACES = "places"
 # the log's word for another number of answers per item while the study runs
@@ -63,6 +66,7 @@ def change_settings(
         _refuse_after_launch(current.version, changed, values, is_new_version)
     for name in changed:
         setattr(current, name, values[name])
+    _refuse_long_sheet(current)
     if current.batches.filter(opened_at__isnull=False).exists():
         _fit_what_is_open(current, changed, by=by)
     current.revision += 1
@@ -92,6 +96,17 @@ def _fit_what_is_open(study: Study, changed: list[str], *, by: Any) -> None:
             "Places are being made or removed just now. Wait until that is done, then save again."
         )
     start_job(PLACES, study_id=study.pk, by=by)
+
+
+def _refuse_long_sheet(study: Study) -> None:
+    if study.version_id is not None or study.set_size <= MOST_ON_A_SHEET:
+        return
+    if study.config.is_sheet(study.options):
+        raise ValidationError(
+            f"A sheet can have at most {MOST_ON_A_SHEET} items, and a set has {study.set_size}. "
+            "Enter a smaller set, or choose one item per page.",
+            code="sheet_too_long",
+        )
 
 
 def _refuse_after_launch(

@@ -58,6 +58,12 @@ def build_content(study: Study) -> dict[str, Any]:
     }
 
 
+def has_sheet(study: Study) -> bool:
+    """Tell whether all items of a set are on one page in this study."""
+    config = study.config
+    return "sheet" in config.layout.screens and config.is_sheet(shown_content(study)["options"])
+
+
 def protocol_instructions(study: Study) -> str:
     """Return the protocol's own instructions, with the sets and the bonus that this study has."""
     return study.config.instructions_for(

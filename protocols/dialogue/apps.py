@@ -181,6 +181,7 @@ class DialogueConfig(ProtocolConfig):
             questions="below",
             inputs="beside",
             menu=("Instructions", "Specific Definitions"),
+            screens=("one", "sheet"),
         ),
         output_kind="dialogue",
         output_aliases=("response",),

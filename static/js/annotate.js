@@ -13,6 +13,10 @@ const say = (text) => {
   if (statusLine.textContent !== text) statusLine.textContent = text;
 };
 
+// What the server says goes on to the script of a sheet; false if it stays on this page.
+const tell = (name, detail) =>
+  form.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
+
 // --- what a browser may refuse to keep -----------------------------------------
 
 function remember(store, key, text) {
@@ -43,9 +47,15 @@ const controlsOf = (question) => [...question.querySelectorAll("input:enabled")]
 const isAnswered = (question) =>
   controlsOf(question).some((one) => (one.type === "radio" ? one.checked : one.value.trim()));
 
-const nextUnanswered = (after = -1) =>
-  questions.find((one, place) => place > after && !isAnswered(one)) ??
-  questions.find((one) => !isAnswered(one));
+// On a sheet each part has an item of its own; else the whole page has one.
+const partOf = (element) => element?.closest("[data-part]") ?? form;
+const questionsOf = (part) => questions.filter((one) => part.contains(one));
+
+function nextUnanswered(after = null) {
+  const own = after ? questionsOf(partOf(after)) : questions;
+  const open = own.filter((one) => !isAnswered(one));
+  return open.find((one) => own.indexOf(one) > own.indexOf(after)) ?? open[0];
+}
 
 let current = null;
 
@@ -64,6 +74,11 @@ function goTo(question) {
 form.addEventListener("focusin", (event) => {
   const question = event.target.closest("[data-question]");
   if (question) setCurrent(question);
+  // the heading of a part stands for its first question without an answer
+  else if (event.target.matches("[data-part] h2")) {
+    const own = questionsOf(partOf(event.target));
+    setCurrent(own.find((one) => !isAnswered(one)) ?? own[0]);
+  }
 });
 
 // --- keys ------------------------------------------------------------------------
@@ -100,6 +115,7 @@ function step(by) {
 }
 
 const press = (selector) => document.querySelector(selector)?.click();
+const pressHere = (selector) => partOf(current).querySelector(selector)?.click();
 
 const commands = {
   j: () => step(1),
@@ -107,10 +123,15 @@ const commands = {
   e: () => press("#examples"),
   i: () => press("#ignore"),
   u: () => press("#undo"),
-  v: () => press("#read > summary"),
-  x: () => press("#report"),
+  v: () => pressHere(".read > summary"),
+  x: () => press("#report") ?? pressHere(".report"),
   "?": () => keysDialog.showModal(),
 };
+
+function isOutOfView(part) {
+  const { top, bottom } = part.getBoundingClientRect();
+  return top >= innerHeight || bottom <= 0;
+}
 
 const keyed = (question, key) =>
   question && controlsOf(question).find((one) => one.dataset.key === key);
@@ -118,15 +139,21 @@ const keyed = (question, key) =>
 function choose(key) {
   // a digit answers the current question; a letter the question that offers it
   const first = current ?? nextUnanswered() ?? questions[0];
-  const choices = /[0-9]/.test(key) ? [first] : [first, ...questions];
+  const own = questionsOf(partOf(first));
+  const choices = /[0-9]/.test(key) ? [first] : [first, ...own];
   const asked = choices.find((one) => keyed(one, key));
   if (!asked) return false;
+  if (isOutOfView(partOf(asked))) {
+    // nobody answers what they don't see
+    goTo(asked);
+    return true;
+  }
   const radio = keyed(asked, key);
   radio.checked = true;
   radio.focus();
   setCurrent(asked);
   radio.dispatchEvent(new Event("change", { bubbles: true }));
-  const next = nextUnanswered(questions.indexOf(asked));
+  const next = nextUnanswered(asked);
   if (next) goTo(next);
   return true;
 }
@@ -135,7 +162,7 @@ function choose(key) {
 form.addEventListener("change", (event) => {
   const answered = event.target.closest("[data-question]");
   if (event.target.type !== "radio" || !answered) return;
-  const next = nextUnanswered(questions.indexOf(answered));
+  const next = nextUnanswered(answered);
   if (!next) return;
   next.scrollIntoView({ block: "nearest" });
   setCurrent(next);
@@ -147,15 +174,18 @@ form.addEventListener("change", (event) => {
 // in which nothing else is touched. An item that opens complete, or again by Undo, stays.
 const MOMENT = 600;
 const MOVED = "evalsite:moved";
-let mayMove = !questions.every(isAnswered);
+const isComplete = (part) => questionsOf(part).every(isAnswered);
+const settled = new Set([...new Set(questions.map(partOf))].filter(isComplete));
 let moveTimer = null;
 
 form.addEventListener("change", (event) => {
-  if (event.target.type !== "radio" || !switches.advance?.checked || !mayMove) return;
-  if (!questions.every(isAnswered) || form.elements.note?.value) return;
-  mayMove = false;
+  const part = partOf(event.target);
+  if (event.target.type !== "radio" || !switches.advance?.checked || settled.has(part)) return;
+  if (!isComplete(part) || form.elements.note?.value) return;
+  settled.add(part);
   moveTimer = setTimeout(() => {
-    remember(tab, MOVED, JSON.stringify([location.pathname, placeOf(document.title)]));
+    const place = part.dataset.part ?? placeOf(document.title);
+    remember(tab, MOVED, JSON.stringify([location.pathname, place, part.dataset.part && part.id]));
     save();
   }, MOMENT);
 });
@@ -169,17 +199,16 @@ for (const use of ["pointerdown", "keydown", "input"]) {
 const placeOf = (title) => /\d+/.exec(title)?.[0] ?? "";
 
 // "Item 4 saved. Undo" on the page after a move that was not asked for by a press of the button.
-function offerUndo() {
+function offerUndo(isTold = new URLSearchParams(location.search).get("was") === "replaced") {
   const moved = JSON.parse(recall(tab, MOVED) ?? "null");
   remember(tab, MOVED, null);
-  if (!moved || moved[0] === location.pathname) return;
+  if (!moved || (moved[0] === location.pathname && !moved[2])) return;
   const undo = document.createElement("a");
   undo.id = "undo";
-  undo.href = `${moved[0]}?undo`;
+  undo.href = moved[2] ? `${moved[0]}#${moved[2]}` : `${moved[0]}?undo`;
   undo.textContent = words.undo;
   // that an answer from another tab was replaced comes first
-  const isReplaced = new URLSearchParams(location.search).get("was") === "replaced";
-  if (isReplaced) statusLine.append(" ", undo);
+  if (isTold) statusLine.append(" ", undo);
   else statusLine.replaceChildren(words.moved.replace("%s", moved[1]), " ", undo);
 }
 
@@ -279,6 +308,7 @@ function sendDraft() {
 
 async function postDraft() {
   isChanged = false;
+  fillIn();
   const response = await post(words.draft, 15_000);
   if (isAway(response)) {
     tryAgainLater();
@@ -291,20 +321,27 @@ async function postDraft() {
 }
 
 async function noteSaved(response) {
+  const kept = await response.json();
   if (!isChanged) remember(local, key, null);
   unsaved.hidden = true;
   if (!response.ok) {
+    tell("kept", kept);
     say(words.lapsed);
     return;
   }
+  say(savedNow());
+  tell("kept", kept);
+  const { lease_until: until, is_final: isFinal } = kept;
+  if (until) keepUntil(until, response.headers.get("Date"), isFinal);
+}
+
+function savedNow() {
   const time = new Date().toLocaleTimeString([], {
     hour: "2-digit",
     minute: "2-digit",
     hourCycle: "h23",
   });
-  say(`${words.saved} ${time}`);
-  const { lease_until: until, is_final: isFinal } = await response.json();
-  if (until) keepUntil(until, response.headers.get("Date"), isFinal);
+  return `${words.saved} ${time}`;
 }
 
 async function post(address, patience, button = null, options = {}, sent = form) {
@@ -414,16 +451,21 @@ async function showErrors(response) {
   const page = await parse(response);
   isSaving = false;
   pending = null;
+  const problem = page.querySelector(".problem");
+  document.title = page.title;
+  say(page.querySelector("#status").textContent);
+  form.querySelector(".problem")?.remove();
+  if (!tell("refused", page)) {
+    questions = [...form.querySelectorAll("[data-question]")];
+    setCurrent(questions.find((one) => one.matches(".bad")) ?? null);
+    return;
+  }
   const answered = page.querySelectorAll("[data-refresh]");
   [...form.querySelectorAll("[data-refresh]")].forEach((old, place) => {
     old.replaceWith(answered[place]);
   });
   questions = [...form.querySelectorAll("[data-question]")];
-  const problem = page.querySelector(".problem");
-  form.querySelector(".problem")?.remove();
   form.querySelector(".wrap").prepend(problem);
-  document.title = page.title;
-  say(page.querySelector("#status").textContent);
   setCurrent(nextUnanswered());
   scrollTo(0, 0);
   problem.focus();
@@ -464,8 +506,23 @@ function keepTrying() {
 }
 
 async function goOn(response) {
-  const { next } = await response.json();
+  const said = await response.json();
   if (!isChanged) remember(local, key, null);
+  if (!tell("saved", said)) {
+    // pressed again for what was entered meanwhile
+    const again = isChanged && pending;
+    isSaving = false;
+    pending = null;
+    tries = 0;
+    unsaved.hidden = true;
+    say(said.status || savedNow());
+    offerUndo(Boolean(said.status));
+    if (said.lease_until) keepUntil(said.lease_until, response.headers.get("Date"));
+    if (again) send(again);
+    else if (isChanged) wait(600);
+    return;
+  }
+  const { next } = said;
   const { pathname, search } = new URL(next, location.href);
   // an address that differs in its fragment alone would load nothing
   if (pathname + search === location.pathname + location.search) location.reload();
@@ -530,6 +587,7 @@ function fillIn() {
   ];
   const turn = matchMedia("(orientation: portrait)").matches ? "portrait" : "landscape";
   form.elements.device.value = `${width}-${turn}`;
+  if (!form.elements.client_ms) return;
   form.elements.client_ms.value = Math.round(performance.now() - loadedAt);
   form.elements.active_ms.value = Math.round(activeMs);
   form.elements.first_ms.value = firstMs === null ? "" : Math.round(firstMs);
@@ -731,10 +789,11 @@ for (const box of marked) {
 // --- what is in view ----------------------------------------------------------------
 
 // Whether the text is folded away is this person's choice from item to item.
-const read = document.querySelector("#read");
 const FOLDED = "evalsite:folded";
-read.open = recall(local, FOLDED) === null;
-read.addEventListener("toggle", () => remember(local, FOLDED, read.open ? null : "folded"));
+for (const read of form.querySelectorAll(".read")) {
+  read.open = recall(local, FOLDED) === null;
+  read.addEventListener("toggle", () => remember(local, FOLDED, read.open ? null : "folded"));
+}
 
 // The cue that more follows is there only while something is out of sight, and what doesn't scroll
 // is no stop for the Tab key.
@@ -765,6 +824,6 @@ if (new URLSearchParams(location.search).has("was")) {
 setCurrent(questions.every(isAnswered) ? null : nextUnanswered());
 restore();
 if (marked.some((box) => box.querySelector("[data-kept]").value.length > 2)) fetchMarks();
-if (location.search === "?undo") mayMove = false;
+if (location.search === "?undo") settled.add(form);
 offerUndo();
 if (words.leaseUntil) keepUntil(words.leaseUntil, words.now, "leaseFinal" in words);

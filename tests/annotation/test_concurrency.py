@@ -17,6 +17,7 @@ from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
 from tests.annotation.test_dealing import add_grouped_items
 from tests.support.annotators import Browser
+from tests.support.batches import import_rows, make_rows
 from tests.support.crowds import check_exactly_k, make_crowd, make_live_study
 from tests.support.factories import (
     add_batch,
@@ -69,6 +70,24 @@ def test_people_with_two_tabs_and_double_sends_rate_every_item_exactly_three_tim
     assert not Annotation.objects.filter(status="surplus").exists()
     # the tabs were really open on the same items, and minds were changed in them
     assert Revision.objects.exists()
+
+
+def test_people_with_two_tabs_on_sheets_rate_every_item_exactly_three_times(make_crowd):
+    study = make_live_study(
+        protocol="dialogue",
+        options={"screen": "sheet"},
+        set_size=4,
+        max_sets=None,
+        has_bonus=False,
+        add_items=lambda study: import_rows(study, make_rows(study.config, 12)),
+    )
+    crowd = make_crowd(study)
+    crowd.add(6, tabs=2)
+
+    crowd.work()
+
+    check_exactly_k(study)
+    assert not Annotation.objects.filter(status="surplus").exists()
 
 
 def test_what_some_walk_away_from_is_done_by_others_and_their_late_answers_are_kept(make_crowd):

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from evalsite.imports.demo import import_example
-from evalsite.protocol import installed_protocols
+from evalsite.protocol import get_protocol, installed_protocols
 from evalsite.studies.models import Study
 from evalsite.studies.versions import shown_content
 from tests.support.annotators import Annotator, Browser, Page
@@ -46,17 +46,27 @@ def walk(study: Study) -> dict[str, Page]:
     return browser.pages
 
 
-def make(key: str, language: str) -> Study:
-    study = make_study(protocol=key, items=0, set_size=3, k=1, language=language)
+# each protocol, and each of its layouts
+LAYOUTS = [
+    (key, screen)
+    for key in sorted(installed_protocols())
+    for screen in get_protocol(key).layout.screens
+]
+
+
+def make(key: str, language: str, screen: str) -> Study:
+    options = dict(get_protocol(key).default_options)
+    options |= {"screen": screen} if "screen" in options else {}
+    study = make_study(protocol=key, items=0, set_size=3, k=1, language=language, options=options)
     import_example(study, by=make_user())
     return launch(study)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", sorted(installed_protocols()))
-def test_every_sentence_of_every_page_can_be_translated(key):
+@pytest.mark.parametrize(("key", "screen"), LAYOUTS)
+def test_every_sentence_of_every_page_can_be_translated(key, screen):
     with speaking(LONGER):
-        study = make(key, LONGER)
+        study = make(key, LONGER, screen)
         names = (study.config.item_name, study.config.output_name)
         known = known_text(
             study.config.to_data(), [study.config.item_name, study.config.item_names],
@@ -71,15 +81,16 @@ def test_every_sentence_of_every_page_can_be_translated(key):
 
     left = {name: untranslated(page.html, known) for name, page in pages.items()}
 
-    assert {"rating-page", "set-review", "participant-finish"} <= pages.keys()
+    item_page = "set-sheet" if screen == "sheet" else "rating-page"
+    assert {item_page, "set-review", "participant-finish"} <= pages.keys()
     assert {name: texts for name, texts in left.items() if texts} == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", sorted(installed_protocols()))
-def test_pages_of_a_study_from_right_to_left_say_so(key):
+@pytest.mark.parametrize(("key", "screen"), LAYOUTS)
+def test_pages_of_a_study_from_right_to_left_say_so(key, screen):
     with speaking(RIGHT_TO_LEFT):
-        pages = walk(make(key, RIGHT_TO_LEFT))
+        pages = walk(make(key, RIGHT_TO_LEFT, screen))
 
     assert {
         name for name, page in pages.items() if '<html lang="he" dir="rtl">' not in page.html

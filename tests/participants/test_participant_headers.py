@@ -30,6 +30,8 @@ EXEMPT = {
     "ignore-undo",
     "set-break",
     "set-review",
+    "set-sheet",
+    "sheet-draft",
     "worked-examples",
     "rating-draft",
     "participant-finish",

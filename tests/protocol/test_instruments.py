@@ -107,6 +107,12 @@ BREACHES = [
     ("fluency", lambda d: d["layout"].update(questions="above"), "not_allowed",
      "layout.questions"),
     ("fluency", lambda d: d["layout"].update(screen="sheet"), "not_supported", "layout.screen"),
+    ("pairwise", lambda d: d["layout"].update(screen=["one", "sheet"]), "not_supported",
+     "layout.screen"),
+    ("dialogue", lambda d: d["layout"].update(screen="book"), "not_allowed", "layout.screen"),
+    ("dialogue", lambda d: d["layout"].update(screen=["sheet", "sheet"]), "duplicate",
+     "layout.screen"),
+    ("dialogue", lambda d: d["layout"].update(screen=[]), "length", "layout.screen"),
     ("fluency", lambda d: d.update(criteria=[]), "length", "criteria"),
     ("fluency", lambda d: d["criteria"].append(d["criteria"][0]), "duplicate",
      "criteria.fluency"),
@@ -210,6 +216,23 @@ def test_each_fault_has_its_code_and_its_place(key, break_it, code, place):
     with pytest.raises(InvalidInstrument) as caught:
         Protocol.from_data(data)
     assert caught.value.faults == faults
+
+
+@pytest.mark.parametrize(
+    ("screen", "screens"),
+    [("sheet", ("sheet",)), (["sheet", "one"], ("sheet", "one")), ("one", ("one",))],
+)
+def test_layouts_to_choose_from_are_read_and_written(screen, screens):
+    data = data_of("dialogue")
+    data["layout"]["screen"] = screen
+
+    read = Protocol.from_data(data)
+
+    assert read.layout.screens == screens
+    assert read.to_data()["layout"].get("screen", "one") == screen
+    assert read.is_sheet({}) == (screens[0] == "sheet")
+    assert read.is_sheet({"screen": "sheet"}) == ("sheet" in screens)
+    assert ("screen" in read.default_options) == (len(screens) > 1)
 
 
 def test_all_faults_are_reported_at_once():

@@ -16,7 +16,11 @@ from evalsite.results.report.datasheet import (
     write_markdown,
 )
 from evalsite.results.report.prose import quote_markdown
-from evalsite.results.report.study_facts import collect_facts, describe_evaluated
+from evalsite.results.report.study_facts import (
+    collect_facts,
+    describe_collection,
+    describe_evaluated,
+)
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
@@ -100,6 +104,34 @@ def test_pay_that_nobody_stated_is_open_and_pay_that_is_stated_is_told(
     forget_versions()
 
     assert find(fill_datasheet(study, report), "Payment") == "£3.50 for a set of 20 minutes"
+
+
+@pytest.mark.parametrize(
+    ("screens", "option", "words"),
+    [
+        (["one", "sheet"], {}, "one item per page, a departure from the protocol"),
+        (["one", "sheet"], {"screen": "sheet"}, "all items of a set on one page"),
+        ("one", {}, ""),
+    ],
+)
+def test_layout_is_told_where_the_protocol_has_a_sheet(
+    study: Study, report: Report, screens: Any, option: dict[str, str], words: str
+) -> None:
+    version = study.version
+    assert version is not None
+    version.content["instrument"]["layout"]["screen"] = screens
+    version.content["options"] |= option
+    version.save()
+    forget_versions()
+
+    facts = collect_facts(Study.objects.get(), report)
+    told = dict(describe_collection(facts)).get("Layout", "")
+    collected = str(find(fill_datasheet(study, report), "How responses were collected"))
+
+    assert told.startswith(words)
+    assert bool(told) == bool(words)
+    assert ("on one page" in collected) == bool(words)
+    assert words in collected
 
 
 def test_ratings_collected_elsewhere_leave_the_design_open(study: Study, report: Report) -> None:

@@ -125,6 +125,37 @@ def test_options_of_the_protocol_are_saved_with_the_settings(staff_client):
     assert study.options["standard_score"] == 250
 
 
+def test_layout_is_chosen_among_those_of_the_protocol_before_the_launch(staff_client):
+    study = make_study(items=0, protocol="dialogue")
+    assert study.options == {"screen": "one"}
+
+    save(staff_client, study, **{"option-screen": "sheet"})
+    assert study.options == {"screen": "sheet"}
+    assert save(staff_client, study, **{"option-screen": "book"}).status_code == 422
+
+    launch(study)
+    assert shown_content(study)["options"] == {"screen": "sheet"}
+    save(staff_client, study, **{"option-screen": "one"})
+    assert study.options == {"screen": "sheet"}
+
+
+def test_protocol_with_one_layout_asks_for_none(staff_client):
+    page = staff_client.get(address(make_study(protocol="fluency", items=0)))
+
+    assert "option-screen" not in page.text
+
+
+def test_sheet_can_not_be_longer_than_a_page_should_be(staff_client):
+    study = make_study(items=0, protocol="dialogue")
+
+    response = save(staff_client, study, set_size="31", **{"option-screen": "sheet"})
+
+    assert response.status_code == 422
+    assert "at most 30 items" in response.text
+    assert study.set_size == 11
+    assert save(staff_client, study, set_size="31").status_code == 302
+
+
 def test_broken_option_is_refused_beside_its_field(staff_client):
     study = make_study()
 

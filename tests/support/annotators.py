@@ -109,7 +109,7 @@ class Annotator:
             return ""
         home = page.address.split("consent")[0]
         for _ in range(MOST_PAGES):
-            if page.name in ("rating-page", "participant-start", *ENDS):
+            if page.name in ("rating-page", "set-sheet", "participant-start", *ENDS):
                 return home
             page = self._answer(page)
         raise PageFailed("The work never began.")
@@ -147,7 +147,9 @@ class Annotator:
         match page.name:
             case "rating-page" if "state" in page.fields:
                 return self.rate(page)
-            case "participant-finish" | "rating-page":
+            case "set-sheet" if "at" in page.fields:
+                return self.rate(page)
+            case "participant-finish" | "rating-page" | "set-sheet":
                 return self.browser.post(start, {})
             case "set-review" if 'method="post"' not in page.html:
                 # another tab has opened the next set, or an answer is missing

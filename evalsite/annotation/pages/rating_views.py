@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Mapping
 from statistics import median
 from typing import Any
 from urllib.parse import urlencode
@@ -12,7 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from evalsite.annotation.allocation.leases import keep_lease, keep_lease_once
+from evalsite.annotation.allocation.leases import (
+    answered_items,
+    keep_lease,
+    keep_lease_once,
+)
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.annotation.pages.forms import (
     RatingForm,
@@ -31,6 +36,7 @@ from evalsite.annotation.pages.saving import (
 )
 from evalsite.annotation.pages.screens import Screen
 from evalsite.annotation.pages.sets import find_set, group_place, kept_until, read_progress
+from evalsite.annotation.pages.sheet import anchor_of
 from evalsite.annotation.pages.shown_screens import as_shown, circumstances, fill_screen, load_shown
 from evalsite.annotation.pages.signed_state import Shown
 from evalsite.annotation.pages.view_models import NO_GROUP, Progress
@@ -46,6 +52,7 @@ from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Agreement, agreement_of, has_agreed
 from evalsite.studies.bonus import bonus_in_words
 from evalsite.studies.set_size import items_per_set
+from evalsite.studies.versions import has_sheet
 
 logger = logging.getLogger(__name__)
 
@@ -82,9 +89,13 @@ def rating_page(request: HttpRequest, me: Participant, number: int, place: int) 
     item_set = find_set(me, number)
     if item_set is None or not 1 <= place <= len(item_set.item_ids):
         return unknown_link(request)
+    asked = f"?{request.GET.urlencode()}" if request.GET else ""
     if item_set.finished_at is not None:
-        asked = request.GET.urlencode()
-        return redirect(address(request, "participant-finish") + (f"?{asked}" if asked else ""))
+        return redirect(address(request, "participant-finish") + asked)
+    if has_sheet(me.study):
+        # a sheet without an answer opens at its top
+        anchor = f"#{anchor_of(place)}" if answered_items(item_set) else ""
+        return redirect(address(request, "set-sheet", number) + asked + anchor)
     return _show(request, me, item_set, place)
 
 
@@ -97,7 +108,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         return redirect(address(request, "participant-home"))
     screen, values = fill_screen(me, item_id, is_answered=item_id in times)
     until = kept_until(me, screen, item_set, times)
-    taken = _seconds_taken(times, item_set)
+    taken = seconds_taken(times, item_set)
     if item_id not in times and not me.is_pilot and (until is None or until < now()):
         return render_away(request, me)
     shown = as_shown(me, screen, item_set, place)
@@ -112,7 +123,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "status": Saved.words_of(request.GET.get("was", "")),
         "menu": build_menu(me, item_set, place, times),
         "progress": Progress(len(taken), item_set.total),
-        "minutes_left": _minutes_left(me, taken, item_set.total),
+        "minutes_left": estimate_minutes_left(me, taken, item_set.total),
         "lease_until": until,
         "reserved_until": item_set.reserved_until,
     }
@@ -197,24 +208,25 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "report_url": f"{report}?{asked}",
         "ignore_url": f"{ignore}?{asked}" if config.has_ignore else "",
         "aids_script": config.aids_script,
-        "set_label": _set_label(me, shown.set_number),
+        "set_label": describe_set(me, shown.set_number),
         "bonus": bonus_in_words(me.study),
     }
 
 
-def _set_label(me: Participant, number: int) -> str:
+def describe_set(me: Participant, number: int) -> str:
+    """Return which set this is, of how many; "" where there is no limit."""
     most = me.study.max_sets
     return (
         _("Set %(number)s of at most %(most)s") % {"number": number, "most": most} if most else ""
     )
 
 
-def _seconds_taken(times: dict[int, float], item_set: ItemSet) -> list[float]:
+def seconds_taken(times: dict[int, float], item_set: ItemSet) -> list[float]:
     """Of each answer that the set asks for; a late one to what went to others is none of them."""
     return [taken for item_id, taken in times.items() if item_id not in item_set.lost_ids]
 
 
-def _minutes_left(me: Participant, seconds: list[float], total: int) -> int:
+def estimate_minutes_left(me: Participant, seconds: list[float], total: int) -> int:
     """From this person's own median when there are two answers, else from the protocol's guess."""
     study = me.study
     guess = (
@@ -243,8 +255,8 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     form = RatingForm(request.POST, config=config, outputs=len(texts), texts=texts)
     # a jump saves what is complete, so that the menu never shows it as missing
     if target is not None and (go == "back" or not form.is_valid()):
-        _save_draft(request, me, screen)
-        return _go_on(request, _place_address(request, shown, target))
+        keep_entered(me, screen, request.POST)
+        return go_on(request, _place_address(request, shown, target))
     if not form.is_valid():
         errors = form.first_errors
         status = ngettext(
@@ -253,21 +265,33 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
             len(errors),
         ) % {"count": len(errors)}
         return _show_again(request, me, shown, screen, form, errors, status, code=422)
-    saved = submit_annotation(participant=me, submission=_submission(request, shown, screen, form))
-    if saved is Saved.UNCHANGED:
-        # it comes back as a change to send once the new text is agreed to
-        _save_draft(request, me, screen)
+    saved = save_answer(me, screen, form, make_submission(request, shown, screen, form))
     if saved in WITHOUT_CONSENT:
-        return _go_on(request, address_for_consent(request, saved))
-    if not me.is_pilot and (screen.slot is None or screen.slot.participant_id == me.pk):
-        keep_lease(me, me.study, screen.slot)
+        return go_on(request, address_for_consent(request, saved))
     following = _place_address(request, shown, target) if target else None
     following = following or next_address(request, me, shown)
-    return _go_on(request, f"{following}?was={saved.name.lower()}")
+    return go_on(request, f"{following}?was={saved.name.lower()}")
 
 
-def _save_draft(request: HttpRequest, me: Participant, screen: Screen) -> Draft | None:
-    entered = read_entered(me.study.config, len(screen.outputs), request.POST)
+def save_answer(me: Participant, screen: Screen, form: RatingForm, submission: Submission) -> Saved:
+    """Store what a valid form says of an item, and keep this person's places."""
+    saved = submit_annotation(participant=me, submission=submission)
+    if saved is Saved.UNCHANGED:
+        # it comes back as a change to send once the new text is agreed to
+        keep_entered(me, screen, form.data)
+    if saved not in WITHOUT_CONSENT and not me.is_pilot and is_mine(me, screen):
+        keep_lease(me, me.study, screen.slot)
+    return saved
+
+
+def is_mine(me: Participant, screen: Screen) -> bool:
+    """Return whether no other person has the place of this screen, if it has one."""
+    return screen.slot is None or screen.slot.participant_id == me.pk
+
+
+def keep_entered(me: Participant, screen: Screen, data: Mapping[str, Any]) -> Draft | None:
+    """Keep what was entered for an item as its draft; None without consent."""
+    entered = read_entered(me.study.config, len(screen.outputs), data)
     return save_draft(participant=me, item=screen.item, values=entered, order=screen.order)
 
 
@@ -282,21 +306,24 @@ def wants_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept") == "application/json"
 
 
-def _go_on(request: HttpRequest, address: str) -> HttpResponse:
+def go_on(request: HttpRequest, address: str) -> HttpResponse:
     """The way on: a redirect, or the address alone for the script that holds the page meanwhile."""
     if wants_json(request):
         return JsonResponse({"next": address})
     return HttpResponseRedirect(address)
 
 
-def _submission(request: HttpRequest, shown: Shown, screen: Screen, form: RatingForm) -> Submission:
+def make_submission(
+    request: HttpRequest, shown: Shown, screen: Screen, form: RatingForm
+) -> Submission:
+    """Return all that a valid form submits for an item, with its circumstances."""
     return Submission(
         values=form.values(screen.output_ids),
         highlights=form.passages(screen.output_ids),
         note=form.cleaned_data.get("note", ""),
         language=request.headers.get("Accept-Language", "").split(",")[0][:35],
         **circumstances(shown, screen),
-        **read_circumstances(request.POST),
+        **read_circumstances(form.data),
     )
 
 
@@ -316,7 +343,7 @@ def _show_again(
     times, groups = read_progress(me, item_set) if item_set else ({}, {})
     group = group_place(me, item_set, shown.item_id, times, groups) if item_set else NO_GROUP
     total = item_set.total if item_set else shown.total
-    taken = _seconds_taken(times, item_set) if item_set else []
+    taken = seconds_taken(times, item_set) if item_set else []
     context = {
         **_frame(request, me, shown),
         "item": screen.view(form.entered, errors, group=group),
@@ -328,7 +355,7 @@ def _show_again(
         "status": status,
         "menu": build_menu(me, item_set, shown.place, times) if item_set else None,
         "progress": Progress(len(taken), total),
-        "minutes_left": _minutes_left(me, taken, total),
+        "minutes_left": estimate_minutes_left(me, taken, total),
         "lease_until": kept_until(me, screen, item_set, times),
         "reserved_until": item_set.reserved_until if item_set else None,
     }
@@ -343,7 +370,7 @@ def next_address(request: HttpRequest, me: Participant, shown: Shown) -> str:
     following = place_after(me, shown)
     if following is None:
         return address(request, "set-review", shown.set_number)
-    every = me.study.break_every
+    every = 0 if has_sheet(me.study) else me.study.break_every
     if every and shown.place % every == 0 and following == shown.place + 1:
         return address(request, "set-break", shown.set_number, following)
     return _place_address(request, shown, following)
@@ -357,12 +384,12 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
         shown, screen = load_shown(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)
-    kept = None if _is_ignored_since(me, shown) else _save_draft(request, me, screen)
+    kept = None if _is_ignored_since(me, shown) else keep_entered(me, screen, request.POST)
     if agreement_of(me) is Agreement.NONE:
         return JsonResponse({"lease_until": None}, status=403)
     if me.is_pilot:
         return JsonResponse({"lease_until": None})
-    if screen.slot is not None and screen.slot.participant_id != me.pk:
+    if not is_mine(me, screen):
         return JsonResponse({"lease_until": None}, status=409)
     may_renew = False
     if kept is not None and has_agreed(me):

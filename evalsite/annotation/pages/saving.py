@@ -80,6 +80,8 @@ class Submission:
     order_shown: tuple[int, ...] = ()
     is_aided: bool = False
     started_at: datetime = field(default_factory=now)
+    # on a sheet an item is shown before its time begins
+    shown_at: datetime | None = None
     device: str = ""
     language: str = ""
     client_ms: int | None = None
@@ -320,7 +322,7 @@ def _settle(
         return Saved.AWAITING if standing.awaits_consent else Saved.ALREADY
     if standing.item_set is None or standing.item_set.finished_at is not None:
         return Saved.FINAL
-    was_unseen = standing.submitted_at > submission.started_at
+    was_unseen = standing.submitted_at > (submission.shown_at or submission.started_at)
     keep_revision(standing)
     replace_annotation(standing, participant, submission)
     if agreement is Agreement.OUTDATED:

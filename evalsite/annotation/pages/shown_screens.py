@@ -116,12 +116,17 @@ def fill_screen(
         .get(participant=me, item_id=item_id)
     )
     screen = answered_screen(annotation, me.study)
+    return screen, newest_values(screen, annotation, draft)
+
+
+def newest_values(screen: Screen, annotation: Annotation, draft: Draft | None) -> dict[str, str]:
+    """Return the entries of an answered item: those of its draft, if it is newer, or its own."""
     # what was entered before an item was reported is there if the person rates it after all
     is_newer = draft and draft.updated_at > annotation.submitted_at
     is_reported = annotation.outcome == Annotation.Outcome.REPORTED
     if draft and draft.fits(screen.order) and (is_newer or is_reported):
-        return screen, dict(draft.values)
-    return screen, entered_values(screen, annotation)
+        return dict(draft.values)
+    return entered_values(screen, annotation)
 
 
 def screen_of(me: Participant, item_id: int) -> Screen:
@@ -144,6 +149,7 @@ def circumstances(shown: Shown, screen: Screen) -> dict[str, Any]:
         "order_shown": tuple(screen.order),
         "is_aided": shown.is_aided,
         "started_at": shown.shown_at,
+        "shown_at": shown.shown_at,
     }
 
 

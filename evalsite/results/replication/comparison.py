@@ -18,6 +18,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
+from evalsite.protocol.screens import OPTION
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.models import Report
 from evalsite.results.report.computation import (
@@ -281,7 +282,9 @@ def _describe_texts(first: Study, second: Study) -> Iterator[tuple[str, str]]:
             f"Questions, definitions or scales differ between the two: {', '.join(labels)}.",
         )
     # PostgreSQL keeps what JSON holds in an order of its own
-    if options := sorted(_list_unlike(one["options"], two["options"])):
+    # what was launched before there was a choice of layouts has one item per page
+    options_of = [{OPTION: "one"} | content["options"] for content in (one, two)]
+    if options := sorted(_list_unlike(*options_of)):
         yield "other_options", f"Options of the protocol differ: {', '.join(options)}."
     if settings := list(_list_settings(one["settings"], two["settings"])):
         yield "other_settings", f"Set up differently: {'; '.join(settings)}."

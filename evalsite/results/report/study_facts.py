@@ -46,6 +46,8 @@ class Facts:
     settings: Mapping[str, Any]
     texts: Mapping[str, str]
     has_practice: bool
+    has_sheet: bool  # all items of a set on one page
+    offers_sheet: bool
     exclusions: tuple[tuple[str, int], ...]  # reason, and its number of active exclusions
     import_notes: tuple[str, ...]  # what was left out, merged or decoded at import, by file
     plan: Mapping[str, Any]  # as it stood when the report was made; {} of an older report
@@ -86,6 +88,8 @@ def collect_facts(study: Study, report: Report) -> Facts:
         settings=content["settings"],
         texts=texts,
         has_practice=bool(asked.practice) and content["settings"]["is_practice_on"],
+        has_sheet=asked.is_sheet(content["options"]),
+        offers_sheet="sheet" in asked.layout.screens,
         exclusions=_list_reasons(study, report),
         import_notes=_list_import_notes(study, report),
         plan=report.content.get("plan", {}),

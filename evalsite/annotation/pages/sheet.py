@@ -1,0 +1,182 @@
+"""A sheet: all items of a set on one page, each of them a part with fields of its own."""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Max, Prefetch
+from django.http import QueryDict
+
+from evalsite.annotation.allocation.arrangement import order_for
+from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.pages.forms import RatingForm
+from evalsite.annotation.pages.screens import Screen, entered_values, in_order
+from evalsite.annotation.pages.sets import open_places
+from evalsite.annotation.pages.shown_screens import newest_values
+from evalsite.annotation.pages.view_models import ItemView
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet, Participant
+from evalsite.studies.models import Item, Output
+
+_FIELD = re.compile(r"q([1-9][0-9]{0,4})-(.+)", re.DOTALL)
+# of a part, beside its answers
+_OWN = frozenset({"state", "was", "device", "client_ms", "active_ms"})
+# what is signed counts in milliseconds
+_LEAST_TIME = timedelta(milliseconds=1)
+
+
+def anchor_of(place: int) -> str:
+    """Return the id of this place's part, with which the names of its fields begin."""
+    return f"q{place}"
+
+
+# --- shown ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ShownPart:
+    """An item of a sheet as this person sees it.
+
+    `values` are its newest entries, and `known` those that need no saving: the answer, or what was
+    entered of one so far.
+    """
+
+    place: int
+    screen: Screen
+    values: dict[str, str]
+    known: dict[str, str]
+
+
+def load_parts(me: Participant, item_set: ItemSet) -> list[ShownPart]:
+    """Return the items of a set that are this participant's: 6 queries, however many they are."""
+    places = {item_set.item_ids[place - 1]: place for place in open_places(item_set)}
+    by_position = Prefetch("outputs", Output.objects.order_by("position"))
+    items = Item.objects.filter(pk__in=places).prefetch_related(by_position)
+    slots = {slot.item_id: slot for slot in Slot.objects.filter(participant=me, item__in=places)}
+    drafts = {one.item_id: one for one in Draft.objects.filter(participant=me, item__in=places)}
+    answers = Annotation.objects.filter(participant=me, item__in=places)
+    answered = {answer.item_id: answer for answer in answers.prefetch_related("ratings")}
+    parts = [
+        _load_part(
+            me,
+            item,
+            places[item.pk],
+            slots.get(item.pk),
+            drafts.get(item.pk),
+            answered.get(item.pk),
+        )
+        for item in items
+    ]
+    return sorted(parts, key=lambda part: part.place)
+
+
+def _load_part(
+    me: Participant,
+    item: Item,
+    place: int,
+    slot: Slot | None,
+    draft: Draft | None,
+    answer: Annotation | None,
+) -> ShownPart:
+    outputs = list(item.outputs.all())
+    if answer is not None:
+        screen = in_order(me.study, item, outputs, answer.order_shown)
+        screen.answer = answer
+        known = entered_values(screen, answer)
+        return ShownPart(place, screen, newest_values(screen, answer, draft), known)
+    order = order_for(me, item, len(outputs), slot)
+    screen = in_order(me.study, item, outputs, order, slot)
+    values = dict(draft.values) if draft and draft.fits(order) else {}
+    # a whole answer that waits for its saving is sent with the next one
+    is_whole = bool(values) and judge(screen, values).is_valid()
+    return ShownPart(place, screen, values, {} if is_whole else values)
+
+
+def judge(screen: Screen, data: Mapping[str, Any]) -> RatingForm:
+    """Return the form that judges these entries of an item."""
+    texts = [output.text for output in screen.outputs]
+    return RatingForm(data, config=screen.study.config, outputs=len(texts), texts=texts)
+
+
+def write_known(values: Mapping[str, str]) -> str:
+    """Return entries as text for a page: what is posted with the same is not changed."""
+    return json.dumps(values)
+
+
+def name_apart(view: ItemView, place: int) -> ItemView:
+    """Return the item with questions whose names no other part of the sheet has."""
+    named = {
+        question.name: replace(question, name=f"{anchor_of(place)}-{question.name}")
+        for question in view.questions
+    }
+    return replace(
+        view,
+        questions=tuple(named.values()),
+        outputs=tuple(
+            replace(output, questions=tuple(named[one.name] for one in output.questions))
+            for output in view.outputs
+        ),
+    )
+
+
+# --- sent -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SentPart:
+    """What a form sends for one place, by the names that the fields have on other pages."""
+
+    place: int
+    data: QueryDict
+
+    @property
+    def is_changed(self) -> bool:
+        """Tell whether this says anything else than the page did when it was shown."""
+        entered = {name: text for name, text in self.data.items() if name not in _OWN and text}
+        try:
+            was = json.loads(str(self.data.get("was", "")))
+        except ValueError:
+            was = {}
+        known = was.items() if isinstance(was, Mapping) else ()
+        return entered != {name: text for name, text in known if text}
+
+
+def read_parts(data: QueryDict) -> dict[int, SentPart]:
+    """Return what was sent, by place."""
+    found: dict[int, QueryDict] = {}
+    for name, values in data.lists():
+        if match := _FIELD.fullmatch(name):
+            own = found.setdefault(int(match[1]), QueryDict(mutable=True))
+            own.setlist(match[2], values)
+    for own in found.values():
+        own["device"] = str(data.get("device", ""))
+    return {place: SentPart(place, found[place]) for place in sorted(found)}
+
+
+# --- time -------------------------------------------------------------------------------
+
+
+def share_time(me: Participant, item_set: ItemSet, shown_at: datetime, parts: int) -> timedelta:
+    """Return how long each of so many answers took that one press saves.
+
+    The time of an answer begins when the one before it was saved, or the page was shown. Answers
+    that come together have equal shares.
+    """
+    last = Annotation.objects.filter(participant=me, item_set=item_set).aggregate(
+        last=Max("submitted_at")
+    )["last"]
+    began = shown_at if last is None else max(shown_at, last)
+    return (now() - began) / parts
+
+
+def next_showing() -> datetime:
+    """Return since when a person sees what they have just saved: not before it was."""
+    return now() + _LEAST_TIME
+
+
+def place_after(missing: Collection[int], at: int) -> int | None:
+    """Return the next place that wants an answer, in order and from the end to the first."""
+    return next((place for place in missing if place > at), next(iter(missing), None))
