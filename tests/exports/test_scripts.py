@@ -59,9 +59,9 @@ def find_what_r_lacks() -> str:
     program = shutil.which("Rscript")
     if program is None:
         return "There is no Rscript: install Debian's r-base-core to run the R script."
-    load = "for (name in c('lme4','lmerTest','ordinal','emmeans')) loadNamespace(name)"
+    load = "for (name in c('lme4','pbkrtest','ordinal','emmeans')) loadNamespace(name)"
     loaded = subprocess.run([program, "-e", load], capture_output=True, check=False)
-    return "" if loaded.returncode == 0 else "R lacks lme4, lmerTest, ordinal or emmeans."
+    return "" if loaded.returncode == 0 else "R lacks lme4, pbkrtest, ordinal or emmeans."
 
 
 def run(
