@@ -78,7 +78,7 @@ def _one_way(data: Coded, transform: str) -> dict[str, Figure]:
             [np.ones_like(n), np.zeros_like(n), value**2, 2 * mean * value - mean**2, value, 2 * n]
         )
         interval = find_interval(found, by_rating @ slope, by_unit @ slope, data)
-    stepped = found * k / (1 + found * (k - 1))
+    below = 1 + found * (k - 1)
     ends = (interval.low, interval.high)
     has_ends = None not in ends and 1 + ends[0] * (k - 1) > _TINY  # type: ignore[operator]
     low, high = (
@@ -90,8 +90,10 @@ def _one_way(data: Coded, transform: str) -> dict[str, Figure]:
     return {
         names[0]: Figure(name=names[0], method=_ANOVA, value=found, low=ends[0], high=ends[1],
                          details=phrases),
-        names[1]: Figure(name=names[1], method=_ANOVA, value=stepped, low=low, high=high,
-                         details=of_mean),
+        names[1]: undefined(names[1], Reason.NO_VARIATION, method=_ANOVA, details=details)
+        if below <= _TINY
+        else Figure(name=names[1], method=_ANOVA, value=found * k / below, low=low, high=high,
+                    details=of_mean),
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.davidson import count_pairs
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
-from evalsite.analysis.intervals import Units, describe_equal_differences, t_figure
+from evalsite.analysis.intervals import TINY, Units, describe_equal_differences, t_figure
 from evalsite.analysis.mixed import Mixed, fit_tables
 from evalsite.analysis.model_pairs import ONE_INPUT, list_some
 from evalsite.analysis.multiple_testing import Correction, correct
@@ -381,6 +381,12 @@ def _test(
     elif data.rater is None or len(data.raters) == 1 or blocks == 1:
         who = None if data.rater is None else data.rater[rows]
         found = mean_test(who, data.item[rows], outcome, name="net_win_share", units=units)
+    elif mixed.fit is None and _has_equal_means(data.item[rows], outcome):
+        found = t_figure(
+            "net_win_share", estimate=float(outcome.mean()), se=0.0, df=1.0, method=REML, n=n,
+            units=blocks,
+        )  # fmt: skip
+        found = describe_equal_differences(found, units=units, is_of_means=True)
     elif mixed.fit is None or mixed.fit.is_overcorrected(weights):
         why = mixed.facts.get("fallback", "its error is known too poorly")
         found = replace(by_draws, details={**by_draws.details, "fallback": why})
@@ -393,6 +399,13 @@ def _test(
     if n["items"] == 1:
         return replace(found, details={**found.details, "only": ONE_INPUT})
     return found
+
+
+def _has_equal_means(block: Codes, outcome: Floats) -> bool:
+    """Whether every input, or cluster, has the same mean, so that there is no error over them."""
+    count = np.bincount(block)
+    mean = np.bincount(block, weights=outcome)[count > 0] / count[count > 0]
+    return bool(np.ptp(mean) < TINY)
 
 
 def _share_wins(data: Preferences, counts: Floats, tables: Floats, seed: int) -> dict[str, Figure]:
