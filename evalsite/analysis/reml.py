@@ -293,6 +293,9 @@ def fit_reml(
     for name, term in terms.items():
         if sparse.issparse(term):
             tables[name] = sparse.csr_matrix(term)
+            if tables[name].nnz == len(y):
+                # one level for each rating: other terms may lie within it
+                factors.append(factor_codes(tables[name].indices))
         else:
             factors.append(factor_codes(term))
             tables[name] = one_hot(factors[-1])
