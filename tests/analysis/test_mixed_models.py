@@ -320,6 +320,16 @@ def test_variance_of_nothing_is_zero_and_named():
     assert fit.converged
 
 
+def test_inputs_are_integrated_out_of_the_model_of_systems(monkeypatch):
+    # of 60 inputs and 5 raters only raters, with and without systems, may stay: 5 + 5 * 2
+    monkeypatch.setattr(effects_in_blocks, "MOST_OUTER", 15)
+    _, (rater, item, system, value) = make_complete(seed=1, raters=5, items=60)
+
+    found = fit_mixed(read_scores(rater=rater, group=item, system=system, value=value))
+
+    assert found.fit is not None
+
+
 def test_model_with_too_many_effects_is_refused(monkeypatch):
     monkeypatch.setattr(effects_in_blocks, "MOST_OUTER", 5)
     rater, item = np.divmod(np.arange(60), 10)
