@@ -48,6 +48,7 @@ torture: .venv/.installed-dev system-tools ## run tests too long for the suite: 
 	$(BIN)/pytest -m torture -q -rs --database postgresql
 	$(BIN)/python -m tests.torture --runs 10
 	$(BIN)/python -m tests.torture.power --cuts 25
+	$(BIN)/python -m tests.torture.statistics --studies 1000
 
 check: lint types contracts ## run what CI runs: lint, types, contracts, migrations, deploy check, tests
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
@@ -77,7 +78,7 @@ bench: .venv/.installed-dev ## measure speed and memory against the budgets (ARG
 # missing, they are installed from Debian's packages if possible; otherwise those tests are skipped.
 # Page heights are measured in a font with the widths of Arial.
 # R, which the tests of analysis.R need, is large, so it is installed in CI only.
-R_PACKAGES := r-base-core r-cran-lme4 r-cran-lmertest r-cran-ordinal r-cran-emmeans
+R_PACKAGES := r-base-core r-cran-lme4 r-cran-pbkrtest r-cran-ordinal r-cran-emmeans
 
 system-tools:
 	@missing=; found=; \

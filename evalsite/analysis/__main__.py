@@ -22,6 +22,7 @@ from evalsite.analysis.families import (
 from evalsite.analysis.families.numbers import find_scale
 from evalsite.analysis.findings import write_p
 from evalsite.analysis.icc import icc_in_file_order
+from evalsite.analysis.plan import Plan
 from evalsite.analysis.report import list_systems, make_report
 from evalsite.analysis.report.metrics import read_metrics
 from evalsite.analysis.report.replication import Side, make_repetition
@@ -81,6 +82,13 @@ def _add_reading(parser: ArgumentParser) -> None:
         "as 1-7; default: from the lowest to the highest value in the file")  # fmt: skip
     add("--standard", type=float, metavar="SCORE", help="the score of the standard for "
         "magnitudes, such as 100")  # fmt: skip
+    add(
+        "--primary",
+        default="",
+        metavar="CRITERION",
+        help="the criterion whose p values are the "
+        "result; without one, p values are corrected across all criteria",
+    )
     add("--baseline", default="", metavar="SYSTEM", help="compare all other systems with this one "
         "only; p values are corrected over fewer comparisons")  # fmt: skip
     add("--raters-unknown", action="store_true", help="participants are positions in a list, not "
@@ -400,8 +408,9 @@ def _report(
     guessed = [] if options.protocol else _warn_of_guesses(instrument)
     mine = [one for one in instrument if one["key"] in table.criteria]
     report = make_report(
-        kept, table, others, instrument=mine, seed=options.seed, baseline=options.baseline
-    )
+        kept, table, others, instrument=mine, seed=options.seed,
+        plan=Plan(baseline=options.baseline, primary=options.primary),
+    )  # fmt: skip
     report["warnings"] = guessed + report["warnings"]
     return Side(table=kept, report=report)
 

@@ -11,10 +11,10 @@ from evalsite.analysis.table import Table
 
 
 def agree_on_categories(
-    table: Table, value: Any, scale: list[float], seed: int, *, unit: str, is_ordered: bool = False
+    table: Table, value: Any, scale: list[float], *, unit: str, is_ordered: bool = False
 ) -> list[Figure]:
     """Agreement on decisions or on the outcomes of comparisons."""
-    known = describe_ratings(table, value, seed) | {"unit": table.rows[unit]}
+    known = describe_ratings(table, value) | {"unit": table.rows[unit]}
     found = [
         alpha(level="nominal", name="alpha_nominal", **known),
         gwet(scale=scale, weights="identity", name="ac1", **known),
@@ -37,13 +37,12 @@ def split(known: dict[str, Any]) -> list[Figure]:
     return list(parts.values())
 
 
-def describe_ratings(table: Table, value: Any, seed: int) -> dict[str, Any]:
+def describe_ratings(table: Table, value: Any) -> dict[str, Any]:
     """What coefficients of agreement take: what was rated, by whom, and the values."""
     rows = table.rows
     return {
         "unit": rows.output,
         "rater": table.rater,
         "value": value,
-        "block": rows.block,
-        "seed": seed,
+        "input": rows.block,
     }

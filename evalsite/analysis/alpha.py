@@ -1,8 +1,8 @@
 """Krippendorff's alpha at four levels, from counts that stay small for any scale.
 
 Source: Krippendorff, Content Analysis (2004), chapter 11. The usual table of units by values by
-values is never built: pairs of values that meet in a unit are kept, and the expected disagreement
-comes from the marginal counts. For ordinal data the distance of two values is the square of the
+values is never built: disagreement within units comes from sums of each unit, expected disagreement
+from the marginal counts. For ordinal data the distance of two values is the square of the
 difference of their mid-ranks in the marginal counts, which is Krippendorff's definition.
 """
 
@@ -11,31 +11,30 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
+from evalsite.analysis.agreement_interval import find_interval, sum_by
 from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
-from evalsite.analysis.figure import Figure, undefined
-from evalsite.analysis.resample import DRAWS, SEED, spread
+from evalsite.analysis.figure import Figure, Reason, undefined
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
+Transform = Literal["ln", "ln(1+x)"]
 _METHOD = "Krippendorff's alpha, {}"
 _TINY = 1e-12
 
 
 def alpha(
     *, unit: ArrayLike, value: ArrayLike, level: Level, rater: ArrayLike | None = None,
-    block: ArrayLike | None = None, transform: Literal["ln"] | None = None, draws: int = DRAWS,
-    seed: int = SEED, name: str = "alpha",
+    input: ArrayLike | None = None, transform: Transform | None = None, name: str = "alpha",
 ) -> Figure:  # fmt: skip
-    """Krippendorff's alpha with a bootstrap interval over blocks and, in details, the jackknife's.
+    """Krippendorff's alpha with an interval over raters and inputs (see `agreement_interval`).
 
     `unit`, `value`, and if known `rater`, are of length n, one row for each rating; values are
-    numbers (codes at the nominal level). `block`: what is drawn as a whole (the group or cluster
-    of a unit); default the unit. `transform`: take logarithms first. Units with one rating are
-    left out and counted. Undefined: no_data, no_overlap, no_variation. ValueError: see `code`;
+    numbers (codes at the nominal level). `input`: of each unit the input or cluster whose weight it
+    shares with others; default the unit. `transform`: take logarithms first. Units with one rating
+    are left out and counted. Undefined: no_data, no_overlap, no_variation. ValueError: see `code`;
     a value of 0 or less at the ratio level or with logarithms.
     """
-    data = code(unit=unit, value=value, rater=rater, block=block)
+    data = code(unit=unit, value=value, rater=rater, block=input)
     pairable = data.overlapping()
     counted = data.counts_of_overlapping()
     method = _METHOD.format(level)
@@ -43,140 +42,146 @@ def alpha(
     if reason := find_gap(data):
         return undefined(name, reason, method=method, n=counted, details=details)
     least = pairable.value.min()
-    if (level == "ratio" and least < 0) or (transform and least <= 0):
+    if (level == "ratio" and least < 0) or (transform == "ln" and least <= 0):
         raise ValueError("The ratio level and logarithms need values above 0.")
     if transform:
-        pairable = _take_logarithms(pairable)
-    table = Coincidences.of(pairable, level)
-    found = spread(table.alpha, table.n_blocks, draws=draws, seed=seed, width=table.width)
-    if "jackknife_high" in found.details:  # a t interval knows no end, alpha ends at 1
-        found.details["jackknife_high"] = min(1.0, float(found.details["jackknife_high"]))
+        pairable = _transform(pairable, transform)
+    parts = _Parts.of(pairable, level)
+    found = parts.alpha
+    if not np.isfinite(found):
+        return undefined(name, Reason.NO_VARIATION, method=method, n=counted, details=details)
+    interval = find_interval(found, *parts.slopes(), pairable) if found < 1 else find_interval(
+        found, np.zeros(0), np.zeros(0), pairable)  # fmt: skip
     return Figure(
         name=name,
         method=method,
-        value=float(table.alpha(np.ones((1, table.n_blocks)))[0]),
-        low=found.low,
-        high=found.high,
+        value=found,
+        low=interval.low,
+        high=interval.high,
         n=counted,
-        details=details | {"blocks": table.n_blocks} | found.details,
-        seed=seed,
+        details=details | interval.details,
     )
 
 
-def _take_logarithms(data: Coded) -> Coded:
+def _transform(data: Coded, transform: Transform) -> Coded:
+    values = np.log(data.value) if transform == "ln" else np.log1p(data.value)
     return Coded(
-        unit=data.unit, value=np.log(data.value), block=data.block, rater=data.rater,
-        raters=data.raters,
-    )  # fmt: skip
+        unit=data.unit, value=values, block=data.block, rater=data.rater, raters=data.raters
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coincidences:
-    """Counts and coincidences of values in each block: all that alpha needs."""
+class _Parts:
+    """What alpha is made of, for ratings whose every unit has two of them or more."""
 
     level: Level
-    values: Floats  # the distinct values, ascending
-    counts: sparse.csr_array  # blocks x values: ratings
-    meets: sparse.csr_array  # blocks x pairs: coincidences of two unlike values, both ways
-    first: Ints  # of each pair, the lower value's place
-    second: Ints
+    unit: Ints
+    place: Ints  # of each rating its value's place
+    size: Floats  # of each unit its ratings
+    scores: Floats  # of each value: mid-ranks, or the value
+    counts: Floats  # of each value its ratings
+    apart: Floats  # of each rating the sum of its distances from the others of its unit
+    observed: Floats  # of each unit the weighted sum of distances within it
+    distances: Floats  # of each value the sum of its distances from all ratings
+    expected: float
 
     @classmethod
-    def of(cls, data: Coded, level: Level) -> "Coincidences":
-        """The counts of ratings whose every unit has two of them or more."""
+    def of(cls, data: Coded, level: Level) -> "_Parts":
         values, place = np.unique(data.value, return_inverse=True)
-        n_units, n_blocks = int(data.unit.max()) + 1, data.n_blocks
-        ones = np.ones(len(place))
-        table = sparse.csr_array((ones, (data.unit, place)), shape=(n_units, len(values)))
-        table.sum_duplicates()
-        table.sort_indices()
-        block_of = np.zeros(n_units, dtype=np.intp)
-        block_of[data.unit] = data.block
-        unit, first, second, weight = _find_meetings(table)
-        pairs, column = np.unique(first * len(values) + second, return_inverse=True)
+        counts = np.bincount(place).astype(np.float64)
+        size = data.sizes.astype(np.float64)
+        scores = values - values.mean() if level != "ordinal" else counts.cumsum() - counts / 2
+        apart = _sum_distances(data.unit, place, values, scores, size, level)
+        observed = sum_by(data.unit, apart) / (size - 1)
+        distances = _sum_over_all(values, scores, counts, level)
         return cls(
-            level=level,
-            values=values,
-            counts=sparse.csr_array((ones, (data.block, place)), shape=(n_blocks, len(values))),
-            meets=sparse.csr_array(
-                (weight, (block_of[unit], column)), shape=(n_blocks, len(pairs))
-            ),
-            first=pairs // len(values),
-            second=pairs % len(values),
-        )
+            level=level, unit=data.unit, place=place, size=size, scores=scores, counts=counts,
+            apart=apart, observed=observed, distances=distances,
+            expected=float(counts @ distances),
+        )  # fmt: skip
 
     @property
-    def n_blocks(self) -> int:
-        return int(self.counts.shape[0])
+    def alpha(self) -> float:
+        """The coefficient; NaN where nothing varies but by rounding."""
+        total = float(self.counts.sum())
+        unit = 1.0 if self.level in ("nominal", "ratio") else float(np.ptp(self.scores)) ** 2
+        if not self.expected > _TINY * total**2 * unit:
+            return float("nan")
+        seen = (total - 1) * float(self.observed.sum()) / self.expected
+        return 1 - seen if seen > _TINY else 1.0
 
-    @property
-    def width(self) -> int:
-        return max(len(self.values), len(self.first))
-
-    def alpha(self, weights: Floats) -> Floats:
-        """Alpha for each row of weights (draws, blocks); NaN without variation."""
-        marginal = np.asarray(weights @ self.counts)
-        total = marginal.sum(axis=1)
+    def slopes(self) -> tuple[Floats, Floats]:
+        """What each rating and each unit add to the derivative of -log(1 - alpha)."""
+        total, seen = float(self.counts.sum()), float(self.observed.sum())
+        size = self.size[self.unit]
+        # of one rating more of a value: in the expected and, by mid-ranks, in both disagreements
+        by_value = 2 * self.distances / self.expected - 1 / (total - 1)
         if self.level == "ordinal":
-            scores = np.cumsum(marginal, axis=1) - marginal / 2
-            distance = (scores[:, self.first] - scores[:, self.second]) ** 2
-            observed = (np.asarray(weights @ self.meets) * distance).sum(axis=1)
-        else:
-            observed = weights @ (self.meets @ self._distances())
-            scores = np.broadcast_to(self.values - self.values.mean(), marginal.shape)
-        expected = self._expect(marginal, total, scores)
-        enough = expected > _TINY * np.maximum(total, 1) ** 2 * self._unit(scores)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = 1 - (total - 1) * observed / expected
-        return np.where(enough, found, np.nan)
-
-    def _distances(self) -> Floats:
-        low, high = self.values[self.first], self.values[self.second]
-        if self.level == "nominal":
-            return np.ones(len(low))
-        if self.level == "interval":
-            return (high - low) ** 2
-        return ((high - low) / (high + low)) ** 2
-
-    def _expect(self, marginal: Floats, total: Floats, scores: Floats) -> Floats:
-        """The sum over all ordered pairs of ratings of their distance, by draw."""
-        if self.level == "nominal":
-            return total**2 - (marginal**2).sum(axis=1)
-        if self.level == "ratio":
-            return _expect_ratio(marginal, self.values)
-        sums = (marginal * scores).sum(axis=1)
-        return 2 * (total * (marginal * scores**2).sum(axis=1) - sums**2)
-
-    def _unit(self, scores: Floats) -> Floats | float:
-        """Return the size of a distance, below which differences are rounding errors."""
-        return np.ptp(scores, axis=1) ** 2 if self.level in ("ordinal", "interval") else 1.0
+            sums = sum_by(self.unit, self.scores[self.place])[self.unit]
+            pull = (size * self.scores[self.place] - sums) / (size - 1)
+            within = 4 * sum_by(self.place, pull, len(self.counts))
+            whole = float(self.counts @ self.scores)
+            between = 4 * self.counts * (total * self.scores - whole)
+            by_value += _of_ranks(between) / self.expected - _of_ranks(within) / seen
+        inside = 2 * self.apart / (size - 1)
+        inside -= (self.observed / self.size)[self.unit]
+        by_rating = by_value[self.place] - inside / seen
+        by_unit = sum_by(self.unit, by_value[self.place]) - self.observed / seen
+        return by_rating, by_unit
 
 
-def _find_meetings(table: sparse.csr_array) -> tuple[Ints, Ints, Ints, Floats]:
-    """Unit, lower value, higher value and weight of all pairs of unlike values of a unit."""
-    ratings = np.asarray(table.sum(axis=1)).ravel()
-    distinct = np.diff(table.indptr)
-    empty = np.zeros(0, dtype=np.intp)
-    found = [(empty, empty, empty, np.zeros(0))]
-    for size in np.unique(distinct[distinct > 1]):
-        units = np.flatnonzero(distinct == size)
-        at = table.indptr[units][:, None] + np.arange(size)
-        values, numbers = table.indices[at], table.data[at]
-        one, two = np.triu_indices(size, 1)
-        weight = 2 * numbers[:, one] * numbers[:, two] / (ratings[units] - 1)[:, None]
-        unit = np.repeat(units, len(one))
-        found.append((unit, values[:, one].ravel(), values[:, two].ravel(), weight.ravel()))
-    unit, first, second, weight = (np.concatenate(one) for one in zip(*found, strict=True))
-    return unit.astype(np.intp), first.astype(np.intp), second.astype(np.intp), weight
+def _of_ranks(pull: Floats) -> Floats:
+    """How one more rating of a value moves a sum through the mid-ranks of all values."""
+    above = pull[::-1].cumsum()[::-1] - pull
+    return np.asarray(above + pull / 2)
 
 
-def _expect_ratio(marginal: Floats, values: Floats) -> Floats:
-    """As `_expect` for ((a - b) / (a + b))^2, some values at a time to keep memory flat."""
-    found = np.zeros(len(marginal))
+def _sum_distances(
+    unit: Ints, place: Ints, values: Floats, scores: Floats, size: Floats, level: Level
+) -> Floats:
+    if level == "nominal":
+        cell = unit * len(values) + place
+        cells, where = np.unique(cell, return_inverse=True)
+        return np.asarray(size[unit] - np.bincount(where, minlength=len(cells))[where])
+    if level == "ratio":
+        return _sum_ratio_distances(unit, values[place], size)
+    own = scores[place]
+    sums, squares = sum_by(unit, own), sum_by(unit, own**2)
+    found = size[unit] * own**2 - 2 * own * sums[unit] + squares[unit]
+    return np.asarray(np.maximum(found, 0.0))
+
+
+def _sum_ratio_distances(unit: Ints, value: Floats, size: Floats) -> Floats:
+    """As above for ((a - b) / (a + b))^2; ratings are in the order of their units."""
+    found = np.zeros(len(value))
+    starts = np.concatenate([[0], np.cumsum(size)[:-1]]).astype(np.intp)
+    for number in np.unique(size).astype(int):
+        at = starts[size == number][:, None] + np.arange(number)
+        own = value[at]
+        total = own[:, :, None] + own[:, None, :]
+        apart = own[:, :, None] - own[:, None, :]
+        found[at] = ((apart / np.where(total == 0, 1, total)) ** 2).sum(axis=2)
+    return found
+
+
+def _sum_over_all(values: Floats, scores: Floats, counts: Floats, level: Level) -> Floats:
+    """Of each value the sum of its distances from all ratings."""
+    total = counts.sum()
+    if level == "nominal":
+        return np.asarray(total - counts)
+    if level == "ratio":
+        return _sum_ratio_over_all(values, counts)
+    sums, squares = counts @ scores, counts @ scores**2
+    return np.asarray(total * scores**2 - 2 * scores * sums + squares)
+
+
+def _sum_ratio_over_all(values: Floats, counts: Floats) -> Floats:
+    """Some values at a time, to keep memory flat."""
+    found = np.zeros(len(values))
     some = max(1, 2_000_000 // len(values))
     for start in range(0, len(values), some):
         here = values[start : start + some, None]
         total = here + values
         distance = ((here - values) / np.where(total == 0, 1, total)) ** 2
-        found += ((marginal @ distance.T) * marginal[:, start : start + some]).sum(axis=1)
+        found[start : start + some] = distance @ counts
     return found

@@ -1,6 +1,6 @@
 """Rank ranges and clusters of systems, from simultaneous intervals of their differences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,27 @@ def rank_ranges(above: NDArray[np.bool_]) -> list[tuple[int, int]]:
     table = np.asarray(above, dtype=bool)
     best, worst = 1 + table.sum(axis=0), len(table) - table.sum(axis=1)
     return [(int(one), int(other)) for one, other in zip(best, worst, strict=True)]
+
+
+def order_ranges(
+    scores: Mapping[str, float], ranges: Mapping[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    """The rank ranges made monotone in the order of the scores, by widening only.
+
+    Few comparisons may leave the weakest system a better rank than the second weakest; each range
+    then begins no later than those of lower systems, and ends no earlier than those of higher ones.
+    """
+    found = dict(ranges)
+    order = sorted(ranges, key=lambda name: -scores[name])
+    worst = 0
+    for name in order:
+        worst = max(worst, ranges[name][1])
+        found[name] = (found[name][0], worst)
+    best = len(ranges)
+    for name in reversed(order):
+        best = min(best, ranges[name][0])
+        found[name] = (best, found[name][1])
+    return found
 
 
 def find_clusters(scores: Any, above: NDArray[np.bool_]) -> list[list[int]]:

@@ -1,14 +1,16 @@
-"""Comparing systems on one criterion: the method that the design allows, the same for every pair.
+"""Comparing systems on one criterion: one method for complete and incomplete designs.
 
-Every rater with every item under both systems: the crossed test. Gaps: a mixed model (REML) with
-raters, groups, group:system, rater:system and, where a rater has several outputs of a group,
-rater:group. Too many random effects, or no convergence: the bootstrap over items and raters. One
-rater, or raters unknown: a t test over items, which says nothing about other raters. A system with
-one input or one rater is not compared, save over raters on one input that both share; nor are
-systems whose difference the ratings do not determine (see `identify`).
+A mixed model (REML) of all systems with raters, inputs, input:system, rater:system and, where
+raters have several outputs of an input, rater:input; with clusters also these and cluster:system.
+Errors and degrees of freedom by Kenward and Roger. Too many effects for the model, or no
+convergence: the bootstrap over inputs and raters. One rater, or raters unknown: a t test over
+inputs, which says nothing about other raters. A system with one input or one rater is not compared,
+save over raters on one input that both share; nor are systems whose difference the ratings do not
+determine (see `split_tied`). Beside it, of each pair, the same model of its two systems alone.
 
-With a baseline only the pairs that hold it are tested, so the family that p values are corrected
-for is smaller. Rank ranges rest on simultaneous intervals of all differences and on the p values
+p values are corrected over the comparisons of this criterion and, where no criterion is the primary
+one, over those of the others too. With a baseline only the pairs that hold it are tested, so the
+family is smaller. Rank ranges rest on simultaneous intervals of all differences and on the p values
 of all pairs, corrected together, not on that family, and stay; clusters rest on the corrected p
 values alone, and there are none.
 """
@@ -24,12 +26,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_means
-from evalsite.analysis.clusters import find_clusters, max_t, rank_ranges, simultaneous_reach
-from evalsite.analysis.crossed import crossed_test
+from evalsite.analysis.clusters import (
+    find_clusters,
+    max_t,
+    order_ranges,
+    rank_ranges,
+    simultaneous_reach,
+)
 from evalsite.analysis.effects import DRAWS as EFFECT_DRAWS
 from evalsite.analysis.effects import effect_figures, rounded
-from evalsite.analysis.figure import LEVEL, Figure, leave_open
-from evalsite.analysis.incomplete_pairs import WithGaps
+from evalsite.analysis.figure import LEVEL, Figure, Reason, leave_open, undefined
 from evalsite.analysis.intervals import (
     TINY,
     Units,
@@ -39,6 +45,7 @@ from evalsite.analysis.intervals import (
     t_figure,
 )
 from evalsite.analysis.mixed import Mixed, fit_mixed
+from evalsite.analysis.model_pairs import ModelPairs, compare_alone, list_some
 from evalsite.analysis.multiple_testing import Correction, correct
 from evalsite.analysis.one_sample import METHOD_RATERS, mean_test
 from evalsite.analysis.rank_tests import friedman, sign_flip_test, wilcoxon_pratt
@@ -47,12 +54,13 @@ from evalsite.analysis.resample import SEED
 from evalsite.analysis.scores import (
     Scores,
     design_cautions,
-    difference_grid,
     find_thin,
     item_means,
 )
 
 MANY_PAIRS = 1000
+MOST_OWN = 45  # pairs, of which each gets a model of its own
+MOST_OWN_RATINGS = 200_000  # that these models take together
 
 Floats = NDArray[np.float64]
 Pairs = list[tuple[int, int]]
@@ -63,15 +71,18 @@ class PairComparison:
     """One pair, second minus first (of logarithms for magnitudes, with `ratio` beside).
 
     `difference` has the interval, p, standard error and degrees of freedom; `low_all`, `high_all`
-    bound it in all pairs at once, tested or not; `detectable` is the smallest true difference that
-    this design finds; `checks` are tests that see less of the design. `effects`: {} where there
-    are more than MANY_PAIRS pairs.
+    bound it in all pairs at once, tested or not; `own` is the difference with the error of this
+    pair alone; `p_within` is corrected within the criterion only; `detectable` is the smallest true
+    difference that this design finds; `checks` are tests that see less of the design. `effects`: {}
+    where there are more than MANY_PAIRS pairs.
     """
 
     first: str
     second: str
     difference: Figure
     p_corrected: float | None
+    p_within: float | None
+    own: Figure | None
     low_all: float | None
     high_all: float | None
     ratio: Figure | None
@@ -85,8 +96,10 @@ class Comparison:
     """All pairs of one criterion (or all against the baseline), means, rank ranges, clusters.
 
     `model` tells of the mixed model, where one was fitted: variances, terms left out and why,
-    terms at 0. `family` is how many tests the correction counts. `thin`: the systems of one input
-    or rater, of several, which have no ranks; with some there is no test of all systems.
+    terms at 0. `family` is how many tests of this criterion the correction counts, `family_across`
+    those of other criteria too. `raw_ranges`: rank ranges before they are put in order. `thin`: the
+    systems of one input or rater, of several, which have no ranks; with some there is no test of
+    all systems.
     """
 
     systems: dict[str, Figure]
@@ -95,75 +108,173 @@ class Comparison:
     family: int
     baseline: str | None
     cautions: list[str]
+    family_across: int = 0
     rank_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+    raw_ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     clusters: list[list[str]] = field(default_factory=list)
     overall: Figure | None = None
     model: dict[str, Any] = field(default_factory=dict)
     thin: list[str] = field(default_factory=list)
 
 
-def compare_systems(
+@dataclass(frozen=True, kw_only=True)
+class Differences:
+    """All pairs of one criterion with their tests, before any correction; see `correct`."""
+
+    data: Scores
+    baseline: str | None
+    seed: int
+    draws: int
+    pairs: Pairs  # those to test first, then the others
+    chosen: int  # how many are to test
+    differences: list[Figure]
+    own: list[Figure | None]
+    means: Floats
+    order: Floats  # the means that systems are put in order by
+    drawn: Floats
+    model: dict[str, Any]
+    cautions: list[str]
+
+    @property
+    def p(self) -> list[float]:
+        """The p values of the comparisons to test, those that are defined."""
+        found = (one.details.get("p") for one in self.differences[: self.chosen])
+        return [float(one) for one in found if one is not None]
+
+    def correct(
+        self, correction: Correction = "holm", others: Sequence[float] = ()
+    ) -> "Comparison":
+        """The comparison with p values corrected over its family and `others`, the p values of
+        other criteria."""
+        return _compare(self, correction, list(others))
+
+
+def find_differences(
     data: Scores,
     *,
     baseline: str | None = None,
-    correction: Correction = "holm",
     seed: int = SEED,
     draws: int | None = None,
     mixed: Mixed | None = None,
-) -> Comparison:
+    has_own_errors: bool = False,
+) -> Differences:
     """Every pair of systems, or every system against `baseline`, by the method that fits.
 
     Draws: 2000, or 500 above 1e5 ratings; of effect sizes 300. `mixed`: the model of these scores,
-    where it has been fitted. ValueError: a baseline without ratings. No ratings or one system:
-    no pairs.
+    where it has been fitted. `has_own_errors`: the plan wants a separate error for each pair.
+    ValueError: a baseline without ratings.
     """
     if baseline is not None and baseline not in data.systems:
         raise ValueError(f"{baseline} has no ratings here; choose one of the systems.")
-    if not len(data.value):
-        return Comparison(
-            systems={}, pairs=[], correction=correction, family=0, baseline=baseline,
-            cautions=["no_data"],
-        )  # fmt: skip
     used = draws or draws_for(len(data.value))
     means, drawn = two_way_means(
         data.rater, data.block, data.system, data.value, draws=used, seed=seed
     )
     chosen, rest = _choose_pairs(data.systems, baseline)
-    every, model, cautions = _differences(data, chosen + rest, means, drawn, seed, mixed)
-    every = [
-        _describe_of_what(data, *ij, one) for ij, one in zip(chosen + rest, every, strict=True)
+    pairs = chosen + rest
+    differences, mixed, cautions = _differences(data, pairs, means, drawn, seed, mixed)
+    own = _find_own_errors(data, pairs, differences)
+    if has_own_errors:
+        differences = [
+            one if other is None or other.value is None else replace(
+                other, name="difference", details={**other.details, "error": "of this pair alone"})
+            for one, other in zip(differences, own, strict=True)
+        ]  # fmt: skip
+    differences = [
+        _describe_of_what(data, *ij, one) for ij, one in zip(pairs, differences, strict=True)
     ]
-    reach, differences = _reach(means, drawn, every), every[: len(chosen)]
-    corrected = _correct(differences, correction)
-    bounded = zip(corrected, reach[: len(chosen)], strict=True)
-    is_many = len(chosen) > MANY_PAIRS
-    cautions += ["many_pairs"] if is_many else []
-    pairs = [
-        _pair(data, ij, one, both, seed, 0 if is_many else min(used, EFFECT_DRAWS))
-        for ij, one, both in zip(chosen, differences, bounded, strict=True)
-    ]
-    upheld = [q is not None and q < 1 - LEVEL for q in _correct(every, correction)]
+    fit = None if mixed is None else mixed.fit
+    return Differences(
+        data=data, baseline=baseline, seed=seed, draws=used, pairs=pairs, chosen=len(chosen),
+        differences=differences, own=own, means=means, drawn=drawn,
+        order=means if fit is None else fit.means, model={} if mixed is None else mixed.facts,
+        cautions=cautions,
+    )  # fmt: skip
+
+
+def _compare(tested: Differences, correction: Correction, others: list[float]) -> Comparison:
+    data, every, number = tested.data, tested.differences, tested.chosen
+    is_many = number > MANY_PAIRS
+    cautions = tested.cautions + (["many_pairs"] if is_many else [])
+    reach = _reach(tested.means, tested.drawn, every)
+    corrected = _correct(every[:number], correction, others)
+    within = _correct(every[:number], correction)
+    own = [one or undefined("own_error", Reason.NOT_COMPUTED, method=REML) for one in tested.own]
+    own_corrected = _correct(own[:number], correction, others)
+    pairs = []
+    for place, ij in enumerate(tested.pairs[:number]):
+        pairs.append(
+            _pair(
+                data,
+                ij,
+                every[place],
+                (corrected[place], within[place], reach[place]),
+                _with_p(tested.own[place], own_corrected[place]),
+                tested.seed,
+                0 if is_many else min(tested.draws, EFFECT_DRAWS),
+            )
+        )
+    cautions += _find_other_verdicts(pairs)
+    # the tests of all pairs, those that a baseline leaves out too
+    upheld = [q is not None and q < 1 - LEVEL for q in _correct(every, correction, others)]
     thin = [] if data.rater is None or data.raters == 1 else find_thin(data)
-    ranges = _find_ranges(data.systems, thin, chosen + rest, every, reach, upheld)
-    clusters = _find_clusters(data.systems, thin, means, pairs) if ranges and not rest else []
+    raw = _find_ranges(data.systems, thin, tested.pairs, every, reach, upheld)
+    has_rest = number < len(tested.pairs)
+    clusters = _find_clusters(data.systems, thin, tested.order, pairs)
     return Comparison(
-        systems=_system_figures(data, means, drawn, seed),
+        systems=_system_figures(data, tested.means, tested.drawn, tested.seed),
         pairs=pairs,
         correction=correction,
         family=sum(q is not None for q in corrected),
-        baseline=baseline,
-        rank_ranges=ranges,
-        clusters=clusters,
+        family_across=sum(q is not None for q in corrected) + len(others),
+        baseline=tested.baseline,
+        rank_ranges=_order_ranges(data.systems, tested.order, raw),
+        raw_ranges=raw,
+        clusters=clusters if raw and not has_rest else [],
         overall=None if thin else _overall(data),
-        model=model,
+        model=tested.model,
         thin=[data.systems[one] for one in thin],
         cautions=cautions,
     )
 
 
-def _correct(differences: list[Figure], correction: Correction) -> list[float | None]:
+def _correct(
+    differences: Sequence[Figure], correction: Correction, others: Sequence[float] = ()
+) -> list[float | None]:
     p = [one.details.get("p", np.nan) for one in differences]
-    return [None if np.isnan(q) else float(q) for q in correct(p, correction)]
+    found = correct([*p, *others], correction)[: len(p)]
+    return [None if np.isnan(q) else float(q) for q in found]
+
+
+def _with_p(figure: Figure | None, p: float | None) -> Figure | None:
+    if figure is None:
+        return None
+    return replace(figure, details={**figure.details, "p_corrected": p})
+
+
+def _find_own_errors(data: Scores, pairs: Pairs, differences: list[Figure]) -> list[Figure | None]:
+    """Of each pair the difference by a model of it alone; None: there is no other, or too many."""
+    systems = len(data.systems)
+    cost = len(pairs) * 2 / max(systems, 1) * len(data.value)
+    if systems < 3 or len(pairs) > MOST_OWN or cost > MOST_OWN_RATINGS:
+        return [None] * len(pairs)
+    return [
+        compare_alone(data, i, j) if one.method == REML and one.value is not None else None
+        for (i, j), one in zip(pairs, differences, strict=True)
+    ]
+
+
+def _find_other_verdicts(pairs: list[PairComparison]) -> list[str]:
+    """Name the pairs whose own error leads to another verdict, both p corrected."""
+    named = []
+    for one in pairs:
+        p = None if one.own is None else one.own.details.get("p_corrected")
+        if p is None or one.p_corrected is None:
+            continue
+        if (p < 1 - LEVEL) != (one.p_corrected < 1 - LEVEL):
+            verdict = "differ" if p < 1 - LEVEL else "do not differ"
+            named.append(f"{one.first} and {one.second} then {verdict} clearly (p = {p:.3f})")
+    return [f"own_error_differs: {list_some(named)}"] if named else []
 
 
 def _choose_pairs(systems: Sequence[str], baseline: str | None) -> tuple[Pairs, Pairs]:
@@ -193,30 +304,20 @@ def _system_figures(data: Scores, means: Floats, drawn: Floats, seed: int) -> di
 
 def _differences(
     data: Scores, pairs: Pairs, means: Floats, drawn: Floats, seed: int, mixed: Mixed | None
-) -> tuple[list[Figure], dict[str, Any], list[str]]:
-    """The test of each pair, facts of the mixed model, and what cannot be claimed."""
+) -> tuple[list[Figure], Mixed | None, list[str]]:
+    """The test of each pair, the mixed model, and what cannot be claimed."""
+    cautions = design_cautions(data)
     if data.rater is None or data.raters == 1:
-        found = [_over_items(data, i, j) for i, j in pairs]
-        return found, {}, design_cautions(data, is_complete=True)
+        return [_over_items(data, i, j) for i, j in pairs], None, cautions
     if np.ptp(data.value) == 0:
         same = t_figure(
             "difference", estimate=0.0, se=0.0, df=1.0, method="all ratings equal", n=data.counts()
         )
-        return [same for _ in pairs], {}, design_cautions(data, is_complete=True)
-    grids = [None if data.has_clusters else difference_grid(data, i, j) for i, j in pairs]
-    complete = [grid for grid in grids if grid is not None and min(grid.shape) > 1]
-    is_complete = len(complete) == len(pairs)
-    cautions = design_cautions(data, is_complete=is_complete)
-    if is_complete:
-        return [crossed_test(grid) for grid in complete], {}, cautions
+        return [same for _ in pairs], None, cautions
     mixed = mixed or fit_mixed(data)
-    found, more = WithGaps(data=data, mixed=mixed, means=means, drawn=drawn, seed=seed).compare(
-        pairs
-    )
-    if all(one.method != REML or one.value is None for one in found):
-        # its words promise the model
-        cautions = [one for one in cautions if one != "incomplete_crossing"]
-    return found, mixed.facts, cautions + more
+    by_model = ModelPairs(data=data, mixed=mixed, means=means, drawn=drawn, seed=seed)
+    found, more = by_model.compare(pairs)
+    return found, mixed, cautions + more
 
 
 def _describe_of_what(data: Scores, first: int, second: int, figure: Figure) -> Figure:
@@ -271,11 +372,12 @@ def _pair(
     data: Scores,
     ij: tuple[int, int],
     difference: Figure,
-    p_and_reach: tuple[float | None, float | None],
+    p_and_reach: tuple[float | None, float | None, float | None],
+    own: Figure | None,
     seed: int,
     draws: int,
 ) -> PairComparison:
-    (i, j), (p_corrected, reach) = ij, p_and_reach
+    (i, j), (p_corrected, p_within, reach) = ij, p_and_reach
     d = item_means(data, j) - item_means(data, i)
     d = rounded(d[np.isfinite(d)])
     value = difference.value
@@ -287,6 +389,8 @@ def _pair(
         second=data.systems[j],
         difference=difference,
         p_corrected=p_corrected,
+        p_within=p_within,
+        own=own,
         low_all=value - reach if known else None,  # type: ignore[operator]
         high_all=value + reach if known else None,  # type: ignore[operator]
         ratio=_ratio(difference) if data.is_log else None,
@@ -345,6 +449,14 @@ def _find_ranges(
     kept = [one for one in range(len(systems)) if one not in thin]
     found = rank_ranges(above[np.ix_(kept, kept)])
     return {systems[one]: ends for one, ends in zip(kept, found, strict=True)}
+
+
+def _order_ranges(
+    systems: list[str], scores: Floats, ranges: dict[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    """The ranges widened so that no system has a better end than one with a higher estimate."""
+    score = dict(zip(systems, scores, strict=True))
+    return order_ranges({name: float(score[name]) for name in ranges}, ranges)
 
 
 def _find_clusters(

@@ -1,15 +1,8 @@
-"""The crossed test: one system against another where every rater rates every item under both."""
-
-from collections.abc import Mapping
-from typing import Any
+"""Two systems in a design where every rater rates every item under both, in closed form: what the
+planner simulates many studies with."""
 
 import numpy as np
 from numpy.typing import NDArray
-
-from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
-from evalsite.analysis.intervals import t_figure
-
-METHOD = "crossed test (Satterthwaite)"
 
 
 def crossed_parts(
@@ -42,32 +35,3 @@ def mean_squares(differences: NDArray[np.float64]) -> tuple[NDArray[np.float64],
     ms_item = raters * (by_item**2).sum(axis=-1) / (items - 1)
     ms_rest = (rest**2).sum(axis=(-2, -1)) / ((raters - 1) * (items - 1))
     return mean, ms_rater, ms_item, ms_rest
-
-
-def crossed_test(
-    differences: NDArray[np.float64],
-    *,
-    name: str = "difference",
-    level: float = LEVEL,
-    details: Mapping[str, Any] | None = None,
-) -> Figure:
-    """The mean difference of a complete design with its interval; p, se, df in the details.
-
-    `differences`: (raters, items). Fewer than two raters or items: `too_few`; gaps: `incomplete`.
-    Raters and items are both samples, so the claim holds for others like them.
-    """
-    table = np.asarray(differences, dtype=np.float64)
-    if table.ndim != 2 or not table.size:
-        return undefined(name, Reason.NO_DATA, method=METHOD)
-    n = {"raters": table.shape[0], "items": table.shape[1], "differences": table.size}
-    if np.isnan(table).any():
-        return undefined(name, Reason.INCOMPLETE, method=METHOD, n=n)
-    if min(table.shape) < 2:
-        return undefined(name, Reason.TOO_FEW, method=METHOD, n=n)
-    mean, se, df = (float(part) for part in crossed_parts(table))
-    names = ("ms_rater", "ms_item", "ms_residual")
-    known = dict(zip(names, map(float, mean_squares(table)[1:]), strict=True)) | dict(details or {})
-    return t_figure(
-        name, estimate=mean, se=se, df=df, method=METHOD, n=n, level=level, details=known,
-        units=n["items"],
-    )  # fmt: skip

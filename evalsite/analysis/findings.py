@@ -153,9 +153,7 @@ def _describe_open(first: str, second: str, effect: Figure, detectable: Figure |
         found = _write(detectable.value, effect.name)
         unit = " percentage points" if effect.name in _IN_PERCENT else ""
         what = "ratio" if effect.name == "ratio" else "difference"
-        text += f" A study this size has 80 % power to detect a true {what} of {found}{unit}"
-        known = _interval(replace(detectable, name=effect.name), True).removesuffix(", ")
-        text += f" ({known})." if known else "."
+        text += f" A study this size has 80 % power to detect a true {what} of {found}{unit}."
     return text
 
 
@@ -246,7 +244,7 @@ _ALIKE_BY_ONE = {
 }
 _NO_SIZE = {"0", "0.00"}
 # of tests: what is left without them is what this rater did, and its interval over inputs
-_TESTED = {"p", "t", "p_corrected", "correction", "family"}
+_TESTED = {"p", "t", "p_corrected", "p_within", "correction", "family", "family_within"}
 _TESTS_OF_SYSTEMS = {"friedman", "mcnemar", "cochran_q"}
 _OF_TESTS = {"models_disagree"}
 
@@ -258,7 +256,10 @@ def describe_of_one_rater(found: Mapping[str, Any]) -> dict[str, Any]:
     """
     phrases = {
         **found,
-        "systems": [one | {"rank": None, "cluster": None} for one in found["systems"]],
+        "margins": [],
+        "systems": [
+            one | {"rank": None, "rank_raw": None, "cluster": None} for one in found["systems"]
+        ],
         "pairs": [_describe_pair(pair) for pair in found["pairs"]],
         "tests": [
             _drop_test(one)
@@ -276,7 +277,9 @@ def _describe_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
     effect: Figure = pair["effect"]
     effect = _drop_test(effect)
     kept = {**effect.details, "untested": "needs two raters"}
-    untested = {"effect": replace(effect, details=kept), "checks": [], "detectable": None}
+    untested = {
+        "effect": replace(effect, details=kept), "checks": [], "own": None, "detectable": None
+    }  # fmt: skip
     if effect.value is None:
         return {**pair, **untested}
     text = _describe_one_rater(str(pair["system_1"]), str(pair["system_2"]), effect)

@@ -1,22 +1,21 @@
 """Agreement from counts by category: Gwet's AC1 and AC2, plain agreement, Fleiss' kappa.
 
 Sources: Gwet (2008), Computing inter-rater reliability and its variance in the presence of high
-agreement; Gwet, Handbook of Inter-Rater Reliability; Fleiss (1971). All sums are over blocks, so
-that a bootstrap draw is one product of matrices.
+agreement; Gwet, Handbook of Inter-Rater Reliability; Fleiss (1971).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from evalsite.analysis.agreement_interval import find_interval
 from evalsite.analysis.binary_tests import wilson_share
-from evalsite.analysis.canonical_order import Coded, Floats, code, find_gap
+from evalsite.analysis.canonical_order import Coded, Floats, Ints, code, find_gap
 from evalsite.analysis.figure import Figure, Reason, undefined
-from evalsite.analysis.resample import DRAWS, SEED, Spread, Statistic, spread
 
 Weights = Literal["identity", "linear", "quadratic"]
 _TINY = 1e-12
@@ -33,16 +32,15 @@ def make_weights(scale: Sequence[float], weights: Weights) -> Floats:
 
 def gwet(
     *, unit: ArrayLike, value: ArrayLike, scale: Sequence[float], weights: Weights,
-    rater: ArrayLike | None = None, block: ArrayLike | None = None, draws: int = DRAWS,
-    seed: int = SEED, name: str = "",
+    rater: ArrayLike | None = None, input: ArrayLike | None = None, name: str = "",
 ) -> Figure:  # fmt: skip
-    """AC1 (identity weights) or AC2, with a bootstrap interval over blocks.
+    """AC1 (identity weights) or AC2, with an interval over raters and inputs.
 
-    `unit`, `value`, `rater`, `block` as for `alpha`; `scale` holds all values allowed, used or
+    `unit`, `value`, `rater`, `input` as for `alpha`; `scale` holds all values allowed, used or
     not. Agreement is taken over units with 2 ratings or more, shares of categories over all.
     Undefined: no_data, no_overlap, no_variation. ValueError: a value is not on the scale.
     """
-    data = code(unit=unit, value=value, rater=rater, block=block)
+    data = code(unit=unit, value=value, rater=rater, block=input)
     name = name or ("ac1" if weights == "identity" else f"ac2_{weights}")
     method = "Gwet's AC1" if weights == "identity" else "Gwet's AC2"
     details = {"weights": weights, "scale": [float(one) for one in scale]}
@@ -50,30 +48,27 @@ def gwet(
         return undefined(name, reason, method=method, n=data.counts(), details=details)
     near = make_weights(scale, weights)
     tally = Tally.of(data, scale)
-    agreeing, shares = tally.agree(near), tally.shares
     chance = near.sum() / (len(scale) * (len(scale) - 1))
-
-    def find(drawn: Floats) -> Floats:
-        share = (drawn @ shares) / (drawn @ tally.units)[:, None]
-        expected = chance * (share * (1 - share)).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            seen = (drawn @ agreeing) / (drawn @ tally.pairable)
-            found = (seen - expected) / (1 - expected)
-        return np.where(expected > _TINY, found, np.nan)
-
-    return _finish(name, method, find, data, details, draws, seed)
+    share = tally.shares
+    expected = float(chance * (share * (1 - share)).sum())
+    if not expected > _TINY:
+        reason = Reason.NO_VARIATION
+        return undefined(name, reason, method=method, n=data.counts(), details=details)
+    return _correct_for_chance(
+        name, method, data, details, tally, near, expected, chance * (1 - 2 * share)
+    )
 
 
 def percent_agreement(
     *, unit: ArrayLike, value: ArrayLike, within: float = 0, rater: ArrayLike | None = None,
-    block: ArrayLike | None = None, draws: int = DRAWS, seed: int = SEED, name: str = "",
+    input: ArrayLike | None = None, name: str = "",
 ) -> Figure:  # fmt: skip
     """The mean over units of the share of pairs of their ratings that differ by `within` at most.
 
-    Interval: bootstrap over blocks; Wilson's over the units where all agree or none do. Defined
+    Interval over raters and inputs; Wilson's over the units where all agree or none do. Defined
     also where all ratings are equal. Undefined: no_data, no_overlap.
     """
-    data = code(unit=unit, value=value, rater=rater, block=block)
+    data = code(unit=unit, value=value, rater=rater, block=input)
     name = name or ("percent_agreement" if within == 0 else f"within_{within:g}_agreement")
     method = "agreement of pairs of ratings, mean over units"
     details: dict[str, Any] = {"within": float(within)}
@@ -83,32 +78,34 @@ def percent_agreement(
         return undefined(name, reason, method=method, n=counted, details=details)
     scale = np.unique(data.value)
     tally = Tally.of(data, scale)
-    agreeing = tally.agree((np.abs(scale[:, None] - scale) <= within).astype(np.float64))
-
-    def find(drawn: Floats) -> Floats:
-        units = drawn @ tally.pairable
-        return np.where(units > 0, (drawn @ agreeing) / np.maximum(units, 1), np.nan)
-
-    found = replace(_finish(name, method, find, data, details, draws, seed), n=counted)
-    if found.value in (0.0, 1.0):
+    near = (np.abs(scale[:, None] - scale) <= within).astype(np.float64)
+    agreeing = tally.agree(near)
+    seen = tally.average(agreeing)
+    if seen in (0.0, 1.0):
         units = int(tally.pairable.sum())
-        share = wilson_share(round(found.value * units), units)
+        share = wilson_share(round(seen * units), units)
         details = details | {"interval": "Wilson, over units"}
-        return Figure(name=name, method=method, value=found.value, low=share.low, high=share.high,
-                      n=found.n, details=details)  # fmt: skip
-    return found
+        return Figure(name=name, method=method, value=seen, low=share.low, high=share.high,
+                      n=counted, details=details)  # fmt: skip
+    by_rating, by_unit = tally.slope(near, agreeing)
+    turn = 1 / (seen * (1 - seen))
+    interval = find_interval(seen, by_rating * turn, by_unit * turn, data, shape="share")
+    return Figure(
+        name=name, method=method, value=seen, low=interval.low, high=interval.high, n=counted,
+        details=details | interval.details,
+    )  # fmt: skip
 
 
 def fleiss(
     *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None = None,
-    block: ArrayLike | None = None, draws: int = DRAWS, seed: int = SEED, name: str = "fleiss",
+    input: ArrayLike | None = None, name: str = "fleiss",
 ) -> Figure:  # fmt: skip
-    """Fleiss' kappa with a bootstrap interval over blocks.
+    """Fleiss' kappa with an interval over raters and inputs.
 
     Every unit must have the same number of ratings. Undefined: no_data, no_overlap,
     unequal_raters, no_variation.
     """
-    data = code(unit=unit, value=value, rater=rater, block=block)
+    data = code(unit=unit, value=value, rater=rater, block=input)
     method = "Fleiss' kappa"
     reason = find_gap(data)
     if reason in (None, Reason.NO_VARIATION) and np.ptp(data.sizes) > 0:
@@ -117,45 +114,44 @@ def fleiss(
         return undefined(name, reason, method=method, n=data.counts())
     scale = np.unique(data.value)
     tally = Tally.of(data, scale)
-    agreeing = tally.agree(np.eye(len(scale)))
-
-    def find(drawn: Floats) -> Floats:
-        units = drawn @ tally.units
-        expected = (((drawn @ tally.shares) / units[:, None]) ** 2).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = ((drawn @ agreeing) / units - expected) / (1 - expected)
-        return np.where(1 - expected > _TINY, found, np.nan)
-
+    expected = float((tally.shares**2).sum())
     details = {"ratings_per_unit": int(data.sizes[0])}
-    return _finish(name, method, find, data, details, draws, seed)
-
-
-def _finish(
-    name: str, method: str, find: Statistic, data: Coded, details: dict[str, Any], draws: int,
-    seed: int,
-) -> Figure:  # fmt: skip
-    """The figure of a statistic of block weights, with its interval."""
-    n_blocks = data.n_blocks
-    whole = float(find(np.ones((1, n_blocks)))[0])
-    found: Spread = spread(find, n_blocks, draws=draws, seed=seed)
-    return Figure(
-        name=name,
-        method=method,
-        value=whole,
-        low=found.low,
-        high=found.high,
-        n=data.counts(),
-        details=details | {"blocks": n_blocks} | found.details,
-        seed=seed,
+    return _correct_for_chance(
+        name, method, data, details, tally, np.eye(len(scale)), expected, 2 * tally.shares
     )
+
+
+def _correct_for_chance(
+    name: str, method: str, data: Coded, details: dict[str, Any], tally: "Tally", near: Floats,
+    expected: float, by_share: Floats,
+) -> Figure:  # fmt: skip
+    """(seen - expected) / (1 - expected); `by_share`: the slope of the expected in each share."""
+    agreeing = tally.agree(near)
+    seen = tally.average(agreeing)
+    found = (seen - expected) / (1 - expected)
+    if seen >= 1:
+        interval = find_interval(1.0, np.zeros(0), np.zeros(0), data)
+    else:
+        slopes = tally.slope(near, agreeing)
+        shares = tally.slope_of_shares(by_share)
+        by_rating, by_unit = (
+            one / (1 - seen) - other / (1 - expected)
+            for one, other in zip(slopes, shares, strict=True)
+        )
+        interval = find_interval(found, by_rating, by_unit, data, has_few_df=True)
+    return Figure(
+        name=name, method=method, value=found, low=interval.low, high=interval.high,
+        n=data.counts(), details=details | interval.details,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """How often each unit got each category, and sums of it by block."""
+    """How often each unit got each category."""
 
+    unit: Ints  # of each rating
+    category: Ints
     counts: sparse.csr_array  # units x categories
-    into: sparse.csr_array  # blocks x units: 1 where the unit is of the block
     ratings: Floats  # of each unit
 
     @classmethod
@@ -172,32 +168,45 @@ class Tally:
         ones = np.ones(len(category))
         counts = sparse.csr_array((ones, (data.unit, category)), shape=(n_units, len(points)))
         counts.sum_duplicates()
-        block_of = np.zeros(n_units, dtype=np.intp)
-        block_of[data.unit] = data.block
-        into = sparse.csr_array(
-            (np.ones(n_units), (block_of, np.arange(n_units))), shape=(data.n_blocks, n_units)
-        )
-        return cls(counts=counts, into=into, ratings=np.bincount(data.unit).astype(np.float64))
-
-    @property
-    def units(self) -> Floats:
-        """Units of each block."""
-        return np.asarray(self.into.sum(axis=1)).ravel()
+        ratings = np.bincount(data.unit).astype(np.float64)
+        return cls(unit=data.unit, category=category, counts=counts, ratings=ratings)
 
     @property
     def pairable(self) -> Floats:
-        """Units of each block with two ratings or more."""
-        return self.into @ (self.ratings >= 2).astype(np.float64)
+        """Of each unit 1 if it has two ratings or more, else 0."""
+        return (self.ratings >= 2).astype(np.float64)
 
     @property
     def shares(self) -> Floats:
-        """Blocks x categories: the sum over units of the share of their ratings."""
-        each = sparse.diags_array(1 / self.ratings) @ self.counts
-        return (self.into @ each).toarray()
+        """The mean over units of the share of their ratings in each category."""
+        return np.asarray((1 / self.ratings) @ self.counts) / len(self.ratings)
+
+    def average(self, agreeing: Floats) -> float:
+        """The mean over units with two ratings or more."""
+        return float(agreeing.sum() / self.pairable.sum())
 
     def agree(self, near: Floats) -> Floats:
-        """By block: the sum over units of how far pairs of ratings agree, given weights."""
+        """Of each unit how far pairs of its ratings agree, given weights; 0 without pairs."""
         weighted = np.asarray(self.counts @ near)
         met = np.asarray(self.counts.multiply(weighted - 1).sum(axis=1)).ravel()
         pairs = self.ratings * (self.ratings - 1)
-        return self.into @ np.where(pairs > 0, met / np.maximum(pairs, 1), 0.0)
+        return np.where(pairs > 0, met / np.maximum(pairs, 1), 0.0)
+
+    def slope(self, near: Floats, agreeing: Floats) -> tuple[Floats, Floats]:
+        """The derivative of the mean agreement, by rating (in its rater's weight) and by unit."""
+        units = self.pairable.sum()
+        pairs = np.maximum(self.ratings * (self.ratings - 1), 1)
+        own = np.asarray(self.counts @ near)[self.unit, self.category] - 1
+        by_rating = (
+            2 * own / pairs[self.unit] - (2 * agreeing / np.maximum(self.ratings, 1))[self.unit]
+        )
+        by_rating = np.where(self.pairable[self.unit] > 0, by_rating, 0.0) / units
+        by_unit = self.pairable * (agreeing - agreeing.sum() / units) / units
+        return by_rating, by_unit
+
+    def slope_of_shares(self, by_share: Floats) -> tuple[Floats, Floats]:
+        """The same of a figure of the shares whose slope in each is `by_share`."""
+        units = len(self.ratings)
+        mean = np.asarray(self.counts @ by_share) / self.ratings
+        by_rating = (by_share[self.category] - mean[self.unit]) / self.ratings[self.unit] / units
+        return by_rating, (mean - mean.mean()) / units

@@ -166,6 +166,6 @@ def _alpha_over_tokens(
     rater = np.repeat([raters[one.rater] for one in kept], lengths)
     block = np.repeat([number[one.block or one.output] for one in kept], lengths)
     value = np.concatenate(marks).astype(float)
-    found = alpha(unit=unit, rater=rater, value=value, level="nominal", block=block, draws=draws,
-                  seed=seed, name=name)  # fmt: skip
+    found = alpha(unit=unit, rater=rater, value=value, level="nominal", input=block,
+                  name=name)  # fmt: skip
     return replace(found, details={**found.details, "unit": "word"})

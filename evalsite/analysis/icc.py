@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
+from evalsite.analysis.agreement_interval import Interval, find_interval
 from evalsite.analysis.canonical_order import Coded, Floats, code, find_gap
 from evalsite.analysis.components import Components, TooLarge, find_components
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
@@ -30,36 +31,96 @@ _MOST_UNDEFINED = 0.05  # of draws: with more there is no interval
 
 
 def icc(
-    *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None, block: ArrayLike | None = None,
+    *, unit: ArrayLike, value: ArrayLike, rater: ArrayLike | None, input: ArrayLike | None = None,
     transform: str = "none", draws: int = DRAWS, seed: int = SEED,
 ) -> dict[str, Figure]:  # fmt: skip
     """All six forms by name. Arguments as for `alpha`; values are taken as they are, `transform`
     is told.
 
-    Where the same raters rated all units: ANOVA with F intervals (bootstrap over blocks where
-    blocks hold several units). Where every unit has k ratings by differing raters: the one-way
-    forms by ANOVA. All else by REML, with intervals from its curvature on the logit scale. Forms
-    (A,*) and (C,*) of raters that are not crossed carry a warning in `details`. Undefined:
+    ICC(1,*): by the ANOVA of equal or unequal numbers, with an interval over raters and inputs. The
+    others where the same raters rated all units: ANOVA with F intervals (bootstrap over inputs, for
+    these raters, where inputs hold several units). With gaps by REML, with intervals from its
+    curvature on the logit scale, and a warning in `details` that raters are not crossed. Undefined:
     no_data, no_overlap, no_variation, raters_unknown, incomplete (too large for REML), too_few.
     """
-    data = code(unit=unit, value=value, rater=rater, block=block)
+    data = code(unit=unit, value=value, rater=rater, block=input)
     if reason := find_gap(data):
         return _all(reason, data, transform)
     counted = data.overlapping()
-    one_way = np.ptp(counted.sizes) == 0
-    crossed = one_way and counted.rater is not None and _is_crossed(counted)
-    if crossed:
+    if np.ptp(counted.sizes) == 0 and _is_crossed(counted):
         matrix = counted.value.reshape(len(counted.sizes), -1)
         blocks = counted.block[:: matrix.shape[1]]
         found = icc_of_matrix(matrix, block=blocks, transform=transform, draws=draws, seed=seed)
-        return {name: _f_details(one, data) for name, one in found.items()}
-    found = _by_components(counted, transform)
-    if one_way:
-        matrix = counted.value.reshape(len(counted.sizes), -1)
-        blocks = counted.block[:: matrix.shape[1]]
-        anova = icc_of_matrix(matrix, block=blocks, transform=transform, draws=draws, seed=seed)
-        found |= {name: anova[name] for name in ("ICC(1,1)", "ICC(1,k)")}
+    else:
+        found = _by_components(counted, transform)
+    found |= _one_way(counted, transform)
     return {name: _f_details(found[name], data) for name in FORMS}
+
+
+def _one_way(data: Coded, transform: str) -> dict[str, Figure]:
+    """ICC(1,1), and ICC(1,k) of the harmonic mean k, by the ANOVA of equal or unequal numbers."""
+    k = float(len(data.sizes) / (1 / data.sizes).sum())
+    names, details = _BY_MODEL[False], {"k": k, "transform": transform}
+    value = data.value - data.value.mean()
+    sums, squares = (np.bincount(data.unit, weights=one) for one in (value, value**2))
+    size = data.sizes.astype(np.float64)
+    # by unit: ratings, units, squares, squares of sums over ratings, sums, squares of ratings
+    by_unit = np.column_stack([size, np.ones_like(size), squares, sums**2 / size, sums, size**2])
+    whole = by_unit.sum(axis=0)
+    found, is_exact = _divide_mean_squares(whole)
+    if reason := Reason.TOO_FEW if len(size) < 2 else _find_fault(found):
+        return {name: undefined(name, reason, method=_ANOVA, details=details) for name in names}
+    interval = Interval(details={"interval": "none: no residual variation"})
+    if not is_exact and found < 1:
+        slope = _slope_of_ratio(whole)
+        n, mean = size[data.unit], (sums / size)[data.unit]
+        by_rating = np.column_stack(
+            [np.ones_like(n), np.zeros_like(n), value**2, 2 * mean * value - mean**2, value, 2 * n]
+        )
+        interval = find_interval(found, by_rating @ slope, by_unit @ slope, data)
+    below = 1 + found * (k - 1)
+    ends = (interval.low, interval.high)
+    has_ends = None not in ends and 1 + ends[0] * (k - 1) > _TINY  # type: ignore[operator]
+    low, high = (
+        one * k / (1 + one * (k - 1)) if has_ends and one is not None else None for one in ends
+    )
+    phrases = details | interval.details
+    of_mean = phrases if has_ends or ends == (None, None) else (
+        phrases | {"interval": "none: no lower bound"})  # fmt: skip
+    return {
+        names[0]: Figure(name=names[0], method=_ANOVA, value=found, low=ends[0], high=ends[1],
+                         details=phrases),
+        names[1]: undefined(names[1], Reason.NO_VARIATION, method=_ANOVA, details=details)
+        if below <= _TINY
+        else Figure(name=names[1], method=_ANOVA, value=found * k / below, low=low, high=high,
+                    details=of_mean),
+    }  # fmt: skip
+
+
+def _divide_mean_squares(sums: Floats) -> tuple[float, bool]:
+    """ICC(1,1) from sums over units (NaN: nothing varies), and whether nothing varies within."""
+    n, units, squares, between, total, many = (float(one) for one in sums)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = (squares - between) / np.float64(n - units)
+        middle = (between - total**2 / n) / np.float64(units - 1)
+        k = (n - many / n) / np.float64(units - 1)
+    floor = _TINY * max(squares, 1e-300)
+    error = np.float64(0.0) if error * (n - units) <= floor else error
+    below = middle + (k - 1) * error
+    if not below > floor:
+        return float("nan"), True
+    return float((middle - error) / below), error == 0.0
+
+
+def _slope_of_ratio(sums: Floats) -> Floats:
+    """The slopes of -log(1 - ICC(1,1)) in the sums over units."""
+    found = np.zeros(len(sums))
+    for place in range(len(sums)):
+        step = np.zeros(len(sums))
+        step[place] = 1e-6 * max(abs(sums[place]), abs(sums[0]) * 1e-3)
+        ends = [1 - _divide_mean_squares(sums + sign * step)[0] for sign in (-1, 1)]
+        found[place] = np.log(ends[0] / ends[1]) / (2 * step[place])
+    return found
 
 
 def icc_in_file_order(
@@ -97,8 +158,8 @@ def icc_of_matrix(
 ) -> dict[str, Figure]:  # fmt: skip
     """All six forms of a complete matrix (n units, k ratings), n and k 2 or more.
 
-    `block`: of each unit; where blocks hold several units, the interval is the bootstrap over
-    blocks, else the one that F gives. Undefined: too_few, no_variation.
+    `block`: of each unit its input; where inputs hold several units, the interval is the bootstrap
+    over inputs, else the one that F gives. Undefined: too_few, no_variation.
     """
     table = np.asarray(matrix, dtype=np.float64)
     n, k = table.shape
@@ -141,6 +202,8 @@ def icc_of_matrix(
 def _describe(drawn: Floats) -> Spread:
     """The interval of draws; none where too many of them leave the coefficient undefined."""
     spread = describe_draws(np.where(drawn > 1 + _TINY, np.nan, drawn))
+    if spread.low is not None:
+        spread.details["interval"] = "bootstrap over inputs, for these raters, percentile"
     undefined_draws = spread.details.get("draws_undefined", 0)
     if undefined_draws <= _MOST_UNDEFINED * len(drawn):
         return spread
@@ -304,17 +367,16 @@ def _by_components(data: Coded, transform: str) -> dict[str, Figure]:
     """The forms by REML; k is the harmonic mean of the numbers of ratings of a unit."""
     k = float(len(data.sizes) / (1 / data.sizes).sum())
     found = {}
-    for with_rater, names in _BY_MODEL.items():
-        reason, parts = None, None
-        if with_rater and data.rater is None:
-            reason = Reason.RATERS_UNKNOWN
-        else:
-            try:
-                parts = find_components(data, with_rater=with_rater)
-            except TooLarge:
-                reason = Reason.INCOMPLETE
-        for name in names:
-            found[name] = _of_parts(name, parts, k, transform, reason)
+    reason, parts = None, None
+    if data.rater is None:
+        reason = Reason.RATERS_UNKNOWN
+    else:
+        try:
+            parts = find_components(data, with_rater=True)
+        except TooLarge:
+            reason = Reason.INCOMPLETE
+    for name in _BY_MODEL[True]:
+        found[name] = _of_parts(name, parts, k, transform, reason)
     return found
 
 
@@ -342,7 +404,7 @@ def _of_parts(
         reach *= float(np.sqrt(slope @ parts.covariance @ slope))
         logit = float(np.log(value / (1 - value)))
         low, high = (float(special.expit(logit + by)) for by in (-reach, reach))
-        details["interval"] = "REML curvature, logit scale, units taken as independent"
+        details["interval"] = "REML curvature, logit scale, outputs taken as independent"
     return Figure(name=name, method=_REML, value=value, low=low, high=high, details=details)
 
 

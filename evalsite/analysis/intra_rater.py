@@ -92,7 +92,7 @@ def _compare(
         "mean_abs_change": mean_with_t("mean_abs_change", change[order], n=n,
                                        method="mean absolute change, second less first"),
         f"{level}_alpha": alpha(unit=unit, value=np.concatenate([one, two]), level=level,
-                                draws=draws, seed=seed, name=f"{level}_alpha"),
+                                name=f"{level}_alpha"),
     }  # fmt: skip
     if scale is not None:
         found["quadratic_kappa"] = cohen(first=one, second=two, scale=scale, weights="quadratic",

@@ -4,9 +4,8 @@ A predicted mean (BLUP) is drawn towards the mean of its system, the more the fe
 output has, and is free of which raters it met.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from math import exp
 from typing import Any
 
@@ -14,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evalsite.analysis.effects_in_blocks import Table, one_hot
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import t_figure
 from evalsite.analysis.rated_order import Codes
 from evalsite.analysis.reml import (
     METHOD,
+    MOST_CORRECTION,
     RemlFit,
     TooManyEffects,
     fit_reml,
-    has_many_effects,
     usable_terms,
 )
 from evalsite.analysis.scores import Scores
@@ -61,7 +61,7 @@ class Sway:
 class Told:
     """The terms that can be told apart, why each other one can't, and what that leaves open."""
 
-    terms: dict[str, Codes]
+    terms: dict[str, Table]
     tied: dict[str, str]
     sways: tuple[Sway, ...] = ()
 
@@ -73,31 +73,31 @@ class Told:
 class _Design:
     """The cross products of effects and of systems."""
 
-    def __init__(self, codes: Mapping[str, Codes], system: Codes) -> None:
-        self.codes, self.system = list(codes.values()), system
-        n = len(system)
-        rows, one = np.arange(n), np.ones(n)
-        blocks = [sparse.csr_matrix((one, (rows, code))) for code in self.codes]
-        self.x = x = sparse.csr_matrix((one, (rows, system)))
-        self.size = np.asarray(x.sum(axis=0), dtype=np.float64).ravel()
-        ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
-        self.parts = [slice(a, b) for a, b in pairwise(ends)]
-        z = sparse.hstack(blocks, format="csr")
+    def __init__(self, tables: Mapping[str, Table], system: Codes) -> None:
+        self.tables, self.system = list(tables.values()), system
+        self.x = one_hot(system)
+        self.size = np.asarray(self.x.sum(axis=0), dtype=np.float64).ravel()
         # of each effect its share of each system's mean
-        self.share = np.asarray((z.T @ x).toarray()) / self.size
-        self.count = np.asarray(z.sum(axis=0), dtype=np.float64).ravel()
-        self.g = np.asarray((z.T @ z).toarray()) - (self.share * self.size) @ self.share.T
+        self.shares = [np.asarray((z.T @ self.x).todense()) / self.size for z in self.tables]
+        self.counts = [np.asarray(z.multiply(z).sum(axis=0)).ravel() for z in self.tables]
 
     def gram(self) -> tuple[Floats, Floats]:
         """The Gram matrix (residual first) and the squared sizes before projection."""
-        k, n, p = len(self.codes), len(self.system), len(self.size)
+        k, n, p = len(self.tables), len(self.system), len(self.size)
         found, before = np.zeros((k + 1, k + 1)), np.zeros(k + 1)
         found[0, 0], before[0] = n - p, n
-        for i, a in enumerate(self.parts, start=1):
-            before[i] = (self.count[a] ** 2).sum()
-            found[0, i] = found[i, 0] = np.trace(self.g[a, a])
-            for j, b in enumerate(self.parts, start=1):
-                found[i, j] = (self.g[a, b] ** 2).sum()
+        for i, (z, share) in enumerate(zip(self.tables, self.shares, strict=True), start=1):
+            own = self.counts[i - 1].sum() - float((share**2 @ self.size).sum())
+            found[0, i] = found[i, 0] = own
+            for j in range(i, k + 1):
+                other = self.shares[j - 1]
+                cross = sparse.csr_matrix(z.T @ self.tables[j - 1])
+                whole = float(cross.multiply(cross).sum())
+                if i == j:
+                    before[i] = whole
+                taken = (share * self.size) * (cross @ other)
+                both = (share.T @ share * self.size) @ (other.T @ other * self.size)
+                found[i, j] = found[j, i] = whole - 2 * float(taken.sum()) + float(np.trace(both))
         return found, before
 
     def sway(self, tie: Floats) -> Sway:
@@ -107,12 +107,12 @@ class _Design:
         weights, covariance = np.zeros((n, p)), tie[0] * np.diag(own)
         weights[np.arange(n), self.system] = tie[0] * own[self.system]
         sizes, spread = abs(tie[0]) * np.sqrt(own), abs(tie[0]) * own
-        for by, code, part in zip(tie[1:], self.codes, self.parts, strict=True):
+        terms = zip(tie[1:], self.tables, self.shares, self.counts, strict=True)
+        for by, z, share, count in terms:
             if by:
-                share = self.share[part]
-                weights += by * share[code]
+                weights += by * np.asarray(z @ share)
                 covariance = covariance + by * share.T @ share
-                sizes = sizes + abs(by) * np.sqrt(self.count[part] @ share**2)
+                sizes = sizes + abs(by) * np.sqrt(count @ share**2)
                 spread = spread + abs(by) * (share**2).sum(axis=0)
         weights -= (np.asarray(self.x.T @ weights) / self.size[:, None])[self.system]
         return Sway(
@@ -123,16 +123,17 @@ class _Design:
         )
 
 
-def split_tied(codes: Mapping[str, Codes], system: Codes) -> Told:
+def split_tied(tables: Mapping[str, Table], system: Codes) -> Told:
     """The terms less those that follow from the residual, the means and the terms before them.
 
-    `codes`: of each term the levels (n,), from 0, all of which occur; `system`: (n,) likewise.
+    `tables`: of each term its incidence (n, levels), levels all of which occur; `system`: codes
+    (n,).
     """
-    if not codes:
+    if not tables:
         return Told(terms={}, tied={})
-    design = _Design(codes, system)
+    design = _Design(tables, system)
     gram, before = design.gram()
-    names, kept = [RESIDUAL, *codes], [0]
+    names, kept = [RESIDUAL, *tables], [0]
     tied: dict[str, str] = {}
     ties = []
     for i in range(1, len(names)):
@@ -154,26 +155,29 @@ def split_tied(codes: Mapping[str, Codes], system: Codes) -> Told:
         tied[names[i]] = f"can't be told from {others} in these ratings"
         ties.append(tie)
     return Told(
-        terms={name: code for name, code in codes.items() if name not in tied},
+        terms={name: code for name, code in tables.items() if name not in tied},
         tied=tied,
         sways=tuple(design.sway(tie) for tie in ties),
     )
 
 
-_OF_OUTPUTS = ("group", "cluster", "group:system")
+_OF_OUTPUTS = ("group", "cluster", "group:system", "cluster:system")
+# rater:group is kept where at least this share of ratings repeats a rater and an input
+_LEAST_REPEATED = 0.2
+_NO_RESIDUAL = 1e-8  # of the variance of values: all that is left is rounding
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mixed:
     """The fitted model, or why there is none; `facts` are what a page says about it.
 
-    `codes`: of each term the level of every rating, in the order of the scores.
+    `tables`: of each term its incidence of ratings, in the order of the scores.
     """
 
     fit: RemlFit | None = None
     reason: Reason | None = None
     facts: dict[str, Any] = field(default_factory=dict)
-    codes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
     phrases: Told | None = None
 
     def determines(self, contrast: Any) -> bool:
@@ -183,7 +187,7 @@ class Mixed:
     @property
     def separates_outputs(self) -> bool:
         """Whether outputs can be told apart: not where each has one rating of its own."""
-        return self.fit is not None and any(term in self.codes for term in _OF_OUTPUTS)
+        return self.fit is not None and any(term in self.tables for term in _OF_OUTPUTS)
 
 
 def fit_mixed(data: Scores) -> Mixed:
@@ -194,13 +198,45 @@ def fit_mixed(data: Scores) -> Mixed:
         return Mixed(reason=Reason.TOO_FEW)
     if np.ptp(data.value) == 0:
         return Mixed(reason=Reason.NO_VARIATION)
-    kept, dropped = usable_terms(_list_terms(data, data.rater), len(data.value))
-    phrases = None if has_many_effects(kept) else split_tied(kept, data.system)
-    if phrases is not None:
-        kept, dropped = phrases.terms, dropped | phrases.tied
-    facts: dict[str, Any] = {"method": METHOD, "terms": list(kept), "dropped": dropped}
+    terms = _list_terms(data, data.rater)
+    dropped = {}
+    levels = len(np.unique(terms["rater:group"]))
+    if levels < len(data.value) < levels / (1 - _LEAST_REPEATED):
+        dropped["rater:group"] = "few raters have several ratings of one input"
+        del terms["rater:group"]
+    kept, merged = usable_terms(terms, len(data.value))
+    tables = {name: one_hot(code) for name, code in kept.items()}
+    return fit_tables(data.value, tables, data.system, dropped=dropped | merged)
+
+
+def fit_tables(
+    value: Floats,
+    tables: Mapping[str, Table],
+    fixed: Codes,
+    *,
+    dropped: Mapping[str, str],
+    blocks: Sequence[Codes] = (),
+) -> Mixed:
+    """The model of these terms; without rater:group where it does not converge with that, or where
+    the correction of errors can't be relied on."""
+    told = split_tied(tables, fixed)
+    dropped = {**dropped, **told.tied}
+    found = _fit(value, told, fixed, dropped, blocks)
+    if "rater:group" in told.terms and (found.fit is None or _has_doubtful_error(found.fit)):
+        fewer = {name: one for name, one in tables.items() if name != "rater:group"}
+        told = split_tied(fewer, fixed)
+        why = "its variance is known too poorly"
+        again = _fit(value, told, fixed, {**dropped, **told.tied, "rater:group": why}, blocks)
+        found = again if again.fit is not None else found
+    return found
+
+
+def _fit(
+    value: Floats, told: Told, fixed: Codes, dropped: Mapping[str, str], blocks: Sequence[Codes]
+) -> Mixed:
+    facts: dict[str, Any] = {"method": METHOD, "terms": list(told.terms), "dropped": dict(dropped)}
     try:
-        fit = fit_reml(data.value, kept, system=data.system)
+        fit = fit_reml(value, told.terms, system=fixed, blocks=blocks)
     except TooManyEffects:
         why = "more random effects than the mixed model takes"
         return Mixed(reason=Reason.TOO_LARGE, facts=facts | {"fallback": why})
@@ -213,10 +249,21 @@ def fit_mixed(data: Scores) -> Mixed:
         "singular": list(fit.singular),
         "converged": fit.converged,
     }
+    if fit.residual < _NO_RESIDUAL * float(value.var()):
+        why = "nothing varies beside systems, raters and inputs"
+        return Mixed(reason=Reason.NO_VARIATION, facts=facts | {"fallback": why})
     if not fit.converged:
         why = "the mixed model did not converge"
         return Mixed(reason=Reason.NOT_CONVERGED, facts=facts | {"fallback": why})
-    return Mixed(fit=fit, facts=facts, codes=kept, phrases=phrases)
+    return Mixed(fit=fit, facts=facts, tables=told.terms, phrases=told)
+
+
+def _has_doubtful_error(fit: RemlFit) -> bool:
+    """Whether the correction of the error of some difference is beyond what it is good for."""
+    own, corrected = (
+        np.add.outer(np.diag(one), np.diag(one)) - 2 * one for one in (fit.covariance, fit.adjusted)
+    )
+    return bool((corrected > MOST_CORRECTION * own + 1e-300).any())
 
 
 def _list_terms(data: Scores, rater: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
@@ -225,6 +272,8 @@ def _list_terms(data: Scores, rater: NDArray[np.int64]) -> dict[str, NDArray[np.
     if data.has_clusters:
         terms["cluster"] = data.block
     terms["group:system"] = data.group * systems + data.system
+    if data.has_clusters:
+        terms["cluster:system"] = data.block * systems + data.system
     terms["rater:system"] = rater * systems + data.system
     terms["rater:group"] = rater * (int(data.group.max()) + 1) + data.group
     return terms
@@ -241,12 +290,36 @@ def mean_figures(data: Scores, mixed: Mixed) -> dict[str, Figure]:
             continue
         weights = np.zeros(len(data.systems))
         weights[place] = 1.0
-        if not mixed.determines(weights):
+        if not mixed.determines(weights) or mixed.fit.is_overcorrected(weights):
             found[system] = undefined("model_mean", Reason.TOO_FEW, method=METHOD, n=n)
             continue
         estimate, se, df = mixed.fit.contrast(weights)
         figure = t_figure("model_mean", estimate=estimate, se=se, df=df, method=METHOD, n=n)
         # a test of a mean against 0 says nothing
+        details = {key: one for key, one in figure.details.items() if key not in ("p", "t", "test")}
+        figure = replace(figure, details=details)
+        found[system] = _take_back(figure) if data.is_log else figure
+    return found
+
+
+def list_from_average(data: Scores, mixed: Mixed) -> dict[str, Figure]:
+    """Of each system how far its mean is from the average of all systems (of logarithms: a ratio).
+
+    Its interval carries only what systems don't share, unlike that of the mean itself.
+    """
+    systems = len(data.systems)
+    found: dict[str, Figure] = {}
+    if mixed.fit is None or systems < 2:
+        return found
+    for place, system in enumerate(data.systems):
+        weights = np.full(systems, -1 / systems)
+        weights[place] += 1
+        n = data.take(data.system == place).counts()
+        if not mixed.determines(weights) or mixed.fit.is_overcorrected(weights):
+            found[system] = undefined("from_average", Reason.TOO_FEW, method=METHOD, n=n)
+            continue
+        estimate, se, df = mixed.fit.contrast(weights)
+        figure = t_figure("from_average", estimate=estimate, se=se, df=df, method=METHOD, n=n)
         details = {key: one for key, one in figure.details.items() if key not in ("p", "t", "test")}
         figure = replace(figure, details=details)
         found[system] = _take_back(figure) if data.is_log else figure
@@ -269,6 +342,6 @@ def predict_outputs(data: Scores, mixed: Mixed) -> Floats | None:
         return None
     found = mixed.fit.means[data.system]
     for term in _OF_OUTPUTS:
-        if term in mixed.codes:
-            found = found + mixed.fit.effects[term][mixed.codes[term]]
+        if term in mixed.tables:
+            found = found + mixed.tables[term] @ mixed.fit.effects[term]
     return np.exp(found) if data.is_log else found

@@ -1,5 +1,6 @@
 """Preferences between two systems at a time: tables, tests, strengths, rank ranges, checks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -13,7 +14,9 @@ from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
 from evalsite.analysis.bootstrap import drawn_figure, draws_for, two_way_sums
 from evalsite.analysis.davidson import count_pairs
 from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
-from evalsite.analysis.incomplete_pairs import ONE_INPUT, list_some
+from evalsite.analysis.intervals import TINY, Units, describe_equal_differences, t_figure
+from evalsite.analysis.mixed import Mixed, fit_tables
+from evalsite.analysis.model_pairs import ONE_INPUT, list_some
 from evalsite.analysis.multiple_testing import Correction, correct
 from evalsite.analysis.one_sample import mean_test
 from evalsite.analysis.pair_checks import (
@@ -24,6 +27,7 @@ from evalsite.analysis.pair_checks import (
 from evalsite.analysis.rank_tests import sign_test_of_counts
 from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.reml import METHOD as REML
+from evalsite.analysis.reml import signed
 from evalsite.analysis.resample import SEED
 from evalsite.analysis.strengths import Strengths, does_fit, find_strengths
 
@@ -62,7 +66,8 @@ class PairResult:
     test: Figure
     sign: Figure
     majority: Figure
-    p_corrected: float | None
+    p_corrected: float | None = None
+    p_within: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +76,8 @@ class PairsResult:
 
     `model` is None for two systems: one share says all that strengths would. `through_others`: the
     pairs that were never compared directly, whether or not something links them. `win_shares`: of
-    each system the share of its answers in which it is preferred, a tie as half.
+    each system the share of its answers in which it is preferred, a tie as half. `facts` are those
+    of the mixed model of all pairs.
     """
 
     systems: list[str]
@@ -84,6 +90,8 @@ class PairsResult:
     cautions: list[str]
     through_others: list[tuple[str, str]]
     win_shares: dict[str, Figure]
+    family_across: int
+    facts: dict[str, Any]
 
 
 def read_preferences(
@@ -136,50 +144,104 @@ def _name_codes(codes: Codes, names: NDArray[Any]) -> list[str]:
     return found
 
 
-def compare_pairs(
+@dataclass(frozen=True, kw_only=True)
+class PairTests:
+    """All pairs that have answers with their tests, before any correction; see `correct`."""
+
+    data: Preferences
+    baseline: str | None
+    seed: int
+    counts: Floats
+    tables: Floats
+    every: list[PairResult]
+    facts: dict[str, Any]
+
+    @property
+    def chosen(self) -> list[PairResult]:
+        """The pairs to test: with a baseline those that hold it."""
+        return [one for one in self.every if self.baseline in (None, one.first, one.second)]
+
+    @property
+    def p(self) -> list[float]:
+        """The p values of the comparisons to test, those that are defined."""
+        found = (one.test.details.get("p") for one in self.chosen)
+        return [float(one) for one in found if one is not None]
+
+    def correct(
+        self, correction: Correction = "holm", others: Sequence[float] = ()
+    ) -> "PairsResult":
+        """All figures, with p values corrected over these pairs and `others`, the p values of
+        other criteria; rank ranges uphold the tests of all pairs."""
+        data, seed, every = self.data, self.seed, self.every
+        model = None
+        if len(data.systems) > 2:
+            n = _count(data, np.ones(len(data.outcome), dtype=bool), len(data.outcome))
+            model = find_strengths(
+                data.systems, self.counts, self.tables, n=n, seed=seed,
+                has_position=data.is_position_known,
+                is_upheld=_find_upheld(data.systems, _correct(every, correction, others)),
+            )  # fmt: skip
+        return PairsResult(
+            systems=data.systems,
+            pairs=_correct(self.chosen, correction, others),
+            correction=correction,
+            model=model,
+            left_share=_left_share(data, seed),
+            circles=_circles(data),
+            ties_by_rater=_ties(data),
+            cautions=_cautions(data, every, model),
+            through_others=list_through_others(data.systems, every),
+            win_shares=_share_wins(data, self.counts, self.tables, seed),
+            family_across=len(self.p) + len(others),
+            facts=self.facts,
+        )
+
+
+def find_pair_tests(
     data: Preferences,
     *,
     baseline: str | None = None,
-    correction: Correction = "holm",
     seed: int = SEED,
     draws: int | None = None,
-) -> PairsResult:
-    """All figures of preferences on one criterion; without answers there are no pairs.
+) -> PairTests:
+    """The tests of all pairs; without answers there are none.
 
     With a `baseline` only the pairs that hold it are tested; strengths, rank ranges and clusters
-    come from the model of all answers either way, and ranks claim nothing that the tests of all
-    pairs, corrected together, do not uphold. ValueError: a baseline without answers.
+    come from the model of all answers either way. ValueError: a baseline without answers.
     """
     s = len(data.systems)
     if baseline is not None and baseline not in data.systems:
         raise ValueError(f"{baseline} has no answers here; choose one of the systems.")
     counts = count_pairs(data.left, data.right, data.outcome, s)
     tables = draw_tables(data, draws=draws or draws_for(len(data.outcome)), seed=seed)
-    every = [
-        _compare_one(data, i, j, counts, tables, seed)
-        for i, j in combinations(range(s), 2)
-        if (counts[i, j] + counts[j, i]).sum()
-    ]
-    chosen = [one for one in every if baseline in (None, one.first, one.second)]
-    model = None
-    if s > 2:
-        n = _count(data, np.ones(len(data.outcome), dtype=bool), len(data.outcome))
-        model = find_strengths(
-            data.systems, counts, tables, n=n, seed=seed, has_position=data.is_position_known,
-            is_upheld=_find_upheld(data.systems, _correct(every, correction)),
-        )  # fmt: skip
-    return PairsResult(
-        systems=data.systems,
-        pairs=_correct(chosen, correction),
-        correction=correction,
-        model=model,
-        left_share=_left_share(data, seed),
-        circles=_circles(data),
-        ties_by_rater=_ties(data),
-        cautions=_cautions(data, every, model),
-        through_others=list_through_others(data.systems, every),
-        win_shares=_share_wins(data, counts, tables, seed),
-    )
+    met = [(i, j) for i, j in combinations(range(s), 2) if (counts[i, j] + counts[j, i]).sum()]
+    mixed = fit_pairs(data, met)
+    every = [_compare_one(data, i, j, counts, tables, seed, mixed, met) for i, j in met]
+    return PairTests(
+        data=data, baseline=baseline, seed=seed, counts=counts, tables=tables, every=every,
+        facts=mixed.facts,
+    )  # fmt: skip
+
+
+def fit_pairs(data: Preferences, met: Sequence[tuple[int, int]]) -> Mixed:
+    """The mixed model of all pairs: a mean for each, and what raters and inputs add to the one
+    system and take off the other. Seen from the system of the lower place."""
+    if data.rater is None:
+        return Mixed(reason=Reason.RATERS_UNKNOWN)
+    if len(data.raters) < 2 or len(data.outcome) <= len(met):
+        return Mixed(reason=Reason.TOO_FEW)
+    low, high = np.minimum(data.left, data.right), np.maximum(data.left, data.right)
+    value = np.where(data.left == low, data.outcome, -data.outcome)
+    if np.ptp(value) == 0:
+        return Mixed(reason=Reason.NO_VARIATION)
+    place = {pair: number for number, pair in enumerate(met)}
+    pair = np.array([place[ij] for ij in zip(low.tolist(), high.tolist(), strict=True)])
+    s = len(data.systems)
+    factors = {"rater:system": data.rater, "input:system": data.unit}
+    if len(np.unique(data.item)) < len(np.unique(data.unit)):
+        factors["cluster:system"] = data.item
+    tables = {name: signed(code * s + low, code * s + high) for name, code in factors.items()}
+    return fit_tables(value, tables, pair, dropped={}, blocks=list(factors.values()))
 
 
 def draw_tables(data: Preferences, *, draws: int, seed: int) -> Floats:
@@ -194,12 +256,19 @@ def draw_tables(data: Preferences, *, draws: int, seed: int) -> Floats:
     return tables.reshape(draws, s, s, 3)
 
 
-def _correct(pairs: list[PairResult], correction: Correction) -> list[PairResult]:
-    """The pairs with their p values corrected for one another."""
+def _correct(
+    pairs: list[PairResult], correction: Correction, others: Sequence[float] = ()
+) -> list[PairResult]:
+    """The pairs with their p values corrected for one another, and for `others`."""
     p = [one.test.details.get("p", np.nan) for one in pairs]
+    within, across = correct(p, correction), correct([*p, *others], correction)[: len(p)]
     return [
-        replace(one, p_corrected=None if np.isnan(q) else float(q))
-        for one, q in zip(pairs, correct(p, correction), strict=True)
+        replace(
+            one,
+            p_corrected=None if np.isnan(q) else float(q),
+            p_within=None if np.isnan(w) else float(w),
+        )
+        for one, q, w in zip(pairs, across, within, strict=True)
     ]
 
 
@@ -234,7 +303,14 @@ def _count(data: Preferences, rows: NDArray[np.bool_], answers: int) -> dict[str
 
 
 def _compare_one(
-    data: Preferences, i: int, j: int, counts: Floats, tables: Floats, seed: int
+    data: Preferences,
+    i: int,
+    j: int,
+    counts: Floats,
+    tables: Floats,
+    seed: int,
+    mixed: Mixed,
+    met: Sequence[tuple[int, int]],
 ) -> PairResult:
     wins, ties, losses = (int(one) for one in counts[i, j] + counts[j, i, ::-1])
     total = wins + ties + losses
@@ -257,28 +333,79 @@ def _compare_one(
         half=drawn_figure(
             "win_share_ties_half", (wins + ties / 2) / total, share[:, 0] + share[:, 1] / 2, **known
         ),
-        test=_test(data, rows, outcome, n, seed),
+        test=_test(
+            data,
+            rows,
+            outcome,
+            n,
+            mixed,
+            [float(pair == (i, j)) for pair in met],
+            drawn_figure(
+                "net_win_share",
+                (wins - losses) / total,
+                share[:, 0] - share[:, 2],
+                test=True,
+                **known,
+            ),
+        ),
         sign=sign_test_of_counts(wins, losses, ties),
         majority=majority_sign(data.unit[rows], outcome),
-        p_corrected=None,
     )
 
 
 def _test(
-    data: Preferences, rows: NDArray[np.bool_], outcome: Floats, n: dict[str, int], seed: int
+    data: Preferences,
+    rows: NDArray[np.bool_],
+    outcome: Floats,
+    n: dict[str, int],
+    mixed: Mixed,
+    weights: list[float],
+    by_draws: Figure,
 ) -> Figure:
-    """The test of a pair: none by one of several raters, and on one input of that input only."""
-    found = mean_test(
-        None if data.rater is None else data.rater[rows], data.item[rows], outcome,
-        name="net_win_share", seed=seed, units="clusters" if "clusters" in n else "inputs",
-    )  # fmt: skip
+    """The test of a pair: none by one of several raters, and on one input of that input only.
+
+    By the mixed model of all pairs (`weights`: this one); `by_draws` where there is none.
+    """
     if len(data.raters) > 1 and n.get("raters") == 1:
         return undefined(
-            found.name, Reason.TOO_FEW, method=found.method, n=found.n, details={"why": _ONE_RATER}
+            "net_win_share", Reason.TOO_FEW, method=REML, n=n, details={"why": _ONE_RATER}
         )
+    units: Units = "clusters" if "clusters" in n else "inputs"
+    blocks = n.get("clusters", n["items"])
+    if data.rater is not None and len(data.raters) > 1 and blocks > 1 and not np.ptp(outcome):
+        found = t_figure(
+            "net_win_share", estimate=float(outcome[0]), se=0.0, df=1.0, method=REML, n=n,
+            units=blocks,
+        )  # fmt: skip
+        found = describe_equal_differences(found, units=units, is_of_means=False)
+    elif data.rater is None or len(data.raters) == 1 or blocks == 1:
+        who = None if data.rater is None else data.rater[rows]
+        found = mean_test(who, data.item[rows], outcome, name="net_win_share", units=units)
+    elif mixed.fit is None and _has_equal_means(data.item[rows], outcome):
+        found = t_figure(
+            "net_win_share", estimate=float(outcome.mean()), se=0.0, df=1.0, method=REML, n=n,
+            units=blocks,
+        )  # fmt: skip
+        found = describe_equal_differences(found, units=units, is_of_means=True)
+    elif mixed.fit is None or mixed.fit.is_overcorrected(weights):
+        why = mixed.facts.get("fallback", "its error is known too poorly")
+        found = replace(by_draws, details={**by_draws.details, "fallback": why})
+    elif not mixed.determines(weights):
+        why = "their answers do not tell systems from inputs or raters"
+        return undefined("net_win_share", Reason.TOO_FEW, method=REML, n=n, details={"why": why})
+    else:
+        estimate, se, df = mixed.fit.contrast(weights)
+        found = t_figure("net_win_share", estimate=estimate, se=se, df=df, method=REML, n=n)
     if n["items"] == 1:
         return replace(found, details={**found.details, "only": ONE_INPUT})
     return found
+
+
+def _has_equal_means(block: Codes, outcome: Floats) -> bool:
+    """Whether every input, or cluster, has the same mean, so that there is no error over them."""
+    count = np.bincount(block)
+    mean = np.bincount(block, weights=outcome)[count > 0] / count[count > 0]
+    return bool(np.ptp(mean) < TINY)
 
 
 def _share_wins(data: Preferences, counts: Floats, tables: Floats, seed: int) -> dict[str, Figure]:
@@ -353,8 +480,6 @@ def _cautions(data: Preferences, pairs: list[PairResult], model: Strengths | Non
     methods = {one.test.method for one in pairs}
     if thin := [one for one in pairs if one.test.details.get("why") == _ONE_RATER]:
         found.append(f"thin_pairs: {list_some([f'{one.first} and {one.second}' for one in thin])}")
-    if REML in methods:
-        found.append("incomplete_crossing")
     if OVER_BOTH in methods:
         found.append("bootstrap_instead_of_model")
     return found if model is None else [*found, *_doubt_model(model, data.systems, pairs)]

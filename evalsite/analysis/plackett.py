@@ -21,7 +21,7 @@ from scipy.sparse import csgraph
 from evalsite.analysis.bootstrap import METHOD as OVER_BOTH
 from evalsite.analysis.bootstrap import METHOD_ITEMS as OVER_ITEMS
 from evalsite.analysis.bootstrap import draws_for, two_way_sums
-from evalsite.analysis.clusters import certainly_above, find_clusters, rank_ranges
+from evalsite.analysis.clusters import certainly_above, find_clusters, order_ranges, rank_ranges
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.resample import ALL_THE_SAME, SEED, describe_draws
@@ -322,4 +322,5 @@ def _rank(
     if above is None:
         return {}, []
     parts = [[systems[one] for one in part] for part in find_clusters(scores, above)]
-    return dict(zip(systems, rank_ranges(above), strict=True)), parts
+    ranges = dict(zip(systems, rank_ranges(above), strict=True))
+    return order_ranges(dict(zip(systems, scores.tolist(), strict=True)), ranges), parts

@@ -60,7 +60,8 @@ def kendall_w_of_sets(
     One row for each rating (length n): the set (group) it belongs to, who rated, what (object_,
     such as the system), and the value. A rater counts for a set if they rated all of it; a set
     counts if two raters do. Sets that every rater tied throughout have no W and are counted.
-    Interval: bootstrap over sets. Undefined: no_data, raters_unknown, no_overlap, no_variation.
+    Interval: bootstrap over sets, for these raters. Undefined: no_data, raters_unknown, no_overlap,
+    no_variation.
     """
     method = f"{_W}, mean over sets ranked together"
     if rater is None:
@@ -85,7 +86,7 @@ def kendall_w_of_sets(
         drawn = bootstrap(lambda weights: weights @ each / len(each), len(each),
                           draws=draws, seed=seed)  # fmt: skip
         spread = describe_draws(drawn)
-        low, high, details = spread.low, spread.high, spread.details
+        low, high, details = spread.low, spread.high, _name_raters(spread.details)
     return Figure(name=name, method=method, value=float(each.mean()), low=low, high=high, n=n,
                   details=details, seed=seed)  # fmt: skip
 
@@ -113,18 +114,17 @@ def _rank_sets(rows: pd.DataFrame) -> pd.DataFrame:
 
 def pairwise_correlation(
     *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, kind: Kind = "spearman",
-    block: ArrayLike | None = None, shared: int = SHARED, draws: int = DRAWS, seed: int = SEED,
+    input: ArrayLike | None = None, shared: int = SHARED, draws: int = DRAWS, seed: int = SEED,
     name: str = "",
 ) -> Figure:  # fmt: skip
     """The mean correlation of pairs of raters that share `shared` units or more.
 
     Arguments as for `alpha`. A pair in which one rater never varies has none and is counted apart
     from the "rater pairs" that the mean is of. Of more than 400 pairs those that share most are
-    used. Interval: bootstrap over blocks, with fewer draws where pairs are many (see details).
-    Undefined: no_data, raters_unknown,
-    no_overlap, no_variation.
+    used. Interval: bootstrap over inputs, for these raters, with fewer draws where pairs are many
+    (see details). Undefined: no_data, raters_unknown, no_overlap, no_variation.
     """
-    data = code(unit=unit, value=value, rater=rater, block=block)
+    data = code(unit=unit, value=value, rater=rater, block=input)
     name, method = name or f"mean_{kind}", f"{METHODS[kind]}, mean over pairs of raters"
     reason = find_gap(data)
     if data.rater is None and reason is not Reason.NO_DATA:
@@ -158,9 +158,16 @@ def pairwise_correlation(
         width = max(_weigh(pair, kind) for pair in pairs)
         drawn = bootstrap(find, data.n_blocks, draws=draws, seed=seed, width=width)
         spread = describe_draws(drawn)
-        low, high, details = spread.low, spread.high, details | spread.details
+        low, high, details = spread.low, spread.high, details | _name_raters(spread.details)
     return Figure(name=name, method=method, value=whole, low=low, high=high, n=n,
                   details=details, seed=seed)  # fmt: skip
+
+
+def _name_raters(details: dict[str, Any]) -> dict[str, Any]:
+    """The details of a spread, saying that raters are not drawn."""
+    if not details["interval"].startswith("bootstrap"):
+        return details
+    return details | {"interval": "bootstrap over inputs, for these raters, percentile"}
 
 
 def _weigh(pair: Cells, kind: Kind) -> int:

@@ -1,10 +1,12 @@
-"""Mixed models with crossed random intercepts, fitted by restricted maximum likelihood (REML).
+"""Mixed models with crossed random effects by restricted maximum likelihood (REML), with errors and
+degrees of freedom after Kenward and Roger (1997).
 
-value = mean of its system + random effects + residual, all effects independent and normal. Fitted
-by average-information steps (Gilmour, Thompson & Cullis 1995) kept within variances of 0 or more,
-with the derivatives exact; degrees of freedom by Satterthwaite (as lmerTest: Kuznetsova, Brockhoff
-& Christensen 2017). Agrees with lme4 to the digits that lme4 itself reaches. Cost grows with the
-number of random effects cubed; set the threads of the linear algebra to 1 in workers.
+value = mean of its system (or pair) + random effects + residual, all effects independent and
+normal. Fitted by average-information steps (Gilmour, Thompson & Cullis 1995) on variances, which
+stay at 0 or more: one at 0 is free again as soon as the criterion falls with it, so no optimum
+beside 0 is missed. Effects inside inputs (or raters) are integrated out block by block, see
+`effects_in_blocks`. Agrees with lme4, pbkrtest and emmeans; degrees of freedom count variances at 0
+too, which lmerTest leaves out. Set the threads of the linear algebra to 1 in workers.
 """
 
 from collections.abc import Mapping
@@ -16,17 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from evalsite.analysis.effects_in_blocks import (
+    EffectsInBlocks,
+    Inverted,
+    Table,
+    TooManyEffects,
+    one_hot,
+)
 from evalsite.analysis.rated_order import Codes, factor_codes
+
+__all__ = ["METHOD", "RemlFit", "TooManyEffects", "fit_reml", "signed", "usable_terms"]
 
 Floats = NDArray[np.float64]
 
-MAX_EFFECTS = 1500
-METHOD = "REML, crossed random intercepts (Satterthwaite)"
+METHOD = "REML, crossed random effects (Kenward-Roger)"
 _ROUNDS = 200
-
-
-class TooManyEffects(ValueError):
-    """More random effects than the dense solver takes in useful time."""
+_LEAST_DF = 1.0
+# of the model's own variance: an error above this many times it is no correction any more
+MOST_CORRECTION = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,18 +44,22 @@ class RemlFit:
 
     `variances` are in squared units of the value; a term at 0 is listed in `singular` and is a
     valid answer. `effects` are the predicted random effects (BLUPs), in the order of the codes.
+    `slopes` and `spread`: how the covariance of the means moves with each variance (residual last),
+    and the expected covariance of these; `curvature`: second derivatives of the criterion.
     """
 
     variances: Mapping[str, float]
     residual: float
     means: Floats  # (systems,)
-    covariance: Floats  # (systems, systems)
+    covariance: Floats  # (systems, systems), variances taken as known
+    adjusted: Floats  # the same by Kenward and Roger
     loglik: float
     converged: bool
     n: int
     effects: Mapping[str, Floats]
-    slopes: Floats  # (variances, systems, systems): change of the covariance with each variance
-    information: Floats  # covariance of the variances; 0 for those at 0
+    slopes: Floats  # (variances, systems, systems)
+    spread: Floats  # (variances, variances)
+    curvature: Floats
 
     @property
     def singular(self) -> tuple[str, ...]:
@@ -54,13 +67,19 @@ class RemlFit:
         return tuple(name for name, variance in self.variances.items() if variance == 0)
 
     def contrast(self, weights: Any) -> tuple[float, float, float]:
-        """Estimate, standard error and Satterthwaite's degrees of freedom of a sum of means."""
+        """Estimate, standard error and degrees of freedom of a sum of means, by Kenward-Roger."""
         w = np.asarray(weights, dtype=np.float64)
         variance = float(w @ self.covariance @ w)
         slope = np.einsum("i,kij,j->k", w, self.slopes, w)
-        spread = float(slope @ self.information @ slope)
-        df = 2 * variance**2 / spread if spread > 0 else 1.0
-        return float(w @ self.means), sqrt(max(variance, 0.0)), df
+        spread = float(slope @ self.spread @ slope)
+        df = 2 * variance**2 / spread if spread > 0 else _LEAST_DF
+        error = max(float(w @ self.adjusted @ w), variance, 0.0)
+        return float(w @ self.means), sqrt(error), max(df, _LEAST_DF)
+
+    def is_overcorrected(self, weights: Any) -> bool:
+        """Whether the correction of the error grows beyond what it can be relied on for."""
+        w = np.asarray(weights, dtype=np.float64)
+        return bool(w @ self.adjusted @ w > MOST_CORRECTION * (w @ self.covariance @ w))
 
 
 @dataclass(kw_only=True)
@@ -69,97 +88,98 @@ class _State:
 
     s: Floats
     deviance: float
-    factor: Floats
-    scaled: Floats
+    at: Inverted
     cov: Floats
     beta: Floats
+    ypy: float
+
+
+@dataclass(kw_only=True)
+class _Slopes:
+    gradient: Floats
+    average: Floats
+    expected: Floats | None
+    ends: Floats  # T_k
+    middle: Floats  # Q_kl
+    sums: list[Floats]
 
 
 class _Model:
-    """The cross products of one data set; y is centred so that no digits are lost."""
+    """The terms and values of one data set; y is centred so that no digits are lost."""
 
-    def __init__(self, y: Floats, x: Floats, codes: Mapping[str, Codes]) -> None:
-        self.names = list(codes)
+    def __init__(self, y: Floats, fixed: Table, terms: Mapping[str, Table], blocks: Any) -> None:
         self.shift = float(y.mean())
-        self.y, self.x = y - self.shift, x
-        sizes = [int(code.max()) + 1 for code in codes.values()]
-        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
-        rows = np.arange(len(y))
-        one = np.ones(len(y))
-        blocks = [
-            sparse.csr_matrix((one, (rows, code)), shape=(len(y), size))
-            for code, size in zip(codes.values(), sizes, strict=True)
-        ]
-        z = sparse.hstack(blocks, format="csr") if blocks else sparse.csr_matrix((len(y), 0))
-        self.g = (z.T @ z).toarray()
-        self.w = np.column_stack([x, self.y])
-        self.zw = np.asarray(z.T @ self.w)
-        self.ww = self.w.T @ self.w
-
-    def spread(self, s: Floats) -> Floats:
-        """The square root of each effect's share of the residual variance."""
-        return np.repeat(np.sqrt(s[:-1] / s[-1]), np.diff(self.starts))
+        self.products = EffectsInBlocks(terms, fixed, y - self.shift, blocks)
+        self.names = self.products.names
+        self.n, self.p = len(y), int(fixed.shape[1])
+        self.variance = float(((y - self.shift) ** 2).mean())
 
     def at(self, s: Floats) -> _State:
         """The REML criterion (minus twice the restricted log-likelihood) at some variances."""
-        lam, p = self.spread(s), self.x.shape[1]
-        inner = lam[:, None] * self.g * lam + np.eye(len(lam))
-        factor = linalg.cholesky(inner, lower=True, check_finite=False)
-        scaled = linalg.solve_triangular(factor, lam[:, None] * self.zw, lower=True)
-        total = (self.ww - scaled.T @ scaled) / s[-1]
+        p, rest = self.p, float(s[-1])
+        found = self.products.invert(dict(zip(self.names, s[:-1] / rest, strict=True)))
+        total = found.fixed / rest
         root = linalg.cholesky(total[:p, :p], lower=True)
         cov = linalg.cho_solve((root, True), np.eye(p))
         beta = cov @ total[:p, p]
-        rest = float(total[p, p] - total[:p, p] @ beta)
-        n = len(self.y)
-        deviance = n * log(s[-1]) + 2 * float(np.log(np.diag(factor)).sum())
-        deviance += 2 * float(np.log(np.diag(root)).sum()) + rest + (n - p) * log(2 * pi)
-        return _State(s=s, deviance=deviance, factor=factor, scaled=scaled, cov=cov, beta=beta)
+        ypy = float(total[p, p] - total[:p, p] @ beta)
+        deviance = self.n * log(rest) + found.logdet + 2 * float(np.log(np.diag(root)).sum())
+        deviance += ypy + (self.n - p) * log(2 * pi)
+        return _State(s=s, deviance=deviance, at=found, cov=cov, beta=beta, ypy=ypy)
 
-    def derivatives(self, state: _State) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Gradient, exact and average information of the criterion, slopes, and Z'Py.
+    def derivatives(self, state: _State, *, with_expected: bool = False) -> _Slopes:
+        """The gradient of the criterion, its average and, if asked for, expected information.
 
-        Everything with the residual's own derivative follows from P V P = P.
+        Everything with the residual's own derivative follows from V = sum of s_k V_k.
         """
-        s, lam, k = state.s, self.spread(state.s), len(self.names)
-        p, n = self.x.shape[1], len(self.y)
-        half = linalg.solve_triangular(
-            state.factor, lam[:, None] * self.g, lower=True, check_finite=False
-        )
-        zvw = (self.zw - half.T @ state.scaled) / s[-1]
-        zvx, zpy = zvw[:, :p], zvw[:, p] - zvw[:, :p] @ state.beta
-        m = (self.g - half.T @ half) / s[-1] - zvx @ state.cov @ zvx.T
+        s, k, p, cov = state.s, len(self.names), self.p, state.cov
+        rest = float(s[k])
+        found = self.products.trace(state.at, state.beta, with_second=with_expected)
+        ends, middle = np.zeros((k + 1, p + 1, p + 1)), np.zeros((k + 1, k + 1, p + 1, p + 1))
+        ends[:k], middle[:k, :k] = found.ends / rest**2, found.middle / rest**3
+        whole = np.zeros((p + 1, p + 1))  # [X, r]' V^-1 [X, r]
+        whole[:p, :p], whole[p, p] = state.at.fixed[:p, :p] / rest, state.ypy
+        ends[k] = (whole - np.tensordot(s[:k], ends[:k], 1)) / rest
+        for i in range(k + 1):
+            last = (ends[i] - np.tensordot(s[:k], middle[i, :k], 1)) / rest
+            middle[i, k] = last
+            middle[k, i] = last.T
+        t, q = ends[:, :p, :p], middle[:, :, :p, :p]
+        by_cov = cov @ t
         trace = np.zeros(k + 1)
-        square, first, second = np.zeros(k + 1), np.zeros((k + 1,) * 2), np.zeros((k + 1,) * 2)
-        slopes = np.zeros((k + 1, p, p))
-        parts = [slice(a, b) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
-        for i, a in enumerate(parts):
-            trace[i], square[i] = np.trace(m[a, a]), zpy[a] @ zpy[a]
-            slopes[i] = state.cov @ (zvx[a].T @ zvx[a]) @ state.cov
-            for j, b in enumerate(parts):
-                first[i, j] = (m[a, b] ** 2).sum()
-                second[i, j] = zpy[a] @ m[a, b] @ zpy[b]
-        total = (self.ww - state.scaled.T @ state.scaled) / s[-1]
-        ypy = float(total[p, p] - total[:p, p] @ state.beta)
-        trace[k] = (n - p - s[:k] @ trace[:k]) / s[k]
-        square[k] = (ypy - s[:k] @ square[:k]) / s[k]
-        for table, edge in ((first, trace), (second, square)):
-            table[k, :k] = table[:k, k] = (edge[:k] - table[:k, :k] @ s[:k]) / s[k]
-            table[k, k] = (edge[k] - table[k, :k] @ s[:k]) / s[k]
-        slopes[k] = (state.cov - np.tensordot(s[:k], slopes[:k], 1)) / s[k]
-        return trace - square, 2 * second - first, second, slopes, zpy
+        trace[:k] = found.first / rest - np.trace(by_cov[:k], axis1=1, axis2=2)
+        trace[k] = (self.n - p - s[:k] @ trace[:k]) / rest
+        side = ends[:, :p, p]  # X' V^-1 V_k P y
+        average = middle[:, :, p, p] - side @ cov @ side.T
+        expected = None
+        if found.second is not None:
+            expected = np.zeros((k + 1, k + 1))
+            flat = by_cov.reshape(k + 1, p * p)
+            expected[:k, :k] = found.second / rest**2
+            expected[:k, :k] -= 2 * np.einsum("ij,klji->kl", cov, q[:k, :k])
+            expected[:k, :k] += flat[:k] @ by_cov[:k].transpose(0, 2, 1).reshape(k, p * p).T
+            expected[k, :k] = expected[:k, k] = (trace[:k] - expected[:k, :k] @ s[:k]) / rest
+            expected[k, k] = (trace[k] - expected[k, :k] @ s[:k]) / rest
+        return _Slopes(
+            gradient=trace - ends[:, p, p],
+            average=average,
+            expected=expected,
+            ends=t,
+            middle=q,
+            sums=[one / rest for one in found.sums],
+        )
 
 
-def _step(model: _Model, state: _State, gradient: Floats, average: Floats) -> _State | None:
+def _step(model: _Model, state: _State, slopes: _Slopes) -> _State | None:
     """A better point by an average-information step, shortened until it is better."""
-    s, floor = state.s, 1e-10 * float(model.ww[-1, -1]) / len(model.y)
+    s, gradient, floor = state.s, slopes.gradient, 1e-10 * model.variance
     free = (s > 0) | (gradient < 0)
     free[-1] = True
     move = np.zeros_like(s)
-    within = np.ix_(free, free)
+    average = slopes.average[np.ix_(free, free)]
     # A ridge of the information's own size: two terms may be almost collinear.
-    ridge = np.diag(1e-10 * np.diag(average)[free] + 1e-300)
-    move[free] = -np.linalg.lstsq(average[within] + ridge, gradient[free], rcond=None)[0]
+    ridge = np.diag(1e-10 * np.diag(average) + 1e-300)
+    move[free] = -np.linalg.lstsq(average + ridge, gradient[free], rcond=None)[0]
     for halving in range(30):
         new = s + move / 2**halving
         new[:-1] = np.maximum(new[:-1], 0.0)
@@ -167,7 +187,7 @@ def _step(model: _Model, state: _State, gradient: Floats, average: Floats) -> _S
         new[-1] = max(new[-1], floor, s[-1] / 10)
         try:
             found = model.at(new)
-        except linalg.LinAlgError:
+        except np.linalg.LinAlgError:
             continue
         if found.deviance < state.deviance:
             return found
@@ -182,7 +202,7 @@ def _towards_zero(model: _Model, state: _State, gradient: Floats) -> _State | No
             new[i] = 0.0
             try:
                 found = model.at(new)
-            except linalg.LinAlgError:
+            except np.linalg.LinAlgError:
                 continue
             if found.deviance <= state.deviance:
                 return found
@@ -192,14 +212,14 @@ def _towards_zero(model: _Model, state: _State, gradient: Floats) -> _State | No
 def _search(model: _Model) -> tuple[_State, bool]:
     """The variances at which no step makes the criterion smaller."""
     k = len(model.names)
-    variance = float(model.ww[-1, -1]) / len(model.y)
-    state = model.at(np.full(k + 1, variance / (k + 1)))
+    state = model.at(np.full(k + 1, model.variance / (k + 1)))
     for _ in range(_ROUNDS):
-        gradient, _, average, _, _ = model.derivatives(state)
+        slopes = model.derivatives(state)
+        gradient = slopes.gradient
         free = (state.s > 0) | (gradient < 0)
-        if np.abs(gradient[free] * np.maximum(state.s[free], 1e-3 * variance)).max() < 1e-7:
+        if np.abs(gradient[free] * np.maximum(state.s[free], 1e-3 * model.variance)).max() < 1e-7:
             return state, True
-        found = _step(model, state, gradient, average) or _towards_zero(model, state, gradient)
+        found = _step(model, state, slopes) or _towards_zero(model, state, gradient)
         if found is None:
             # No digit of the criterion is left to win; the slope says whether this is the end.
             return state, bool(np.abs(gradient[free] * state.s[free]).max() < 1e-3)
@@ -207,14 +227,20 @@ def _search(model: _Model) -> tuple[_State, bool]:
     return state, False
 
 
-def _covariance_of_variances(exact: Floats, s: Floats) -> Floats:
-    """Twice the inverse of the criterion's second derivatives; 0 for variances at 0."""
-    out = np.zeros_like(exact)
-    within = np.ix_(s > 0, s > 0)
-    roots, vectors = np.linalg.eigh(exact[within])
-    kept = roots > 1e-12 * max(roots.max(), 0.0)
-    out[within] = 2 * (vectors[:, kept] / roots[kept]) @ vectors[:, kept].T
-    return out
+def _adjust(state: _State, slopes: _Slopes, spread: Floats) -> Floats:
+    """The covariance of the means after Kenward and Roger (1997), second derivatives of V none."""
+    t, q, cov = slopes.ends, slopes.middle, state.cov
+    within = np.einsum("kl,klij->ij", spread, q)
+    for k in range(len(t)):
+        within -= t[k] @ cov @ np.tensordot(spread[k], t, 1)
+    return cov + 2 * cov @ ((within + within.T) / 2) @ cov
+
+
+def _invert_information(expected: Floats) -> Floats:
+    """Twice the inverse of the expected information, what it can't tell apart left out."""
+    size = np.sqrt(np.maximum(np.diag(expected), 1e-300))
+    return np.asarray(2 * np.linalg.pinv(expected / np.outer(size, size), rcond=1e-11)
+                      / np.outer(size, size))  # fmt: skip
 
 
 def usable_terms(terms: Mapping[str, Any], n: int) -> tuple[dict[str, Codes], dict[str, str]]:
@@ -241,43 +267,60 @@ def usable_terms(terms: Mapping[str, Any], n: int) -> tuple[dict[str, Codes], di
     return kept, dropped
 
 
-def has_many_effects(codes: Mapping[str, Codes]) -> bool:
-    """Whether these terms have more random effects than the dense solver takes."""
-    return sum(int(code.max()) + 1 for code in codes.values()) > MAX_EFFECTS
+def signed(plus: Any, minus: Any) -> Table:
+    """The incidence of a term that adds the effect of one level and takes off that of another."""
+    codes = factor_codes(np.concatenate([np.asarray(plus), np.asarray(minus)]))
+    levels, n = int(codes.max(initial=-1)) + 1, len(codes) // 2
+    return sparse.csr_matrix(one_hot(codes[:n], levels) - one_hot(codes[n:], levels))
 
 
-def fit_reml(value: Any, terms: Mapping[str, Any], *, system: Any = None) -> RemlFit:
-    """The fitted model of `value` (n,) with a random intercept for each term, by REML.
+def fit_reml(
+    value: Any, terms: Mapping[str, Any], *, system: Any = None, blocks: Any = ()
+) -> RemlFit:
+    """The fitted model of `value` (n,) with independent effects of each term, by REML.
 
-    `terms`: name -> codes or names (n,). `system`: codes 0..p-1 (n,) of the fixed means; None: one
-    mean for all. Raises TooManyEffects above MAX_EFFECTS random effects in all, and ValueError
+    `terms`: name -> codes or names (n,), or an incidence (n, levels) as of `signed`. `system`:
+    codes 0..p-1 (n,) of the fixed means; None: one mean for all. `blocks`: codes (n,) of factors
+    that terms may lie within, beside the terms themselves. Raises TooManyEffects, and ValueError
     where the values do not vary or the rows are no more than the means: ask first.
     """
     y = np.asarray(value, dtype=np.float64)
     fixed = np.zeros(len(y), dtype=np.int64) if system is None else np.asarray(system)
-    codes = {name: factor_codes(code) for name, code in terms.items()}
-    if has_many_effects(codes):
-        raise TooManyEffects(f"more than {MAX_EFFECTS} random effects")
-    x = np.zeros((len(y), int(fixed.max()) + 1))
-    x[np.arange(len(y)), fixed] = 1.0
-    if len(y) <= x.shape[1] or np.ptp(y) == 0:
+    if len(y) <= int(fixed.max(initial=0)) + 1 or np.ptp(y) == 0:
         raise ValueError("REML needs values that vary, and more of them than systems.")
+    tables: dict[str, Table] = {}
+    factors = [factor_codes(one) for one in blocks]
+    for name, term in terms.items():
+        if sparse.issparse(term):
+            tables[name] = sparse.csr_matrix(term)
+            if tables[name].nnz == len(y):
+                # one level for each rating: other terms may lie within it
+                factors.append(factor_codes(tables[name].indices))
+        else:
+            factors.append(factor_codes(term))
+            tables[name] = one_hot(factors[-1])
     scale = float(y.std())
-    model = _Model(y / scale, x, codes)
+    model = _Model(y / scale, one_hot(fixed), tables, factors)
     state, converged = _search(model)
-    _, exact, _, slopes, zpy = model.derivatives(state)
-    s, k = state.s, len(codes)
-    blup = np.repeat(s[:k], np.diff(model.starts)) * zpy * scale
-    ends = zip(codes, model.starts[:-1], model.starts[1:], strict=True)
+    slopes = model.derivatives(state, with_expected=True)
+    assert slopes.expected is not None
+    spread = _invert_information(slopes.expected)
+    s = state.s
+    by_name = dict(zip(model.names, range(len(tables)), strict=True))
+    order = [*(by_name[name] for name in terms), len(tables)]
     return RemlFit(
-        variances={name: float(s[i]) * scale**2 for i, name in enumerate(codes)},
-        residual=float(s[k]) * scale**2,
+        variances={name: float(s[by_name[name]]) * scale**2 for name in terms},
+        residual=float(s[-1]) * scale**2,
         means=(state.beta + model.shift) * scale,
         covariance=state.cov * scale**2,
-        loglik=-state.deviance / 2 - (len(y) - x.shape[1]) * log(scale),
+        adjusted=_adjust(state, slopes, spread) * scale**2,
+        loglik=-state.deviance / 2 - (model.n - model.p) * log(scale),
         converged=converged,
         n=len(y),
-        effects={name: blup[a:b] for name, a, b in ends},
-        slopes=slopes,
-        information=_covariance_of_variances(exact, s) * scale**4,
+        effects={
+            name: float(s[by_name[name]]) * slopes.sums[by_name[name]] * scale for name in terms
+        },
+        slopes=(state.cov @ slopes.ends @ state.cov)[order],
+        spread=spread[np.ix_(order, order)] * scale**4,
+        curvature=(2 * slopes.average - slopes.expected)[np.ix_(order, order)] / scale**4,
     )

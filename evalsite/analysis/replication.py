@@ -281,12 +281,11 @@ def agree_across(
     rows = _join(*(one[one.unit.isin(common)] for one in (first, second)))
     if is_log:
         rows["value"] = np.log(rows.value)
-    known: dict[str, Any] = {"draws": draws, "seed": seed}
     parts = [rows, rows[rows.study == 0], rows[rows.study == 1]]
     found = [
         alpha(
             unit=part.unit, rater=part.rater if part.rater.notna().all() else None,
-            value=part.value, block=part.block, level=level, name=name, **known,
+            value=part.value, input=part.block, level=level, name=name,
         )
         for name, part in zip(names, parts, strict=False)
     ]  # fmt: skip
@@ -296,7 +295,7 @@ def agree_across(
     found.append(
         alpha(
             unit=scores.unit, rater=scores.study, value=steady(scores.value.to_numpy()),
-            block=scores.block, level="interval", name=names[-1], **known,
+            input=scores.block, level="interval", name=names[-1],
         )
     )  # fmt: skip
     return [_describe_scale(figure) if is_log else figure for figure in found]

@@ -122,32 +122,6 @@ def cell_means(data: Scores, system: int) -> tuple[sparse.csr_matrix, sparse.csr
     )
 
 
-def difference_grid(data: Scores, first: int, second: int) -> Floats | None:
-    """The (raters, groups) differences of a pair where the pair is completely crossed, else None.
-
-    Complete: every rater who rated either system rated both on every group that either has, as
-    often in every cell.
-    """
-    if data.rater is None or not all(_may_be_full(data, one) for one in (first, second)):
-        return None
-    pair = data.take((data.system == first) | (data.system == second))
-    cells = [cell_means(pair, one) for one in (first, second)]
-    for _, count in cells:
-        full = count.shape[0] * count.shape[1]
-        if count.nnz < full or count.data.min() < count.data.max():
-            return None
-    (a, n), (b, m) = cells
-    return np.asarray(b.toarray() / m.toarray() - a.toarray() / n.toarray()).T
-
-
-def _may_be_full(data: Scores, system: int) -> bool:
-    # of many systems most pairs have gaps: to see that is quicker than to lay out their cells
-    rows = data.system == system
-    codes = (data.group, data.group if data.rater is None else data.rater)
-    groups, raters = (len(np.unique(code[rows])) for code in codes)
-    return int(rows.sum()) >= groups * raters
-
-
 def item_means(data: Scores, system: int) -> Floats:
     """The mean of each group under one system (groups,); NaN where it has no rating."""
     rows = data.system == system
@@ -169,17 +143,9 @@ def find_thin(data: Scores) -> list[int]:
     return [int(one) for one in np.flatnonzero(fewest < 2)]
 
 
-def _count_outputs(data: Scores) -> tuple[int, int]:
-    """How many outputs there are, and how many of all raters by all outputs have ratings."""
-    output = renumber(data.group * len(data.systems) + data.system)
-    outputs = int(output.max()) + 1
-    rater = np.zeros_like(output) if data.rater is None else data.rater
-    return outputs, len(np.unique(rater * outputs + output))
-
-
-def design_cautions(data: Scores, *, is_complete: bool) -> list[str]:
+def design_cautions(data: Scores) -> list[str]:
     """What the design does not allow to claim, as codes for the pages to word."""
-    outputs, cells = _count_outputs(data)
+    outputs = len(np.unique(data.group * len(data.systems) + data.system))
     is_shared = outputs > int(data.group.max()) + 1
     unshared = ["no_shared_input"] if len(data.systems) > 1 and not is_shared else []
     if data.raters is None or data.rater is None:
@@ -191,10 +157,8 @@ def design_cautions(data: Scores, *, is_complete: bool) -> list[str]:
         found.append("few_raters")
     if int(data.group.max()) == 0:
         found.append("one_item")
-    if data.raters > 1 and not is_complete:
+    if data.raters > 1 and len(data.systems) > 1:
         seen = len(np.unique(data.rater * len(data.systems) + data.system))
-        if seen == data.raters and len(data.systems) > 1:
+        if seen == data.raters:
             found.append("nested_raters")
-        elif cells < data.raters * outputs:
-            found.append("incomplete_crossing")
     return found

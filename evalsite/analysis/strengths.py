@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from evalsite.analysis.clusters import certainly_above, find_clusters, rank_ranges
+from evalsite.analysis.clusters import certainly_above, find_clusters, order_ranges, rank_ranges
 from evalsite.analysis.davidson import (
     DavidsonFit,
     compare_with_fit,
@@ -211,7 +211,8 @@ def _rank(
         return {}, []
     above &= may_claim
     clusters = find_clusters(model.scores, above)
+    ranges = dict(zip(systems, rank_ranges(above), strict=True))
     return (
-        dict(zip(systems, rank_ranges(above), strict=True)),
+        order_ranges(dict(zip(systems, model.scores.tolist(), strict=True)), ranges),
         [[systems[one] for one in part] for part in clusters],
     )

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.analysis.alpha import alpha
+from evalsite.analysis.gwet import gwet, percent_agreement
+from evalsite.analysis.icc import icc
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
-FEW = 50  # draws where the interval is not the point
 
 ratings = st.lists(
     st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(1, 6)),
@@ -19,7 +20,6 @@ ratings = st.lists(
 
 def measure(rows, level="ordinal", **options):
     unit, rater, value = zip(*rows, strict=True)
-    options = {"draws": FEW} | options
     return alpha(unit=unit, rater=rater, value=value, level=level, **options)
 
 
@@ -54,8 +54,8 @@ def define_alpha(rows, level):
 def test_alpha_is_that_of_the_vector(name):
     data, expected, tolerance = read_vector(name)
 
-    got = {level: alpha(unit=data.unit, rater=data.rater, value=data.value, level=level,
-                        draws=FEW).value for level in LEVELS}  # fmt: skip
+    got = {level: alpha(unit=data.unit, rater=data.rater, value=data.value, level=level).value
+           for level in LEVELS}  # fmt: skip
 
     compare(got, expected, tolerance)
 
@@ -63,19 +63,107 @@ def test_alpha_is_that_of_the_vector(name):
 def test_alpha_of_logarithms_is_that_of_the_vector():
     data, expected, tolerance = read_vector("alpha_log__agree_magnitude")
 
-    found = alpha(unit=data.unit, value=data.value, level="interval", transform="ln", draws=FEW)
+    found = alpha(unit=data.unit, value=data.value, level="interval", transform="ln")
 
     compare({"interval_of_log": found.value}, expected, tolerance)
 
 
-def test_interval_of_alpha_is_that_of_the_vector():
-    data, expected, tolerance = read_vector("bootstrap_alpha__agree_crowd7")
+def read_options(data):
+    if "unit" in data:
+        return {"unit": data.unit}
+    return {"unit": data["item"] + " " + data.system, "input": data["item"]}
 
-    found = alpha(unit=data.unit, rater=data.rater, value=data.value, level="ordinal")
 
-    got = found.details | {"alpha": found.value, "low": found.low, "high": found.high}
+@pytest.mark.parametrize(
+    "name", [*find_vectors("agreement_interval"), *find_vectors("agreement_by_input")]
+)
+def test_intervals_of_agreement_treat_raters_and_inputs_as_samples(name):
+    data, expected, tolerance = read_vector(name)
+    known = {"rater": data.rater, "value": data.value} | read_options(data)
+    scale = range(1, 8 if "7" in name else 6)
+
+    figures = {
+        "alpha": alpha(level="ordinal", **known),
+        "ac2": gwet(scale=scale, weights="quadratic", **known),
+        "agreement": percent_agreement(**known),
+        "icc11": icc(**known)["ICC(1,1)"],
+    }
+
+    got = {
+        name: one.details | {"value": one.value, "low": one.low, "high": one.high}
+        for name, one in figures.items()
+    }
     compare(got, expected, tolerance)
-    assert found.details["draws"] == 2000
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_slopes_of_the_interval_are_those_of_weighted_counts(level):
+    # what one more rater of the same kind, or one more input, does to alpha, by its definition
+    rng = np.random.default_rng(5)
+    rows = [(u, r, int(rng.integers(1, 6))) for u in range(30) for r in range(4)]
+
+    found = measure(rows, level)
+
+    assert found.details["v_raters"] == pytest.approx(spread_of_weights(rows, level, 1), rel=1e-4)
+    assert found.details["v_inputs"] == pytest.approx(spread_of_weights(rows, level, 0), rel=1e-4)
+
+
+def spread_of_weights(rows, level, side):
+    """The jackknife variance of one side by central differences of weighted alphas."""
+    levels = sorted({one[side] for one in rows})
+    slopes = []
+    for one in levels:
+        ends = [
+            -np.log(1 - weigh_alpha(rows, level, {(side, one): 1 + by})) for by in (-1e-4, 1e-4)
+        ]
+        slopes.append((ends[1] - ends[0]) / 2e-4)
+    off = np.array(slopes) - np.mean(slopes)
+    return (off**2).sum() * len(levels) / (len(levels) - 1)
+
+
+def weigh_alpha(rows, level, weight):
+    """Alpha with weights of raters and units, pair by pair."""
+    values = sorted({value for _, _, value in rows})
+    units = {}
+    for unit, rater, value in rows:
+        units.setdefault(unit, []).append((values.index(value), weight.get((1, rater), 1.0)))
+    n = np.zeros(len(values))
+    table = np.zeros((len(values),) * 2)
+    for unit, some in units.items():
+        u, m = weight.get((0, unit), 1.0), sum(w for _, w in some)
+        pairs = m**2 - sum(w**2 for _, w in some)
+        for i, (one, w) in enumerate(some):
+            n[one] += u * w
+            for j, (other, v) in enumerate(some):
+                if i != j:
+                    table[one, other] += u * w * v * m / pairs
+    middle = n.cumsum() - n / 2
+    x = np.array(values, dtype=float)
+    distance = {
+        "nominal": 1 - np.eye(len(values)),
+        "ordinal": np.subtract.outer(middle, middle) ** 2,
+        "interval": np.subtract.outer(x, x) ** 2,
+        "ratio": (np.subtract.outer(x, x) / np.add.outer(x, x)) ** 2,
+    }[level]
+    total = n.sum()
+    expected = (np.outer(n, n) * distance).sum() / (total * (total - 1))
+    return 1 - (table * distance).sum() / total / expected
+
+
+def test_two_raters_are_no_sample_and_the_interval_says_so():
+    rows = [(u, r, (u * 3 + r * (u % 2)) % 5 + 1) for u in range(20) for r in range(2)]
+
+    found = measure(rows)
+
+    assert "for these raters" in found.details["interval"]
+    assert found.details["v_raters"] == 0
+
+
+def test_perfect_agreement_has_no_interval():
+    found = measure([(unit, rater, unit % 5) for unit in range(9) for rater in range(3)])
+
+    assert (found.value, found.low) == (1, None)
+    assert found.details["interval"] == "none: all ratings of every output agree"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +189,7 @@ def test_undefined_alpha_has_its_reason(name, reason, level):
 def test_alpha_by_counts_is_alpha_by_definition(rows, level):
     wanted = define_alpha(rows, level)
 
-    found = measure(rows, level, draws=3)
+    found = measure(rows, level)
 
     assert found.value == pytest.approx(wanted, abs=1e-10)
 
@@ -136,48 +224,18 @@ def test_units_with_one_rating_are_left_out_and_counted():
     assert found.n == {"units": 2, "ratings": 4, "raters": 2, "units_left_out": 1}
 
 
-def test_blocks_are_drawn_whole():
+def test_outputs_of_an_input_share_its_weight():
     rng = np.random.default_rng(3)
     rows = [(u, r, int(rng.integers(1, 8))) for u in range(60) for r in range(3)]
-    unit, rater, value = zip(*rows, strict=True)
+    unit = [one[0] for one in rows]
 
-    alone = alpha(unit=unit, rater=rater, value=value, level="ordinal")
-    blocks = [one // 20 for one in unit]
-    whole = alpha(unit=unit, rater=rater, value=value, level="ordinal", block=blocks)
+    alone, whole = measure(rows), measure(rows, input=[one // 20 for one in unit])
 
     assert alone.value == whole.value
-    assert (alone.details["blocks"], whole.details["blocks"]) == (60, 3)
+    assert (alone.details["inputs"], whole.details["inputs"]) == (60, 3)
     assert (alone.low, alone.high) != (whole.low, whole.high)
 
 
 def test_two_values_of_a_rater_for_a_unit_are_refused():
     with pytest.raises(ValueError, match="two values for one unit"):
         measure([(1, 1, 3), (1, 1, 4), (2, 1, 5)])
-
-
-def test_same_seed_gives_the_same_digits_and_another_does_not():
-    data = read_data("agree_crowd7.csv")
-
-    def find(seed):
-        return alpha(unit=data.unit, value=data.value, level="ordinal", seed=seed, draws=200)
-
-    assert find(5).to_dict() == find(5).to_dict()
-    assert find(5).low != find(6).low
-
-
-def test_many_blocks_are_drawn_less_often():
-    unit = np.repeat(np.arange(20_001), 2)
-
-    found = alpha(unit=unit, value=(unit + np.arange(len(unit))) % 5, level="nominal")
-
-    assert found.details["draws"] == 500
-
-
-def test_jackknife_interval_ends_where_alpha_ends():
-    # all units agree but one of six: the t interval reaches beyond 1
-    value = [1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 1, 2]
-
-    found = alpha(unit=np.repeat(range(6), 2), value=value, level="nominal")
-
-    assert found.details["jackknife_low"] < found.value < 1
-    assert found.details["jackknife_high"] == 1

@@ -263,7 +263,7 @@ def test_sign_flips_of_clusters_are_told_as_clusters(report: Report) -> None:
 
     (pair,) = criterion["pairs"]
     assert pair["effect"]["details"]["p_corrected"] == 2**-7
-    assert pair["effect"]["n"] == {"raters": 5, "clusters": 8, "differences": 40}
+    assert pair["effect"]["n"] == {"answers": 80, "items": 16, "clusters": 8, "raters": 5}
     assert pair["sizes"][0]["n"] == {
         "answers": 80, "items": 16, "clusters": 8, "raters": 5,
     }  # fmt: skip

@@ -10,11 +10,12 @@ from scipy import optimize
 from evalsite.analysis import bootstrap, clusters
 from evalsite.analysis.bootstrap import two_way_sums
 from evalsite.analysis.clusters import certainly_above, max_t
-from evalsite.analysis.compare import MANY_PAIRS, compare_systems
+from evalsite.analysis.compare import MANY_PAIRS
 from evalsite.analysis.davidson import count_pairs, fit_davidson, fit_draws
 from evalsite.analysis.pair_checks import circular_triads
 from evalsite.analysis.report.notes import describe
 from evalsite.analysis.scores import Scores, read_scores
+from tests.analysis.compared import compare_systems
 
 
 def rate_many(systems: int) -> Scores:

@@ -6,9 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalsite.analysis.crossed import crossed_test
+from evalsite.analysis import effects_in_blocks
+from evalsite.analysis.crossed import crossed_parts
+from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.rated_order import factor_codes
-from evalsite.analysis.reml import MAX_EFFECTS, TooManyEffects, fit_reml, usable_terms
+from evalsite.analysis.reml import TooManyEffects, fit_reml, signed, usable_terms
+from evalsite.analysis.scores import read_scores
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 # lme4 stops a little before the optimum: with its tightest settings it gives the degrees of
@@ -25,6 +28,16 @@ def list_terms(data, family):
     return terms
 
 
+def contrast_by_satterthwaite(fit, weights):
+    """Estimate, error and degrees of freedom as lmerTest has them: variances at 0 don't count."""
+    w = np.asarray(weights, dtype=float)
+    free = np.array([*fit.variances.values(), fit.residual]) > 0
+    spread = 2 * np.linalg.inv(fit.curvature[np.ix_(free, free)])
+    slope = np.einsum("i,kij,j->k", w, fit.slopes, w)[free]
+    variance = w @ fit.covariance @ w
+    return w @ fit.means, variance**0.5, 2 * variance**2 / (slope @ spread @ slope)
+
+
 def describe(fit, systems):
     fixed = {}
     for place, system in enumerate(systems):
@@ -32,7 +45,7 @@ def describe(fit, systems):
         weights[place] = 1
         if place:
             weights[0] = -1
-        estimate, se, df = fit.contrast(weights)
+        estimate, se, df = contrast_by_satterthwaite(fit, weights)
         fixed[system if place else "(Intercept)"] = {
             "estimate": estimate, "se": se, "df_satterthwaite": df
         }  # fmt: skip
@@ -70,12 +83,118 @@ def test_mixed_model_is_that_of_the_vector(name):
     assert fit.converged
 
 
+def contrast_pair(systems, first, second):
+    weights = np.zeros(len(systems))
+    weights[systems.index(second)], weights[systems.index(first)] = 1, -1
+    return weights
+
+
+@pytest.mark.parametrize("name", find_vectors("joint"))
+def test_comparison_of_systems_is_that_of_lme4_and_pbkrtest(name):
+    data, expected, tolerance = read_vector(name)
+    has_clusters = "cluster" in data
+    scores = read_scores(
+        rater=data.rater, group=data["item"], system=data.system, value=data.value,
+        cluster=data.cluster if has_clusters else None,
+    )  # fmt: skip
+
+    fit = fit_mixed(scores).fit
+
+    def describe_contrast(weights, key):
+        return dict(zip((key, "se", "df"), fit.contrast(weights), strict=True))
+
+    systems = scores.systems
+    units = np.eye(len(systems))
+    got = {
+        "pairs": {
+            f"{two}-{one}": describe_contrast(contrast_pair(systems, one, two), "difference")
+            for one in systems
+            for two in systems
+            if one != two
+        },
+        "means": {
+            name: describe_contrast(unit, "mean") for name, unit in zip(systems, units, strict=True)
+        },
+        "from_average": {
+            name: describe_contrast(unit - 1 / len(systems), "difference")
+            for name, unit in zip(systems, units, strict=True)
+        },
+        "reml_loglik": fit.loglik,
+    }
+    keep = {"difference", "mean", "se", "df"}
+    wanted = {
+        part: {
+            name: {key: one for key, one in figures.items() if key in keep}
+            for name, figures in expected[part].items()
+        }
+        for part in ("pairs", "means", "from_average")
+    }
+    compare(got, wanted | {"reml_loglik": expected["reml_loglik"]}, tolerance)
+
+
+def test_preferences_of_all_pairs_are_those_of_the_vector():
+    data, expected, tolerance = read_vector("joint_pairs__pairs_raters")
+    pairs = sorted(set(zip(data["first"], data.second, strict=True)))
+    pair = [pairs.index(one) for one in zip(data["first"], data.second, strict=True)]
+    terms = {
+        "rs": signed(data.rater + data.second, data.rater + data["first"]),
+        "is": signed(data["item"] + data.second, data["item"] + data["first"]),
+    }
+
+    fit = fit_reml(data.value, terms, system=pair, blocks=[data["item"], data.rater])
+
+    got = {
+        f"{second}-{first}": dict(zip(("difference", "se", "df"), fit.contrast(unit), strict=True))
+        for (first, second), unit in zip(pairs, np.eye(len(pairs)), strict=True)
+    }
+    wanted = {
+        name: {key: one[key] for key in ("difference", "se", "df")}
+        for name, one in expected["pairs"].items()
+    }
+    compare(got, wanted, tolerance)
+    variance = {**fit.variances, "Residual": fit.residual}
+    compare(variance, expected["variance"], tolerance)
+
+
+def test_a_small_variance_is_found_and_not_taken_for_none():
+    data, expected, tolerance = read_vector("reml_boundary__oneway_small")
+
+    fit = fit_reml(data.value, {"unit": data.unit})
+
+    got = {
+        "var_unit": fit.variances["unit"],
+        "var_residual": fit.residual,
+        "icc_1_1": fit.variances["unit"] / (fit.variances["unit"] + fit.residual),
+        "reml_deviance": -2 * fit.loglik,
+    }
+    compare(got, expected, tolerance)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_is_integrated_out_the_model_is_the_same(seed, monkeypatch):
+    _, (rater, item, system, value) = make_complete(seed=seed, raters=5, items=9)
+    keep = np.random.default_rng(seed).random(len(value)) < 0.7
+    rater, item, system, value = (one[keep] for one in (rater, item, system, value))
+    terms = {"rater": rater, "group": item, "rs": rater * 2 + system, "is": item * 2 + system}
+    found = []
+    for block in (rater, item, np.zeros_like(item)):
+        monkeypatch.setattr(
+            effects_in_blocks, "_choose_block", lambda terms, given, block=block: (
+                block, effects_in_blocks.list_inner(terms, block)[0]),
+        )  # fmt: skip
+        fit = fit_reml(value, terms, system=system)
+        found.append([fit.loglik, *fit.contrast([-1, 1])])
+
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
+    assert found[0] == pytest.approx(found[2], rel=1e-6)
+
+
 def test_mixed_model_of_penicillin_is_that_of_the_vector():
     data, expected, tolerance = read_vector("lmm__penicillin")
 
     fit = fit_reml(data.diameter, {"plate": data.plate, "sample": data["sample"]})
 
-    estimate, se, _ = fit.contrast([1.0])
+    estimate, se, _ = contrast_by_satterthwaite(fit, [1.0])
     variance = {**fit.variances, "Residual": fit.residual}
     got = {"intercept": estimate, "se": se, "variance": variance, "reml_loglik": fit.loglik}
     compare(got, expected, tolerance)
@@ -128,7 +247,7 @@ def test_mixed_model_is_that_of_lme4_on_other_data(name):
     fit = fit_reml(data.value, kept, system=data.system)
 
     assert fit.loglik == pytest.approx(loglik, abs=1e-7)
-    assert fit.contrast(weights) == pytest.approx(contrast, rel=1e-5)
+    assert contrast_by_satterthwaite(fit, weights) == pytest.approx(contrast, rel=1e-5)
     assert dict(fit.variances) == pytest.approx(variances, abs=2e-6)
 
 
@@ -169,11 +288,11 @@ def test_mixed_model_of_a_complete_design_is_the_crossed_test():
         if fit.singular:  # the crossed test knows no bound at 0 for one part
             continue
         compared += 1
-        estimate, se, df = fit.contrast([-1, 1])
-        crossed = crossed_test(differences)
-        assert estimate == pytest.approx(crossed.value)
-        assert se == pytest.approx(crossed.details["se"], rel=1e-5)
-        assert df == pytest.approx(crossed.details["df"], rel=1e-3)
+        estimate, se, df = contrast_by_satterthwaite(fit, [-1, 1])
+        mean, error, freedom = crossed_parts(differences)
+        assert estimate == pytest.approx(mean)
+        assert se == pytest.approx(error, rel=1e-5)
+        assert df == pytest.approx(freedom, rel=1e-3)
     assert compared >= 3
 
 
@@ -201,11 +320,22 @@ def test_variance_of_nothing_is_zero_and_named():
     assert fit.converged
 
 
-def test_model_with_too_many_effects_is_refused():
-    n = MAX_EFFECTS + 1
+def test_inputs_are_integrated_out_of_the_model_of_systems(monkeypatch):
+    # of 60 inputs and 5 raters only raters, with and without systems, may stay: 5 + 5 * 2
+    monkeypatch.setattr(effects_in_blocks, "MOST_OUTER", 15)
+    _, (rater, item, system, value) = make_complete(seed=1, raters=5, items=60)
+
+    found = fit_mixed(read_scores(rater=rater, group=item, system=system, value=value))
+
+    assert found.fit is not None
+
+
+def test_model_with_too_many_effects_is_refused(monkeypatch):
+    monkeypatch.setattr(effects_in_blocks, "MOST_OUTER", 5)
+    rater, item = np.divmod(np.arange(60), 10)
 
     with pytest.raises(TooManyEffects):
-        fit_reml(np.arange(2.0 * n), {"item": np.repeat(np.arange(n), 2)})
+        fit_reml(np.arange(60.0) % 7, {"rater": rater, "item": item, "both": (rater + item) % 9})
 
 
 def test_model_without_variation_is_refused():

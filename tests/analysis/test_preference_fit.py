@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from evalsite.analysis.pairs import PairsResult, compare_pairs, read_preferences
+from evalsite.analysis.pairs import PairsResult, read_preferences
 from evalsite.analysis.table import read_table
+from tests.analysis.compared import compare_pairs
 from tests.support.published import published_file
 
 

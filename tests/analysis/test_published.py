@@ -133,8 +133,8 @@ def test_one_way_forms_need_no_file_order():
 def test_alphas_of_rankme_are_those_of_the_table(job):
     rows = read_job(job)
 
-    got = [alpha(unit=output_of(rows), rater=rows.rater, value=rows.value, level=level,
-                 draws=FEW).value for level in ("ordinal", "interval", "ratio")]  # fmt: skip
+    got = [alpha(unit=output_of(rows), rater=rows.rater, value=rows.value, level=level).value
+           for level in ("ordinal", "interval", "ratio")]  # fmt: skip
 
     assert got == pytest.approx(ALPHAS[job], abs=6e-5)
 
@@ -143,7 +143,7 @@ def test_alphas_of_rankme_are_those_of_the_table(job):
 def test_systems_of_rankme_are_those_of_the_table(job):
     rows = read_job(job)
     known = {"rater": rows.rater, "group": rows.group, "system": rows.system,
-             "value": rows.value, "draws": FEW}  # fmt: skip
+             "value": rows.value}  # fmt: skip
 
     plain = {one.system: one.figures for one in describe_systems(**known)}
     ratios = describe_magnitudes(**known)
@@ -227,7 +227,7 @@ def test_all_900_means_of_squality_are_those_of_the_file(stories):
 @pytest.mark.parametrize("kind", KINDS)
 def test_alphas_and_means_of_squality_are_those_of_the_table(stories, kind):
     rows = stories[0][stories[0].criterion == kind]
-    known = {"unit": output_of(rows), "rater": rows.rater, "draws": FEW}
+    known = {"unit": output_of(rows), "rater": rows.rater}
 
     got = (alpha(value=rows.value, level="ordinal", **known).value,
            alpha(value=rows.value, level="interval", **known).value,
@@ -268,10 +268,10 @@ def test_agreement_of_marco_is_that_of_the_table(dialogues, other, criterion):
     known = {"unit": rows["item"], "value": rows.outcome}
 
     got = (
-        fleiss(**known, draws=FEW).value,
-        alpha(**known, level="nominal", draws=FEW).value,
-        alpha(**known, level="ordinal", draws=FEW).value,
-        percent_agreement(**known, draws=FEW).value,
+        fleiss(**known).value,
+        alpha(**known, level="nominal").value,
+        alpha(**known, level="ordinal").value,
+        percent_agreement(**known).value,
     )
 
     assert got == pytest.approx(DIALOGUES[other, criterion], abs=6e-5)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalsite.analysis.crossed import crossed_test
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.findings import describe_finding
+from evalsite.analysis.one_sample import mean_test
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
 from evalsite.analysis.rank_tests import sign_flip_test, sign_test, wilcoxon_pratt
 from tests.analysis.test_degenerate_reports import Report, rate, report  # noqa: F401
@@ -26,9 +26,10 @@ def test_figure_turned_is_that_of_the_opposite_differences(make):
 
 
 def test_t_turns_with_its_difference():
-    table = np.random.default_rng(1).normal(1, 1, (4, 6))
+    value = np.random.default_rng(1).normal(1, 1, 6)
+    item = np.arange(6)
 
-    turned, opposite = turn_figure(crossed_test(table)), crossed_test(-table)
+    turned, opposite = turn_figure(mean_test(None, item, value)), mean_test(None, item, -value)
 
     assert (turned.value, turned.low) == pytest.approx((opposite.value, opposite.low))
     assert turned.details["t"] == pytest.approx(opposite.details["t"])

@@ -114,15 +114,13 @@ def test_means_of_all_ratings_stand_beside_those_of_the_model_and_both_are_named
     assert tabulate_sizes(criterion) is not None
 
 
-def test_without_gaps_the_means_of_all_ratings_are_compared(tmp_path: Path) -> None:
+def test_without_gaps_the_means_of_the_model_are_those_of_all_ratings(tmp_path: Path) -> None:
     criterion = make_report(tmp_path / "ratings.csv", rate("likert", has_gaps=False), "likert")
 
-    table = tabulate_systems(criterion)
-
-    assert criterion["estimator"] == "means"
-    assert table.columns[2] == "Mean"
-    assert "mixed model" not in table.words
-    assert "mixed model" not in criterion["pairs"][0]["finding"]["text"]
+    assert criterion["estimator"] == "model"
+    for one in criterion["systems"]:
+        (model,) = (figure for figure in one["averages"] if figure["name"] == "model_mean")
+        assert model["value"] == pytest.approx(one["headline"]["value"])
 
 
 def test_difference_that_is_not_of_the_means_shown_is_told_under_them(tmp_path: Path) -> None:

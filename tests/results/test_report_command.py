@@ -52,7 +52,7 @@ def test_findings_and_tables_are_printed(study: Study) -> None:
     printed = run(study)
     kept = Report.objects.get().content["kept"]
 
-    assert "simulated: they are no data about anything" in printed
+    assert "simulated, so they show nothing about real systems" in printed
     for pair in kept["criteria"][0]["pairs"]:
         assert pair["finding"]["text"] in printed
     for name in HOSTILE:

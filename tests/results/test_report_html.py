@@ -106,7 +106,9 @@ def test_what_makes_it_again_is_told(study: Study, report: Report) -> None:
 def test_simulated_ratings_are_told_before_anything_else(study: Study, report: Report) -> None:
     page = write_page(study, report)
 
-    assert 0 < page.index("simulated: they are no data about anything") < page.index("<main>")
+    assert (
+        0 < page.index("simulated, so they show nothing about real systems") < page.index("<main>")
+    )
 
 
 def test_figures_stand_without_and_with_what_is_excluded(study: Study, report: Report) -> None:

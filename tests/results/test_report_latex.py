@@ -178,7 +178,7 @@ def test_what_is_cited_is_in_the_references_and_nothing_else(study: Study, repor
     entries = set(re.findall(r"^@\w+\{(\w+),$", files["references.bib"].decode(), flags=re.M))
 
     assert entries == cited
-    assert {"krippendorff2004", "holm1979", "owen2007", "satterthwaite1946"} <= cited
+    assert {"krippendorff2004", "holm1979", "owen2007", "kenward1997"} <= cited
     assert "davidson1970" not in cited  # magnitudes need no model of preferences
 
 
@@ -215,10 +215,10 @@ def make_criterion(label: str, *effects: dict[str, Any], **known: Any) -> dict[s
 
 def test_methods_tell_only_what_was_done(study: Study, report: Report) -> None:
     # by method: two compared, one that could not be, one that a single rater described
-    mixed = "REML, crossed random intercepts (Satterthwaite)"
+    mixed = "REML, crossed random effects (Kenward-Roger)"
     over = "t test over items (generalises over items, not raters)"
     tested = make_figure("difference", 1.0, method=mixed, details={"p": 0.01, "family": 2})
-    also = make_figure("difference", 1.0, method="crossed test (Satterthwaite)")
+    also = make_figure("difference", 1.0, method="bootstrap over items and raters")
     undefined = make_figure("difference", None, method=mixed, details={"family": 0})
     alone = make_figure("difference", 1.0, method=over, details={"untested": "needs two raters"})
     model = {"method": mixed, "terms": ["rater", "group"]}
@@ -231,7 +231,7 @@ def test_methods_tell_only_what_was_done(study: Study, report: Report) -> None:
     def tell(*criteria: dict[str, Any]) -> str:
         return write_methods(facts, {**found, "criteria": criteria})
 
-    assert "intercepts of raters and inputs, fitted" in tell(both)
+    assert "effects of raters and inputs, fitted" in tell(both)
     assert "linear mixed model" not in tell(part)
     for nothing in (tell(thin), tell(one), tell(thin, one)):
         assert "Systems are compared" not in nothing

@@ -1,6 +1,7 @@
 """What is computed of a criterion by its family; the defaults are those of scores of outputs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,20 @@ from evalsite.analysis.families.family import Family
 from evalsite.analysis.figure import Figure
 from evalsite.analysis.intra_rater import POOLED, compare_passes
 from evalsite.analysis.metrics import LEVELS
+from evalsite.analysis.plan import Plan
 from evalsite.analysis.simulated_ratings import Design, Floats, Parts
 from evalsite.analysis.table import Table
 
 Ends = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A criterion whose comparisons are tested but not corrected: their p values `p`, and `finish`,
+    which makes the report, given the p values of other criteria that the correction covers."""
+
+    p: list[float]
+    finish: Callable[[Sequence[float]], dict[str, Any]]
 
 
 class Numbers:
@@ -32,12 +43,13 @@ class Numbers:
     change: tuple[str, str] | None = None
     has_closed_form = True
 
-    def report(
-        self, table: Table, described: Mapping[str, Any], seed: int, baseline: str | None
-    ) -> dict[str, Any]:
-        """Return systems, pairs, tests and agreement of one criterion, as figures.
+    def prepare(
+        self, table: Table, described: Mapping[str, Any], seed: int, plan: Plan
+    ) -> Prepared:
+        """Return the tests of one criterion; finished: systems, pairs, tests and agreement.
 
-        `baseline`: all comparisons are with this system, which has ratings here; None: every pair.
+        `plan.baseline`: all comparisons are with this system, which has ratings here; "": every
+        pair.
         """
         raise NotImplementedError
 

@@ -10,16 +10,29 @@ import numpy as np
 import pandas as pd
 
 from evalsite.analysis.canonical_order import Floats
-from evalsite.analysis.compare import Comparison, PairComparison, compare_systems
+from evalsite.analysis.compare import (
+    Comparison,
+    Differences,
+    PairComparison,
+    find_differences,
+)
 from evalsite.analysis.describe import TRIM, Described, describe_systems, standardise
+from evalsite.analysis.equivalence import judge_margin
 from evalsite.analysis.explanations import explain_weighing, find_estimator
-from evalsite.analysis.families.numbers import Ends, Numbers
-from evalsite.analysis.figure import Figure, Reason
+from evalsite.analysis.families.numbers import Ends, Numbers, Prepared
+from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.magnitude import log_ratio
-from evalsite.analysis.mixed import Mixed, fit_mixed, mean_figures, predict_outputs
+from evalsite.analysis.mixed import (
+    Mixed,
+    fit_mixed,
+    list_from_average,
+    mean_figures,
+    predict_outputs,
+)
 from evalsite.analysis.other_tests import find_disagreeing
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
+from evalsite.analysis.plan import Plan
 from evalsite.analysis.scores import Scores, read_scores
 from evalsite.analysis.table import Table
 
@@ -132,24 +145,38 @@ class ScoredNumbers(Numbers):
     equal = 0.0
     names: Mapping[str, str] = {}
 
-    def report(
-        self, table: Table, described: Mapping[str, Any], seed: int, baseline: str | None
-    ) -> dict[str, Any]:
-        """Return the part of a report; `outputs` is a function that makes the table of outputs,
-        which is too long for a report."""
+    def prepare(
+        self, table: Table, described: Mapping[str, Any], seed: int, plan: Plan
+    ) -> Prepared:
+        """Return the tests; the finished part has `outputs`, a function that makes the table of
+        outputs, which is too long for a report."""
+        scores = self._read(table)
+        mixed = fit_mixed(scores)
+        tested = find_differences(
+            scores, baseline=plan.baseline or None, seed=seed, mixed=mixed,
+            has_own_errors=plan.has_own_errors,
+        )  # fmt: skip
+        finish = partial(self._finish, table, described, seed, plan, scores, mixed, tested)
+        return Prepared(p=tested.p, finish=finish)
+
+    def _finish(
+        self, table: Table, described: Mapping[str, Any], seed: int, plan: Plan, scores: Scores,
+        mixed: Mixed, tested: Differences, others: Sequence[float],
+    ) -> dict[str, Any]:  # fmt: skip
         answers = list(described["answers"])
         scale = [float(answer["value"]) for answer in answers] or None
         ends = self.find_ends(described)
-        scores = self._read(table)
-        mixed = fit_mixed(scores)
-        comparison = compare_systems(scores, baseline=baseline, seed=seed, mixed=mixed)
+        comparison = tested.correct(others=others)
         systems = self._list_systems(table, scale, comparison, seed)
         slips = self.count_slips(table)
+        from_average = list_from_average(scores, mixed)
         for name, figure in mean_figures(scores, mixed).items():
             figure = self._rename(figure)
             # a linear model knows no ends of the scale
             figure = keep_possible(figure, *ends) if ends else figure
-            next(one for one in systems if one["system"] == name)["averages"].append(figure)
+            system = next(one for one in systems if one["system"] == name)
+            system["averages"].append(figure)
+            system["from_average"] = from_average.get(name)
         pairs = [
             self._describe(pair, comparison, ends)
             for pair in self.check_pairs(comparison.pairs, table)
@@ -164,6 +191,7 @@ class ScoredNumbers(Numbers):
             "standard": self.find_standard(table),
             "systems": systems,
             "pairs": order_pairs(pairs, systems),
+            "margins": judge_margins(comparison, plan, is_log=self.family.is_log),
             "weighing": explain_weighing(systems, pairs, estimator),
             "order": self.list_order(table, seed),
             "tests": self.list_tests(table, comparison),
@@ -288,6 +316,7 @@ class ScoredNumbers(Numbers):
                 "averages": others[name][1],
                 "counts": _count(described[name], scale),
                 "rank": write_rank(comparison.rank_ranges.get(name)),
+                "rank_raw": write_rank(comparison.raw_ranges.get(name)),
                 "cluster": _find_cluster(comparison, name),
             }
             for name, figure in comparison.systems.items()
@@ -307,19 +336,23 @@ class ScoredNumbers(Numbers):
         details = {
             **effect.details,
             "p_corrected": pair.p_corrected,
+            "p_within": pair.p_within,
             "correction": comparison.correction,
-            "family": comparison.family,
+            "family": comparison.family_across,
+            "family_within": comparison.family,
         }
         least, most = self.find_bounds(ends)
         effect = keep_possible(replace(effect, name=self.effect, details=details), least, most)
         first, second = pair.second, pair.first
         effects = [_name_sides(pair.effects[key]) for key in _SIZES if key in pair.effects]
         checks = [replace(check, name=name) for name, check in pair.checks.items()]
+        own = pair.own
         is_lower = effect.value is not None and effect.value < self.equal
         if is_lower and comparison.baseline is None:
             first, second = second, first
             effect = turn_figure(effect)
             effects, checks = ([turn_figure(one) for one in some] for some in (effects, checks))
+            own = None if own is None else turn_figure(own)
         detectable = self.keep_detectable(pair.detectable, most)
         return {
             "system_1": first,
@@ -327,10 +360,25 @@ class ScoredNumbers(Numbers):
             "effect": effect,
             "sizes": effects,
             "checks": checks,
+            "own": own,
             "counts": None,
             "detectable": detectable,
             "finding": describe_finding(first, second, effect, detectable),
         }
+
+
+def judge_margins(comparison: Comparison, plan: Plan, *, is_log: bool) -> list[dict[str, Any]]:
+    """The planned tests against margins, each on the difference as the plan names it."""
+    found = []
+    for planned in plan.margins:
+        named = {planned.system, planned.other}
+        pair = next((one for one in comparison.pairs if {one.first, one.second} == named), None)
+        effect = undefined("difference", Reason.NO_DATA, method="")
+        if pair is not None:
+            is_second = pair.second == planned.system
+            effect = pair.difference if is_second else turn_figure(pair.difference)
+        found.append(judge_margin(effect, planned, is_log=is_log))
+    return found
 
 
 def name_drawn(table: Table) -> str:

@@ -4,7 +4,7 @@ Made from the files that the study exports, so that anyone who has them can make
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ import pandas as pd
 
 from evalsite.analysis.design import describe_data, describe_design, list_design_figures
 from evalsite.analysis.families import find_family, get_numbers
+from evalsite.analysis.families.numbers import Prepared
 from evalsite.analysis.figure import LEVEL, METHODS_VERSION
 from evalsite.analysis.findings import describe_of_one_rater
+from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
 from evalsite.analysis.report.ignored import (
     drop_ignored,
@@ -24,6 +26,7 @@ from evalsite.analysis.report.ignored import (
 from evalsite.analysis.report.metrics import read_metrics, report_metrics, write_metric_notes
 from evalsite.analysis.report.notes import (
     count_words,
+    describe,
     warn_about,
     warn_of_criterion,
     warn_of_few,
@@ -39,6 +42,8 @@ Progress = Callable[[int, int], None]
 Instrument = Sequence[Mapping[str, Any]]
 KeepOutputs = Callable[[pd.DataFrame], None]
 
+MANY_RATERS = 2
+
 
 def make_reports(
     paths: Mapping[str, Path],
@@ -46,7 +51,7 @@ def make_reports(
     instrument: Instrument,
     seed: int,
     raters_known: bool = True,
-    baseline: str = "",
+    plan: Plan = NO_PLAN,
     thresholds: Mapping[str, float] | None = None,
     progress: Progress = lambda done, total: None,
     keep_outputs: KeepOutputs | None = None,
@@ -59,10 +64,10 @@ def make_reports(
     `raters_known` False: participants are no persons.
     `instrument`: for each criterion its key, label, kind, family, answers (value and label),
     reserved points and, without answers, minimum and maximum; kinds of version 0.1 need no family.
-    `baseline`: the system that all others are compared with; "": every pair. `thresholds`
-    of raters' flags by name, those that differ from the starting values. `keep_outputs` is handed
-    the table of outputs of each criterion of the report "kept", in turn. ValueError: a file is not
-    of the documented form, or there is no such threshold.
+    `plan`: what was fixed beforehand. `thresholds` of raters' flags by name, those that differ from
+    the starting values. `keep_outputs` is handed the table of outputs of each criterion of the
+    report "kept", in turn. ValueError: a file is not of the documented form, or there is no such
+    threshold.
     """
     limits = make_thresholds(thresholds or {})
     table = read_table(paths["ratings"], outputs=paths.get("outputs"), raters_known=raters_known)
@@ -85,7 +90,7 @@ def make_reports(
 
     def report(some: Table, keep_outputs: KeepOutputs | None = None) -> dict[str, Any]:
         return make_report(
-            some, table, others, instrument=instrument, seed=seed, baseline=baseline,
+            some, table, others, instrument=instrument, seed=seed, plan=plan,
             limits=limits, step=step, keep_outputs=keep_outputs,
         )  # fmt: skip
 
@@ -102,7 +107,7 @@ def make_report(
     *,
     instrument: Instrument,
     seed: int,
-    baseline: str = "",
+    plan: Plan = NO_PLAN,
     limits: Thresholds = START,
     step: Callable[[], None] = lambda: None,
     keep_outputs: KeepOutputs | None = None,
@@ -113,16 +118,25 @@ def make_report(
     facts, parts = describe_design(table), _take_parts(table, instrument)
     warnings = warn_about(table) + warn_of_few(parts) + warn_of_dropped(whole, table)
     criteria = []
-    for described in instrument:
-        if part := parts.get(str(described["key"])):
-            found = _report_criterion(part, described, seed, baseline)
+    opened = {
+        str(one["key"]): _prepare(parts[str(one["key"])], one, seed, plan)
+        for one in instrument
+        if str(one["key"]) in parts
+    }
+    family = Family.of(plan.primary, {key: one.p for key, one in opened.items()})
+    warnings += family.warn()
+    # the primary criterion is the result: it comes first
+    for described in sorted(instrument, key=lambda one: one["key"] != family.primary):
+        key = str(described["key"])
+        if part := parts.get(key):
+            found = _finish(opened[key], part, described, plan, family)
             cautions = found.pop("cautions")
-            warnings += warn_of_criterion(str(described["key"]), cautions, found["pairs"])
+            warnings += warn_of_criterion(key, cautions, found["pairs"])
             list_outputs = found.pop("outputs", None)
             if keep_outputs and list_outputs:
                 keep_outputs(list_outputs())
             found["notes"] = write_notes(found, seed)
-            found["undropped"] = _report_undropped(whole, len(part), described, seed, baseline)
+            found["undropped"] = _report_undropped(whole, len(part), described, seed, plan, family)
             criteria.append(_add_metrics(found, part, others.get("metrics"), seed))
         step()
     families = {str(one["key"]): find_family(one) for one in instrument}
@@ -133,7 +147,13 @@ def make_report(
         "seed": seed,
         "draws": DRAWS,
         "level": LEVEL,
-        "plan": {"baseline": baseline or None, "thresholds": asdict(limits)},
+        "plan": {
+            "primary": family.primary or None,
+            "baseline": plan.baseline or None,
+            "has_own_errors": plan.has_own_errors,
+            "thresholds": asdict(limits),
+        },
+        "family": family.describe(),
         "data": describe_data(table, others.get("annotations"), facts),
         "warnings": warnings,
         "design": list_design_figures(facts),
@@ -156,29 +176,85 @@ def _take_parts(table: Table, instrument: Instrument) -> dict[str, Table]:
     return {key: part for key, part in parts.items() if len(part)}
 
 
-def _report_criterion(
-    table: Table, described: Mapping[str, Any], seed: int, baseline: str
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Which comparisons p values are corrected for: those of each criterion by itself where the
+    plan names a primary one, or there is no other; else those of all criteria together."""
+
+    primary: str
+    p: Mapping[str, list[float]]  # of each criterion
+
+    @classmethod
+    def of(cls, primary: str, p: Mapping[str, list[float]]) -> "Family":
+        """The family; a primary criterion without ratings is none."""
+        return cls(primary=primary if primary in p else "", p=p)
+
+    @property
+    def is_across(self) -> bool:
+        return not self.primary and sum(bool(one) for one in self.p.values()) > 1
+
+    def others(self, criterion: str) -> list[float]:
+        """The p values of other criteria that the correction of this one covers."""
+        if not self.is_across:
+            return []
+        return [p for key, some in self.p.items() if key != criterion for p in some]
+
+    def name_role(self, criterion: str) -> str:
+        """Return "primary", "secondary" or, where none is primary, ""."""
+        if not self.primary:
+            return ""
+        return "primary" if criterion == self.primary else "secondary"
+
+    def describe(self) -> dict[str, Any]:
+        tests = sum(len(one) for one in self.p.values())
+        return {"across": self.is_across, "comparisons": tests}
+
+    def warn(self) -> list[dict[str, Any]]:
+        if not self.is_across:
+            return []
+        return [describe(f"across: {sum(len(one) for one in self.p.values()):,}")]
+
+
+def _prepare(table: Table, described: Mapping[str, Any], seed: int, plan: Plan) -> Prepared:
+    own = plan.of(str(described["key"]), list_systems(table))
+    prepared = get_numbers(find_family(described)).prepare(table, described, seed, own)
+    has_one_rater = table.raters_known and table.rows.participant.nunique() < MANY_RATERS
+    # what one rater did isn't tested
+    return replace(prepared, p=[]) if has_one_rater else prepared
+
+
+def _finish(
+    prepared: Prepared, table: Table, described: Mapping[str, Any], plan: Plan, family: Family
 ) -> dict[str, Any]:
-    used = baseline if baseline in list_systems(table) else None
-    family = find_family(described)
-    known = {key: described[key] for key in ("key", "label", "kind")}
-    known |= {"family": family.name, "baseline": used}
-    found = known | get_numbers(family).report(table, described, seed, used)
+    key = str(described["key"])
+    used = plan.baseline if plan.baseline in list_systems(table) else None
+    known = {name: described[name] for name in ("key", "label", "kind")}
+    known |= {
+        "family": find_family(described).name, "baseline": used, "role": family.name_role(key),
+    }  # fmt: skip
+    found = known | prepared.finish(family.others(key))
     if "one_rater" in found["cautions"]:
         found = describe_of_one_rater(found)
-    if baseline and used is None:
+    if plan.baseline and used is None:
         found["cautions"] = [*found["cautions"], "no_baseline"]
     return found
 
 
 def _report_undropped(
-    whole: Table, kept: int, described: Mapping[str, Any], seed: int, baseline: str
+    whole: Table,
+    kept: int,
+    described: Mapping[str, Any],
+    seed: int,
+    plan: Plan,
+    family: Family,
 ) -> dict[str, Any] | None:
     """The results with the items that most ignored; None where none of these has ratings."""
     part = whole.of(str(described["key"]))
     if len(part) == kept:
         return None
-    return keep_compared(_report_criterion(part, described, seed, baseline))
+    return keep_compared(
+        _finish(_prepare(part, described, seed, plan), part, described, plan, family)
+    )
 
 
 def _add_metrics(

@@ -95,17 +95,17 @@ def report_ignored(ignored: Ignored | None, table: Table, seed: int) -> dict[str
     return {
         "ignore": [
             wilson_share(int(rows.is_ignored.sum()), len(rows), name="share_ignored"),
-            count_units(_agree_on_ignoring(rows, table, seed), "item"),
+            count_units(_agree_on_ignoring(rows, table), "item"),
         ],
         "ignored_items": items,
         "ignored_raters": [{"participant": name, "share": figure} for name, figure in raters],
     }  # fmt: skip
 
 
-def _agree_on_ignoring(rows: pd.DataFrame, table: Table, seed: int) -> Figure:
+def _agree_on_ignoring(rows: pd.DataFrame, table: Table) -> Figure:
     return alpha(
         unit=rows["item"], rater=rows.participant if table.raters_known else None,
-        value=rows.is_ignored, level="nominal", seed=seed, name="alpha_ignored",
+        value=rows.is_ignored, level="nominal", name="alpha_ignored",
     )  # fmt: skip
 
 

@@ -2,9 +2,9 @@
 #
 #   Rscript analysis.R [ratings.csv] [folder for the tables]
 #
-# Needs lme4, lmerTest, ordinal and emmeans. On Debian and Ubuntu:
-#   apt-get install r-base-core r-cran-lme4 r-cran-lmertest r-cran-ordinal r-cran-emmeans
-# elsewhere: install.packages(c("lme4", "lmerTest", "ordinal", "emmeans"))
+# Needs lme4, pbkrtest, ordinal and emmeans. On Debian and Ubuntu:
+#   apt-get install r-base-core r-cran-lme4 r-cran-pbkrtest r-cran-ordinal r-cran-emmeans
+# elsewhere: install.packages(c("lme4", "pbkrtest", "ordinal", "emmeans"))
 #
 # It writes systems.csv (one row for each criterion and system) and pairs.csv (one row for each
 # criterion and two systems), prints both, and says in notes.txt which model was used and what to
@@ -18,7 +18,8 @@
 # and on how this system does on this input and with this rater. The item factor is the group,
 # not the item: all outputs for one input share what makes the input hard.
 #   value ~ system + (1 | group) + (1 | participant) + (1 | group:system) + (1 | participant:system)
-#   and (1 | participant:group) where one person rates several outputs for one input.
+#   and (1 | participant:group) where people often rate several outputs for one input; with clusters
+#   also (1 | cluster) + (1 | cluster:system). Errors and degrees of freedom by Kenward and Roger.
 # Likert: means, and a cumulative-link mixed model as a check, since the points are only ordered.
 # Numbers of another kind, such as those of a slider: means.
 # Magnitudes: log(value / standard); a difference of logs is a ratio. Decisions: shares,
@@ -29,8 +30,9 @@
 #   half, and `estimate` Davidson's strength, a log odds that sums to zero over the systems.
 # Where analysis-plan.json beside this script names a baseline, each system is compared with it
 # alone, and it stands second; else every two systems are compared.
-# p values are corrected within a criterion, over these comparisons, by Holm's method. A difference that is not significant
-# is not shown to be zero.
+# p values are corrected within a criterion, over these comparisons, by Holm's method; the results
+# pages correct across all criteria where the plan names no primary one. A difference that is not
+# significant is not shown to be zero.
 
 arguments <- commandArgs(trailingOnly = TRUE)
 path <- if (length(arguments) >= 1) arguments[1] else file.path("data", "ratings.csv")
@@ -41,7 +43,7 @@ seed <- 1
 # the environment leaves it out always.
 most_ordinal <- as.integer(Sys.getenv("MOST_ORDINAL", "5000"))
 
-needed <- c("lme4", "lmerTest", "ordinal", "emmeans")
+needed <- c("lme4", "pbkrtest", "ordinal", "emmeans")
 missing <- needed[!vapply(needed, requireNamespace, logical(1), quietly = TRUE)]
 if (length(missing)) stop("Install these packages first: ", paste(missing, collapse = ", "))
 
@@ -114,7 +116,7 @@ if (!has_persons) {
   note("The raters of this file are not single persons, so nothing is said about raters: results ",
        "hold for these raters, over items.")
 } else if (length(unique(ratings$participant)) < 5) {
-  note("With fewer than 5 raters no method can show that a difference holds for other raters.")
+  note("Fewer than 5 raters: intervals are wide, because so few people say little about others.")
 }
 
 # --- values per output: Likert, magnitude, decision ---------------------------------------------
@@ -126,9 +128,11 @@ random_terms <- function(d) {
   wanted <- "group"
   # with one rating for each output the group:system term and the residual are the same
   if (max(table(d$output_id)) > 1) wanted <- c(wanted, "group_system")
+  if (any(d$cluster != "")) wanted <- c(wanted, "unit", "unit_system")
   if (has_persons) {
     wanted <- c(wanted, "participant", "participant_system")
-    if (any(table(paste(d$participant, d$group, sep = "\r")) > 1)) {
+    # few repeats of a person and an input leave this variance unknown
+    if (1 - length(unique(paste(d$participant, d$group, sep = "\r"))) / nrow(d) >= .2) {
       wanted <- c(wanted, "participant_group")
     }
   }
@@ -137,8 +141,9 @@ random_terms <- function(d) {
 
 make_factors <- function(d) {
   d$system <- factor(d$system, levels = sort(unique(d$system), method = "radix"))
-  for (name in c("group", "participant")) d[[name]] <- factor(d[[name]])
+  for (name in c("group", "participant", "unit")) d[[name]] <- factor(d[[name]])
   d$group_system <- interaction(d$group, d$system, drop = TRUE)
+  d$unit_system <- interaction(d$unit, d$system, drop = TRUE)
   d$participant_system <- interaction(d$participant, d$system, drop = TRUE)
   d$participant_group <- interaction(d$participant, d$group, drop = TRUE)
   d
@@ -153,9 +158,9 @@ fit_mixed <- function(d, criterion) {
   terms <- random_terms(d)
   form <- write_formula("y", terms)
   note(criterion, ": ", paste(deparse(form, width.cutoff = 500), collapse = ""), ", REML, ",
-       "Satterthwaite's degrees of freedom.")
+       "Kenward and Roger's errors and degrees of freedom.")
   if (!length(terms)) return(lm(form, data = d))
-  model <- suppressMessages(lmerTest::lmer(form, data = d))
+  model <- suppressMessages(lme4::lmer(form, data = d))
   if (lme4::isSingular(model)) {
     note(criterion, ": at least one variance is estimated as 0, which is a valid answer.")
   }
@@ -163,7 +168,7 @@ fit_mixed <- function(d, criterion) {
 }
 
 compare_systems <- function(model, d) {
-  means <- emmeans::emmeans(model, "system", lmer.df = "satterthwaite", lmerTest.limit = nrow(d))
+  means <- emmeans::emmeans(model, "system", lmer.df = "kenward-roger", pbkrtest.limit = nrow(d))
   found <- list(means = as.data.frame(summary(means, infer = c(TRUE, FALSE))))
   if (nlevels(d$system) > 1) {
     differences <- emmeans::contrast(means, "pairwise", adjust = "none")

@@ -16,9 +16,9 @@ Where analysis-plan.json beside this script names a baseline, each system is com
 as the second of the pair. Otherwise every two systems are compared.
 
 Intervals hold 95% of 2000 draws of a bootstrap over items and raters: both are drawn again, and a
-rating weighs the product (Owen's pigeonhole bootstrap). With fewer than 5 raters they are too
-narrow. What is drawn is the input (`group`), or the cluster of inputs where there is one. Tests
-with p values are in analysis.R.
+rating counts as often as its item was drawn times as often as its rater was (Owen's pigeonhole
+bootstrap). With fewer than 5 raters they are too narrow. What is drawn is the input (`group`), or
+the cluster of inputs where there is one. Tests with p values are in analysis.R.
 """
 
 import json

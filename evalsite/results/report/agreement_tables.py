@@ -4,8 +4,7 @@ from typing import Any
 
 from evalsite.results.report.criterion_tables import tabulate_figures
 from evalsite.results.report.prose import write_prose
-from evalsite.results.report.table import Table, name_column
-from evalsite.results.report.wording import write_interval
+from evalsite.results.report.table import Table
 
 _NO_COEFFICIENTS = ("percent_agreement", "within_", "share_of_")
 _OTHER_AGREEMENT = "Agreement in percent, means of ratings, and variance"
@@ -34,20 +33,9 @@ def is_coefficient(figure: dict[str, Any]) -> bool:
 
 
 def _tabulate_coefficients(criterion: dict[str, Any], figures: list[dict[str, Any]]) -> Table:
-    has_jackknife = any(map(_write_jackknife, figures))
     return tabulate_figures(
         "Agreement",
         figures,
         name=f"{criterion['key']}-agreement",
         words=write_prose("tables/agreement.txt", {}),
-        beside=name_column("Jackknife interval", _write_jackknife) if has_jackknife else None,
     )
-
-
-def _write_jackknife(figure: dict[str, Any]) -> str:
-    """Return the interval by leaving out one input after the other, of the figures of alpha."""
-    details = figure["details"]
-    if not figure["name"].startswith("alpha") or "jackknife_low" not in details:
-        return ""
-    ends = {"low": details["jackknife_low"], "high": details["jackknife_high"]}
-    return write_interval(figure | ends)

@@ -244,6 +244,7 @@ def _analyse(
     snapshot: Snapshot, progress: Any, *, outputs: Path | None
 ) -> tuple[dict[str, Any], str]:
     """Analyse the files of the snapshot; the table of outputs goes to `outputs`, if given."""
+    from evalsite.analysis.plan import Plan  # noqa: PLC0415
     from evalsite.analysis.report import make_reports  # noqa: PLC0415 (numpy stays out of web)
 
     study, plan = snapshot.study, snapshot.plan
@@ -253,7 +254,7 @@ def _analyse(
         snapshot.paths,
         instrument=[_describe(criterion, study) for criterion in study.config.criteria],
         seed=seed_of(study),
-        baseline=plan["baseline"],
+        plan=Plan.read(plan),
         thresholds=plan["thresholds"],
         progress=progress or (lambda done, total: None),
         keep_outputs=None if outputs is None else partial(_add_outputs, outputs),

@@ -243,6 +243,7 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
                 "family": max(
                     (pair["effect"]["details"].get("family") or 0 for pair in pairs), default=0
                 ),
+                "is_across": any(_is_corrected_across(pair) for pair in pairs),
                 "baseline": baseline,
                 "has_detectable": has_detectable,
                 "weighing": criterion.get("weighing", "") if is_compared(criterion) else "",
@@ -255,6 +256,13 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
 def _find_effect(pair: dict[str, Any]) -> Figure:
     effect: Figure = pair["effect"]
     return effect
+
+
+def _is_corrected_across(pair: dict[str, Any]) -> bool:
+    """Whether the correction covers comparisons of other criteria too."""
+    details = pair["effect"]["details"]
+    own = details.get("family_within")
+    return own is not None and (details.get("family") or 0) > own
 
 
 def tabulate_checks(criterion: dict[str, Any]) -> Table | None:

@@ -38,7 +38,7 @@ def write_methods(facts: Facts, found: dict[str, Any]) -> str:
         "per_output": _find_per_output(found),
         **_collect_rule(facts),
         **_collect_headlines(criteria),
-        **_collect_tests(criteria, facts),
+        **_collect_tests(criteria, facts, found.get("family") or {}),
         **_collect_agreement(found),
         **_collect_other_methods(found),
         **_collect_metrics(criteria),
@@ -127,7 +127,7 @@ def _collect_headlines(criteria: Criteria) -> Context:
     }
 
 
-def _collect_tests(criteria: Criteria, facts: Facts) -> Context:
+def _collect_tests(criteria: Criteria, facts: Facts, family: dict[str, Any]) -> Context:
     wanted = [one for one in criteria if one["pairs"]]
     compared = [one for one in wanted if _list_tested(one)]
     others = [one for one in wanted if one not in compared]
@@ -152,6 +152,9 @@ def _collect_tests(criteria: Criteria, facts: Facts) -> Context:
             for has_effects, some in _group(others, _has_effects)
         ],
         "has_baseline": has_baseline,
+        "is_across": bool(family.get("across")),
+        "comparisons": family.get("comparisons", 0),
+        "primary": next((one["label"] for one in criteria if one.get("role") == "primary"), ""),
         "baseline_moment": describe_moment(facts.plan, "baseline")
         if has_baseline and facts.plan
         else "",

@@ -47,9 +47,7 @@ class DecisionNumbers(ScoredNumbers):
         return found if classic is None else [*found, classic]
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
-        return agree_on_categories(
-            table, table.rows.value, scale or [0.0, 1.0], seed, unit="output"
-        )
+        return agree_on_categories(table, table.rows.value, scale or [0.0, 1.0], unit="output")
 
 
 def _wilson(described: Described) -> Figure:

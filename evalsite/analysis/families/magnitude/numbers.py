@@ -90,7 +90,7 @@ class MagnitudeNumbers(ScoredNumbers):
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
         """Return agreement on log scores, on raw ratios, and on the order within a screen."""
         rows = table.rows
-        known = describe_ratings(table, np.asarray(self.measure(table)), seed)
+        known = describe_ratings(table, np.asarray(self.measure(table)))
         # alpha takes the logarithms itself, and says so
         in_logs = known | {"value": np.exp(known["value"]), "transform": "ln"}
         ranks = rows.groupby(["participant", "group"]).value.rank(ascending=False)
@@ -100,13 +100,13 @@ class MagnitudeNumbers(ScoredNumbers):
             _rank_within_pages(
                 alpha(level="ordinal", name="alpha_ranks", **known | {"value": ranks})
             ),
-            *icc(transform="ln", **known).values(),
+            *icc(transform="ln", seed=seed, **known).values(),
             *split(known),
             kendall_w_of_sets(
                 group=rows.group, rater=table.rater, object_=rows.system, value=rows.value,
                 seed=seed, name="kendall_w",
             ),
-            pairwise_correlation(kind="spearman", name="pairwise_spearman", **known),
+            pairwise_correlation(kind="spearman", name="pairwise_spearman", seed=seed, **known),
         ]  # fmt: skip
 
     def find_standard(self, table: Table) -> float | None:

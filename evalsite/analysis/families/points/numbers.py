@@ -61,17 +61,17 @@ class PointsNumbers(ScoredNumbers):
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
         """Return agreement, the ordinal coefficients first."""
-        known = describe_ratings(table, table.rows.value, seed)
+        known = describe_ratings(table, table.rows.value)
         points = scale or sorted(table.rows.value.unique())
         return [
             alpha(level="ordinal", name="alpha_ordinal", **known),
             gwet(scale=points, weights="quadratic", name="ac2", **known),
             percent_agreement(name="percent_agreement", **known),
             percent_agreement(within=1, name="within_1", **known),
-            *icc(**known).values(),
+            *icc(seed=seed, **known).values(),
             *split(known),
-            pairwise_correlation(kind="spearman", name="pairwise_spearman", **known),
-            pairwise_correlation(kind="kendall", name="pairwise_tau_b", **known),
+            pairwise_correlation(kind="spearman", name="pairwise_spearman", seed=seed, **known),
+            pairwise_correlation(kind="kendall", name="pairwise_tau_b", seed=seed, **known),
             alpha(level="interval", name="alpha_interval", **known),
         ]
 

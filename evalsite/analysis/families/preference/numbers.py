@@ -1,7 +1,8 @@
 """Figures of preferences: win shares, strengths, ties, and agreement on outcomes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import exp
 from typing import Any
 
@@ -10,15 +11,23 @@ import pandas as pd
 
 from evalsite.analysis.agreement import agree_on_categories, count_units
 from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.equivalence import judge_margin
 from evalsite.analysis.explanations import explain_weighing
-from evalsite.analysis.families.numbers import Numbers, average_outputs
+from evalsite.analysis.families.numbers import Numbers, Prepared, average_outputs
 from evalsite.analysis.families.preference import PREFERENCE
 from evalsite.analysis.figure import Figure, Reason, leave_open, undefined
 from evalsite.analysis.findings import describe_finding, order_pairs
 from evalsite.analysis.intervals import detectable_figure
 from evalsite.analysis.intra_rater import compare_swapped
 from evalsite.analysis.pair_figures import keep_detectable, keep_possible, turn_figure
-from evalsite.analysis.pairs import PairResult, PairsResult, compare_pairs, read_preferences
+from evalsite.analysis.pairs import (
+    PairResult,
+    PairsResult,
+    PairTests,
+    find_pair_tests,
+    read_preferences,
+)
+from evalsite.analysis.plan import Plan
 from evalsite.analysis.simulated_ratings import Design, Floats, Parts
 from evalsite.analysis.table import Table
 
@@ -34,30 +43,38 @@ class PreferenceNumbers(Numbers):
     repetition_level: Level = "nominal"
     has_closed_form = False
 
-    def report(
-        self, table: Table, described: Mapping[str, Any], seed: int, baseline: str | None
+    def prepare(
+        self, table: Table, described: Mapping[str, Any], seed: int, plan: Plan
+    ) -> Prepared:
+        rows = table.rows
+        table = replace(table, rows=rows[rows.outcome.notna()])
+        tested = find_pair_tests(_read(table), baseline=plan.baseline or None, seed=seed)
+        finish = partial(self._finish, table, seed, plan, tested)
+        return Prepared(p=tested.p, finish=finish)
+
+    def _finish(
+        self, table: Table, seed: int, plan: Plan, tested: PairTests, others: Sequence[float]
     ) -> dict[str, Any]:
         rows = table.rows
-        rows = rows[rows.outcome.notna()]
-        table = replace(table, rows=rows)
-        result = compare_pairs(_read(table), baseline=baseline, seed=seed)
+        result = tested.correct(others=others)
         systems = _rank(result)
-        family = sum(pair.p_corrected is not None for pair in result.pairs)
-        pairs = [_explain_finding(pair, family, baseline) for pair in result.pairs]
+        pairs = [_explain_finding(pair, result, plan.baseline or None) for pair in result.pairs]
         outcome = rows.outcome
         return {
             "answers": [],
             "standard": None,
             "systems": systems,
             "pairs": order_pairs(pairs, systems),
+            "margins": _judge_margins(result, plan),
             "weighing": explain_weighing(systems, pairs),
             "tests": _list_tests(result),
             "fit": _show_fit(result),
             "agreement": [
-                *agree_on_categories(table, outcome, _OUTCOMES, seed, unit="item", is_ordered=True),
-                *_agree_by_pair(table, seed),
+                *agree_on_categories(table, outcome, _OUTCOMES, unit="item", is_ordered=True),
+                *_agree_by_pair(table),
             ],
             "kappas": None,
+            "model": result.facts,
             "drawn": "clusters of inputs" if (rows.cluster != "").any() else "inputs",
             "cautions": result.cautions,
         }
@@ -76,17 +93,6 @@ class PreferenceNumbers(Numbers):
                     f"Never compared directly: {phrases}. "
                     "Their ranks part only where the model can "
                     "be checked and fits."
-                )
-        for pair in criterion["pairs"]:
-            known = pair["effect"].details
-            if variances := known.get("variances"):
-                phrases = ", ".join(
-                    f"{'input' if term == 'item' else term.replace('item', 'input')} {value:.3g}"
-                    for term, value in variances.items()
-                )
-                yield (
-                    f"Mixed model of {pair['system_1']} and {pair['system_2']}, of answers as 1, 0 "
-                    f"and -1: a random intercept of each term; variances: {phrases}."
                 )
 
     def score_outputs(self, table: Table) -> pd.DataFrame:
@@ -147,7 +153,7 @@ class PreferenceNumbers(Numbers):
         return np.asarray((chance < up / total) * 1.0 - (chance > 1 - down / total))
 
 
-def _agree_by_pair(table: Table, seed: int) -> list[Figure]:
+def _agree_by_pair(table: Table) -> list[Figure]:
     """Nominal alpha of the outcomes of each two systems, where more than two were compared."""
     parts = table.rows.groupby(["system_1", "system_2"])
     if parts.ngroups < 2:
@@ -158,9 +164,8 @@ def _agree_by_pair(table: Table, seed: int) -> list[Figure]:
                 unit=rows["item"],
                 rater=rows.participant if table.raters_known else None,
                 value=rows.outcome,
-                block=rows.block,
+                input=rows.block,
                 level="nominal",
-                seed=seed,
                 name=f"alpha_nominal, {one} : {two}",
             ),
             "item",
@@ -243,13 +248,29 @@ def _share_of_pair(name: str, share: Figure, result: PairsResult) -> Figure:
     return half if name == pair.first else turn_figure(half)
 
 
-def _explain_finding(pair: PairResult, family: int, baseline: str | None) -> dict[str, Any]:
+def _judge_margins(result: PairsResult, plan: Plan) -> list[dict[str, Any]]:
+    """The planned tests against margins, on net win shares."""
+    found = []
+    for planned in plan.margins:
+        named = {planned.system, planned.other}
+        pair = next((one for one in result.pairs if {one.first, one.second} == named), None)
+        effect = undefined("net_win_share", Reason.NO_DATA, method="")
+        if pair is not None:
+            is_first = pair.first == planned.system
+            effect = pair.test if is_first else turn_figure(pair.test)
+        found.append(judge_margin(effect, planned, is_log=False))
+    return found
+
+
+def _explain_finding(pair: PairResult, result: PairsResult, baseline: str | None) -> dict[str, Any]:
     """The pair, the system that won more named first; with a baseline, that always second."""
     details = {
         **pair.test.details,
         "p_corrected": pair.p_corrected,
-        "correction": "holm",
-        "family": family,
+        "p_within": pair.p_within,
+        "correction": result.correction,
+        "family": result.family_across,
+        "family_within": sum(one.p_corrected is not None for one in result.pairs),
     }
     effect = replace(pair.test, name="net_win_share", details=details)
     effect = keep_possible(effect, -1.0, 1.0)

@@ -1,5 +1,6 @@
-"""One pair of systems where the design has gaps: by the mixed model, the bootstrap, or over raters
-on the one input that both share; undefined where the ratings don't determine the difference."""
+"""Pairs of systems by the mixed model of all systems; by the bootstrap where there is no model, or
+over raters on the one input that both share; undefined where the ratings don't determine the
+difference."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,7 @@ from evalsite.analysis.bootstrap import drawn_figure
 from evalsite.analysis.effects import rounded
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import ALWAYS_EQUAL, TINY, t_figure
-from evalsite.analysis.mixed import Mixed
+from evalsite.analysis.mixed import Mixed, fit_mixed
 from evalsite.analysis.one_sample import mean_test
 from evalsite.analysis.reml import METHOD as REML
 from evalsite.analysis.scores import Scores, find_thin
@@ -25,7 +26,7 @@ _MOST_NAMED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class WithGaps:
+class ModelPairs:
     """The comparisons of one criterion; `means`, `drawn`: the bootstrap's, in its place."""
 
     data: Scores
@@ -62,7 +63,7 @@ class WithGaps:
             return self._over_raters(first, second) or self._leave_open(why)
         weights = np.zeros(len(self.data.systems))
         weights[first], weights[second] = -1.0, 1.0
-        if self.mixed.fit is None:
+        if self.mixed.fit is None or self.mixed.fit.is_overcorrected(weights):
             found = self._by_draws(first, second)
         elif self.mixed.determines(weights):
             estimate, se, df = self.mixed.fit.contrast(weights)
@@ -98,7 +99,10 @@ class WithGaps:
         """The difference by the bootstrap; without interval where every draw gives the same."""
         data = self.data
         known: dict[str, Any] = {
-            "fallback": self.mixed.facts.get("fallback", "too few ratings"),
+            "fallback": self.mixed.facts.get(
+                "fallback",
+                "too few ratings" if self.mixed.fit is None else "its error is known too poorly",
+            ),
         }
         estimate = float(self.means[second] - self.means[first])
         apart = self.drawn[:, second] - self.drawn[:, first]
@@ -119,3 +123,18 @@ def list_some(names: list[str]) -> str:
     """The names with commas; of many only the first, and how many more."""
     more = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f", and {more:,} more" if more > 0 else "")
+
+
+def compare_alone(data: Scores, first: int, second: int) -> Figure:
+    """The difference by the same model of the ratings of these two systems alone: with an error of
+    their own, where the raters differ more about one of them than about the others."""
+    pair = data.take((data.system == first) | (data.system == second))
+    system = (pair.system == second).astype(np.int64)
+    alone = replace(pair, system=system, systems=[data.systems[first], data.systems[second]])
+    mixed = fit_mixed(alone)
+    weights = np.array([-1.0, 1.0])
+    if mixed.fit is None or mixed.fit.is_overcorrected(weights) or not mixed.determines(weights):
+        reason = mixed.reason or Reason.TOO_FEW
+        return undefined("own_error", reason, method=REML, n=alone.counts())
+    estimate, se, df = mixed.fit.contrast(weights)
+    return t_figure("own_error", estimate=estimate, se=se, df=df, method=REML, n=alone.counts())

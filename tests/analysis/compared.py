@@ -1,0 +1,14 @@
+"""Comparisons tested and corrected in one step, as a report of one criterion has them."""
+
+from evalsite.analysis.compare import find_differences
+from evalsite.analysis.pairs import find_pair_tests
+
+
+def compare_systems(data, *, correction="holm", others=(), **options):
+    """Every pair of systems, or every system against a baseline."""
+    return find_differences(data, **options).correct(correction, others)
+
+
+def compare_pairs(data, *, correction="holm", others=(), **options):
+    """All figures of preferences on one criterion."""
+    return find_pair_tests(data, **options).correct(correction, others)

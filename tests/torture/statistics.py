@@ -1,0 +1,226 @@
+"""`python -m tests.torture.statistics`: how often tests are wrong, and intervals hold.
+
+Studies are simulated in which no system is better: how often the default test of one pair finds a
+difference at 5%, how often a family of all pairs makes some claim after Holm's correction, and how
+often the interval of alpha holds the true value. Each rate is printed with its binomial interval,
+and the command fails where that lies wholly outside the limits of its design. Ratings are latent
+normals, rounded to 1 to 5; decisions and preferences are cut from the same latent values.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+
+from evalsite.analysis.alpha import alpha
+from evalsite.analysis.binary_tests import wilson_share
+from evalsite.analysis.mixed import fit_mixed
+from evalsite.analysis.multiple_testing import correct
+from evalsite.analysis.pairs import fit_pairs, read_preferences
+from evalsite.analysis.scores import read_scores
+
+MANY = (300, 1500)  # raters and inputs that stand for all
+
+
+@dataclass(frozen=True)
+class World:
+    """Who rates what: standard deviations of what ratings are made of, and the design.
+
+    `of_each`: raters of an input ("pages": of all its outputs; "singles": of an output); 0: all.
+    `divisive`: the standard deviation of rater:system of the last system, where it has its own.
+    """
+
+    raters: int = 6
+    inputs: int = 40
+    systems: int = 4
+    of_each: int = 0
+    by: str = "pages"
+    rater: float = 0.6
+    input: float = 0.6
+    output: float = 0.5
+    taste: float = 0.3
+    divisive: float | None = None
+    residual: float = 0.9
+    mean: float = 3.0
+    answers: str = "points"
+
+
+@dataclass(frozen=True)
+class Design:
+    """A world, what is counted in it, and the limits of these rates."""
+
+    name: str
+    world: World
+    pair: tuple[float, float] | None = (0.04, 0.06)
+    family: tuple[float, float] | None = (0.0, 0.055)
+    coverage: tuple[float, float] | None = None
+
+
+def draw(rng, world):
+    """Codes of raters, inputs and systems, and the latent values."""
+    tastes = np.full(world.systems, world.taste)
+    if world.divisive is not None:
+        tastes[-1] = world.divisive
+    r, i, s = np.indices((world.raters, world.inputs, world.systems)).reshape(3, -1)
+    if world.of_each:
+        per = world.systems if world.by == "singles" else 1
+        order = rng.random((world.raters, world.inputs, per)).argsort(axis=0).argsort(axis=0)
+        keep = order[r, i, s if per > 1 else 0] < world.of_each
+        r, i, s = r[keep], i[keep], s[keep]
+    value = (
+        world.mean
+        + rng.normal(0, world.rater, world.raters)[r]
+        + rng.normal(0, world.input, world.inputs)[i]
+        + rng.normal(0, world.output, (world.inputs, world.systems))[i, s]
+        + (rng.normal(0, 1, (world.raters, world.systems)) * tastes)[r, s]
+        + rng.normal(0, world.residual, len(r))
+    )
+    return r, i, s, value
+
+
+def answer(latent, answers):
+    """What people enter."""
+    if answers == "decisions":
+        return (latent > 3).astype(float)
+    return np.clip(np.rint(latent), 1, 5)
+
+
+def find_p(rng, world):
+    """The p values of all pairs of one study by the default test; None: no model."""
+    pairs = list(combinations(range(world.systems), 2))
+    if world.answers == "preferences":
+        return _compare_preferences(rng, world, pairs)
+    r, i, s, latent = draw(rng, world)
+    value = answer(latent, world.answers)
+    fit = fit_mixed(read_scores(rater=r, group=i, system=s, value=value)).fit
+    if fit is None:
+        return None
+    return [_p(fit, np.eye(world.systems)[b] - np.eye(world.systems)[a]) for a, b in pairs]
+
+
+def _compare_preferences(rng, world, pairs):
+    r, i, s, latent = draw(rng, world)
+    value = dict(zip(zip(r.tolist(), i.tolist(), s.tolist(), strict=True), latent, strict=True))
+    rows = [
+        (rater, item, a, b, np.sign(np.rint(value[rater, item, a] - value[rater, item, b])))
+        for rater, item in {(x, y) for x, y, _ in value}
+        for a, b in pairs
+    ]
+    rater, item, left, right, outcome = zip(*rows, strict=True)
+    data = read_preferences(
+        rater=rater, item=item, left=left, right=right, outcome=[int(one) for one in outcome]
+    )
+    fit = fit_pairs(data, pairs).fit
+    return None if fit is None else [_p(fit, one) for one in np.eye(len(pairs))]
+
+
+def _p(fit, weights):
+    from scipy import stats  # noqa: PLC0415
+
+    estimate, se, df = fit.contrast(weights)
+    return float(2 * stats.t.sf(abs(estimate) / se, df))
+
+
+def find_alpha(rng, world):
+    r, i, s, latent = draw(rng, world)
+    return alpha(unit=i * world.systems + s, input=i, rater=r, value=answer(latent, world.answers),
+                 level="ordinal")  # fmt: skip
+
+
+@cache
+def find_true_alpha(world):
+    """Alpha of many raters and inputs."""
+    many = replace(world, raters=MANY[0], inputs=MANY[1], of_each=0)
+    _, i, s, latent = draw(np.random.default_rng(1), many)
+    value = answer(latent, world.answers)
+    return alpha(unit=i * world.systems + s, value=value, level="ordinal").value
+
+
+def measure(design, studies, write: Callable[[str], object]):
+    """Whether all rates of a design are within its limits, allowing for chance."""
+    world, rng = design.world, np.random.default_rng(2026)
+    counts = {"one pair": 0, "family": 0, "alpha's interval": 0}
+    last, fitted = 0, 0
+    for _ in range(studies):
+        if design.pair or design.family:
+            p = find_p(rng, world)
+            if p is not None:
+                fitted += 1
+                last += p[-1] < 0.05  # of the pair that a divisive system is in
+                counts["one pair"] += (p[-1] if world.divisive is not None else p[0]) < 0.05
+                counts["family"] += bool((correct(p) < 0.05).any())
+        if design.coverage:
+            found = find_alpha(rng, world)
+            truth = find_true_alpha(world)
+            counts["alpha's interval"] += found.low <= truth <= found.high
+    limits = {
+        "one pair": design.pair, "family": design.family, "alpha's interval": design.coverage
+    }  # fmt: skip
+    is_fine = True
+    for what, ends in limits.items():
+        if ends is None:
+            continue
+        share = wilson_share(int(counts[what]), fitted if what != "alpha's interval" else studies)
+        is_out = share.low > ends[1] or share.high < ends[0]
+        is_fine &= not is_out
+        write(f"{design.name:52s} {what:16s} {share.value:.3f} ({share.low:.3f} to "
+              f"{share.high:.3f}) of {studies}; limits {ends[0]:g} to {ends[1]:g}"
+              f"{'  OUTSIDE' if is_out else ''}\n")  # fmt: skip
+    return is_fine
+
+
+WIDE, NARROW = (0.02, 0.06), (0.93, 0.985)
+DESIGNS = [
+    Design("3 raters, 4 systems", World(raters=3), coverage=None),
+    Design("4 raters, 4 systems", World(raters=4)),
+    Design("6 raters, 4 systems", World()),
+    Design("6 raters, 6 systems", World(systems=6)),
+    Design("10 raters, 4 systems", World(raters=10)),
+    Design("3 of 20 raters, pages, 2 systems", World(raters=20, of_each=3, systems=2), WIDE, None),
+    Design("3 of 20 raters, pages, 4 systems", World(raters=20, of_each=3)),
+    Design("3 of 20 raters, singles, 4 systems", World(raters=20, of_each=3, by="singles")),
+    Design("1 of 10 raters, 2 systems", World(raters=10, of_each=1, systems=2), WIDE, None),
+    Design("3 raters, 2 systems", World(raters=3, systems=2), WIDE, None),
+    Design("2 systems, rater:system 0", World(systems=2, taste=0), WIDE, None),
+    Design("2 systems, rater:system .6", World(systems=2, taste=0.6), (0.04, 0.07), None),
+    Design("decisions, 6 raters, 4 systems", World(answers="decisions")),
+    Design("mean 4.6 of 5, 6 raters, 4 systems", World(mean=4.6)),
+    Design("preferences, 4 raters, 4 systems", World(raters=4, answers="preferences")),
+    Design("preferences, 6 raters, rater:system .6", World(taste=0.6, answers="preferences")),
+    Design("one divisive system (.6 against .1), its pairs", World(taste=0.1, divisive=0.6),
+           (0.0, 0.14), (0.0, 0.09)),
+    *(
+        Design(f"alpha: {name}", replace(world, systems=1, rater=0.7, input=0.0, output=0.8),
+               None, None, NARROW)
+        for name, world in (
+            ("4 raters, 50 outputs", World(raters=4, inputs=50)),
+            ("6 raters, 50 outputs", World(inputs=50)),
+            ("10 raters, 30 outputs", World(raters=10, inputs=30)),
+            ("3 of 20 raters, 60 outputs", World(raters=20, inputs=60, of_each=3)),
+        )
+    ),
+    Design("alpha: 6 raters, 40 inputs, 3 systems", World(systems=3, rater=0.7), None, None,
+           NARROW),
+]  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.torture.statistics", description=__doc__)
+    parser.add_argument("--studies", type=int, default=1000)
+    parser.add_argument("--only", default="", help="designs whose name contains this")
+    given = parser.parse_args()
+    chosen = [one for one in DESIGNS if given.only in one.name]
+
+    def write(text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    return 0 if all([measure(one, given.studies, write) for one in chosen]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
