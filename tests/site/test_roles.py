@@ -46,7 +46,7 @@ READ = {
         "study-plan-data", "study-repeat-report", "study-repeat-table",
     ],
     EDITORS: [
-        "study-places-kept",
+        "study-places-kept", "study-recruitments", "study-recruitment",
         "study-settings", "study-pilot", "study-launch", "study-sharing", "study-held",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
@@ -65,7 +65,8 @@ POST = {
         "export-bundle-make", "export-bundle-file", "member-remove",
     ],
     EDITORS: [
-        "study-places-take-back", "export-identities",
+        "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
+        "recruitment-switch", "recruitment-code",
         "study-settings", "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
@@ -126,6 +127,7 @@ def find_parts(study: Study) -> dict[str, Any]:
         "part": "raters",
         "name": "informativeness-systems",
         "kind": "svg",
+        "number": 0,
         "member_id": Membership.objects.get(study=study, user=jane).pk,
         "invitation_id": invited.pk,
     }

@@ -1,0 +1,260 @@
+"""Staff pages: the rounds of a study, what to paste where, and who has come by each of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db.models import Count
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalsite.annotation.allocation.rounds import list_taken
+from evalsite.participants.models import OutcomeCode, Recruitment, Visit
+from evalsite.participants.recruiting import (
+    change_recruitment,
+    create_code,
+    create_recruitment,
+    find_obstacles,
+    promised_hourly_pay,
+    promised_minutes,
+    remove_code,
+    store_open_link,
+    turn_off,
+    turn_on,
+)
+from evalsite.participants.recruitment_forms import LABELS, RecruitmentForm
+from evalsite.platforms import Exit, Outcome, installed_platforms
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.summary_lines import format_money
+
+INVALID = 422
+# as many arrivals as a round's page lists
+_LATEST = 20
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round as the list of rounds shows it."""
+
+    recruitment: Recruitment
+    link: str
+    taken: int
+
+
+@dataclass(frozen=True)
+class OutcomeRow:
+    """An outcome of a round: what people hand back, and how many came to it."""
+
+    outcome: Outcome
+    label: str
+    leaves: Exit
+    stored: OutcomeCode | None
+    arrivals: int
+
+
+def link_of(request: HttpRequest, recruitment: Recruitment) -> str:
+    """Return what to paste on the platform."""
+    if not recruitment.number:
+        return request.build_absolute_uri(reverse("study-join", args=[recruitment.study_id]))
+    path = reverse("recruitment-join", args=[recruitment.study_id, recruitment.number])
+    query = recruitment.adapter.link_query(recruitment.given)
+    # not encoded: the platform looks for its placeholders as they are
+    return request.build_absolute_uri(path) + (f"?{query}" if query else "")
+
+
+@require_safe
+def show_recruitments(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """The study's own link, its rounds, and the platforms to begin another round on."""
+    found = [Recruitment.objects.open_link(study), *study.recruitments.exclude(number=0)]
+    for recruitment in found:
+        recruitment.study = study
+    return TemplateResponse(
+        request,
+        "studies/recruitments.html",
+        {
+            "rounds": [Round(one, link_of(request, one), _count_taken(one)) for one in found],
+            "platforms": [one for one in installed_platforms().values() if not one.is_open_link],
+            "next_number": max(one.number for one in found) + 1,
+        },
+    )
+
+
+def _count_taken(recruitment: Recruitment) -> int:
+    if recruitment._state.adding:
+        return 0
+    return list_taken(recruitment, recruitment.study).count()
+
+
+@require_POST
+def create(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Begin a round; the same form sent twice begins one."""
+    platform = installed_platforms().get(request.POST.get("platform", ""))
+    if platform is None or platform.is_open_link:
+        messages.error(request, "Choose a platform.")
+        return redirect("admin:study-recruitments", study.pk)
+    recruitment = create_recruitment(
+        study=study, platform=platform, number=request.POST.get("number", ""), by=request.user
+    )
+    return redirect("admin:study-recruitment", study.pk, recruitment.number)
+
+
+def _find(study: Study, number: int) -> Recruitment:
+    if number == 0:
+        recruitment = Recruitment.objects.open_link(study)
+    else:
+        recruitment = get_object_or_404(study.recruitments, number=number)
+    recruitment.study = study
+    return recruitment
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_recruitment(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """One round: what to paste where, its outcomes, places and pay, and who has arrived."""
+    recruitment = _find(study, number)
+    stored = [] if recruitment._state.adding else list(recruitment.codes.all())
+    # a copy: validation writes into it, and the page shows the round as it is
+    form = RecruitmentForm(
+        request.POST if request.method == "POST" else None,
+        instance=_find(study, number),
+        stored=stored,
+    )
+    if form.is_bound and form.is_valid() and _save(request, study, number, form):
+        return redirect("admin:study-recruitment", study.pk, number)
+    context = _describe(request, recruitment, stored) | {"form": form}
+    status = INVALID if form.errors else 200
+    return TemplateResponse(request, "studies/recruitment.html", context, status=status)
+
+
+def _save(request: HttpRequest, study: Study, number: int, form: RecruitmentForm) -> bool:
+    recruitment = _find(study, number) if number else store_open_link(study)
+    recruitment.study = study
+    try:
+        change_recruitment(
+            recruitment=recruitment,
+            values=form.values(),
+            links=form.links(),
+            own_code=form.cleaned_data.get("own_code"),
+            by=request.user,
+        )
+    except ValidationError as error:
+        form.add_error(None, error)
+        return False
+    messages.success(request, "Saved.")
+    return True
+
+
+def _describe(
+    request: HttpRequest, recruitment: Recruitment, stored: list[OutcomeCode]
+) -> dict[str, Any]:
+    platform, study = recruitment.adapter, recruitment.study
+    counts = _count_outcomes(recruitment)
+    codes = {one.outcome: one for one in stored}
+    hourly, currency = promised_hourly_pay(recruitment), study.currency
+    obstacles = [message for one in find_obstacles(recruitment) for message in one.messages]
+    return {
+        "recruitment": recruitment,
+        "platform": platform,
+        "link": link_of(request, recruitment),
+        "taken": _count_taken(recruitment),
+        "arrived": sum(counts.values()),
+        "at_work": counts.get("", 0),
+        "outcomes": [
+            OutcomeRow(outcome, LABELS[outcome], leaves, codes.get(outcome), counts.get(outcome, 0))
+            for outcome, leaves in platform.exits.items()
+        ],
+        "obstacles": obstacles,
+        "hourly": format_money(hourly, currency) if hourly is not None else "",
+        "advised": platform.advised_pay.get(currency),
+        "minutes": promised_minutes(recruitment),
+        "latest": Visit.objects.filter(recruitment=recruitment.pk)
+        .select_related("participant")
+        .order_by("-id")[:_LATEST],
+        "setup": f"platforms/{platform.key}/setup.html",
+        "rules": f"platforms/{platform.key}/rules.html",
+    }
+
+
+def _count_outcomes(recruitment: Recruitment) -> dict[str, int]:
+    if recruitment._state.adding:
+        return {}
+    counted = recruitment.visits.order_by().values_list("outcome").annotate(n=Count("pk"))
+    return dict(counted)
+
+
+def _steer(
+    act: Callable[[Recruitment, HttpRequest], None],
+) -> Callable[..., HttpResponseBase]:
+    """A view that does one thing with a round and shows its page again."""
+
+    @require_POST
+    def view(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+        recruitment = _find(study, number) if number else store_open_link(study)
+        recruitment.study = study
+        try:
+            act(recruitment, request)
+        except ValidationError as error:
+            for problem in error.messages:
+                messages.error(request, problem)
+        return redirect("admin:study-recruitment", study.pk, number)
+
+    return view
+
+
+def _switch(recruitment: Recruitment, request: HttpRequest) -> None:
+    if request.POST.get("do") == "on":
+        turn_on(recruitment=recruitment, by=request.user)
+    else:
+        turn_off(recruitment=recruitment, by=request.user)
+
+
+def _change_code(recruitment: Recruitment, request: HttpRequest) -> None:
+    name = request.POST.get("outcome", "")
+    takes_code = {one.value for one, way in recruitment.adapter.exits.items() if way.takes_code}
+    if name not in takes_code:
+        raise ValidationError("Choose an outcome that takes a code.", code="outcome")
+    outcome = Outcome(name)
+    if request.POST.get("do") == "remove":
+        remove_code(recruitment=recruitment, outcome=outcome)
+    else:
+        create_code(recruitment=recruitment, outcome=outcome)
+
+
+_EDITOR = Membership.Role.EDITOR
+
+recruiting_views = [
+    StudyView(
+        path="invite/",
+        name="study-recruitments",
+        view=show_recruitments,
+        role=_EDITOR,
+        tab="Invite",
+        order=45,
+    ),
+    StudyView(path="invite/new/", name="recruitment-new", view=create, role=_EDITOR),
+    StudyView(
+        path="invite/<int:number>/",
+        name="study-recruitment",
+        view=show_recruitment,
+        role=_EDITOR,
+        within="Invite",
+    ),
+    StudyView(
+        path="invite/<int:number>/switch/",
+        name="recruitment-switch",
+        view=_steer(_switch),
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="invite/<int:number>/code/",
+        name="recruitment-code",
+        view=_steer(_change_code),
+        role=_EDITOR,
+    ),
+]

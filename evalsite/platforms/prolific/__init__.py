@@ -1,0 +1,38 @@
+"""Prolific: one code for each outcome, and a page of its own that takes them."""
+
+import re
+
+from evalsite.platforms.contract import Exit, Outcome, Parameter, Platform
+
+_HEX_24 = re.compile("[0-9a-f]{24}")
+
+PROLIFIC = Platform(
+    key="prolific",
+    label="Prolific",
+    summary="Each person arrives with a Prolific ID and leaves with a code.",
+    person=Parameter(name="PROLIFIC_PID", pattern=_HEX_24, spell=str.lower),
+    visit=Parameter(name="SESSION_ID", pattern=_HEX_24, spell=str.lower, is_telling=True),
+    study=Parameter(name="STUDY_ID", pattern=_HEX_24, spell=str.lower, is_telling=True),
+    query="PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
+    has_odd_previews=True,
+    link_from_code="https://app.prolific.com/submissions/complete?cc={code}",
+    exits={
+        Outcome.COMPLETED: Exit(
+            takes_code=True,
+            starts_with_code=True,
+            has_set_code=True,
+            advice="“Manually review”",
+        ),
+        Outcome.SCREENED_OUT: Exit(
+            takes_code=True, starts_with_code=True, advice="“Fixed screen-out”"
+        ),
+        Outcome.FAILED_CHECK: Exit(
+            takes_code=True, starts_with_code=True, advice="“Request return”"
+        ),
+        Outcome.NO_CONSENT: Exit(takes_code=True, starts_with_code=True, advice="“Request return”"),
+        Outcome.NO_PLACE: Exit(takes_code=True, starts_with_code=True, advice="“Request return”"),
+    },
+    needs_screen_out_code=True,
+    least_pay={"GBP": 6, "USD": 8},
+    advised_pay={"GBP": 9, "USD": 12},
+)
