@@ -9,7 +9,8 @@ from evalsite.platforms.contract import Exit, Leave, Outcome, Parameter, Platfor
 _NAME = r"[A-Za-z][A-Za-z0-9_.-]{0,39}"
 _NAME_REFUSAL = "Enter the name of a parameter: letters, digits, “_”, “-” and “.”, 40 at most."
 _PATTERNS = {
-    "any": r"[^\s\x00-\x1f](?:[^\x00-\x1f]{0,198}[^\s\x00-\x1f])?",
+    # U+FFFD takes the place of what was no text
+    "any": r"[^\s\x00-\x1f\ufffd](?:[^\x00-\x1f\ufffd]{0,198}[^\s\x00-\x1f\ufffd])?",
     "letters": "[0-9A-Za-z_-]{1,200}",
     "digits": "[0-9]{1,40}",
     "guid": "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}",
