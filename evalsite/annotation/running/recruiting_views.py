@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.contrib import messages
@@ -157,6 +158,7 @@ def _describe(
     counts = _count_outcomes(recruitment)
     codes = {one.outcome: one for one in stored}
     hourly, currency = promised_hourly_pay(recruitment), study.currency
+    advised = platform.advised_pay.get(currency)
     obstacles = [message for one in find_obstacles(recruitment) for message in one.messages]
     return {
         "recruitment": recruitment,
@@ -171,7 +173,7 @@ def _describe(
         ],
         "obstacles": obstacles,
         "hourly": format_money(hourly, currency) if hourly is not None else "",
-        "advised": platform.advised_pay.get(currency),
+        "advised": format_money(Decimal(advised), currency) if advised else "",
         "minutes": promised_minutes(recruitment),
         "latest": Visit.objects.filter(recruitment=recruitment.pk)
         .select_related("participant")
