@@ -36,6 +36,7 @@ PLATFORMS = [
     "evalsite.platforms.panel",
     "evalsite.platforms.mturk_link",
     "evalsite.platforms.open_link",
+    "evalsite.platforms.personal",
 ]
 
 DEBUG = env.read_flag("EVALSITE_DEBUG", default=False)

@@ -21,8 +21,10 @@ from evalsite.participants.models import (
     Participant,
     ParticipantIdentity,
     ParticipantLink,
+    PersonalLink,
     Recruitment,
     Visit,
+    hash_token,
 )
 from evalsite.participants.services import admit_participant
 from evalsite.platforms import Outcome
@@ -83,6 +85,30 @@ def join_study(*, recruitment: Recruitment, arrival: Arrival, address: str) -> s
         participant = known or _admit_person(study, arrival, address)
         _record_visit(participant, recruitment, arrival)
         return ParticipantLink.objects.mint(participant)
+
+
+def find_personal_link(token: str) -> PersonalLink | None:
+    """Return the personal link of this token, used or not."""
+    links = PersonalLink.objects.filter(token_hash=hash_token(token))
+    return links.select_related("recruitment__study__version").first()
+
+
+@transaction.atomic
+def use_personal_link(link: PersonalLink) -> None:
+    """Let the person who has this link take part by it. Done twice, it is done once."""
+    current = PersonalLink.objects.select_for_update(no_key=True).get(pk=link.pk)
+    if current.participant_id is not None:
+        return
+    current.participant = Participant.objects.create(study_id=link.study_id)
+    current.save(update_fields=["participant"])
+    ParticipantLink.objects.create(
+        study_id=link.study_id, participant=current.participant, token_hash=current.token_hash
+    )
+    Visit.objects.create(
+        study_id=link.study_id,
+        participant=current.participant,
+        recruitment_id=link.recruitment_id,
+    )
 
 
 def _store(recruitment: Recruitment) -> Recruitment:

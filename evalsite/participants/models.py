@@ -1,5 +1,6 @@
 """Who evaluates: participants, how they came, consent, answers at entry, and sets."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 from secrets import choice, token_urlsafe
@@ -7,6 +8,7 @@ from uuid import uuid4
 
 from django.db import models
 from django.db.models import Q
+from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
 from evalsite.platforms import Outcome, Platform, find_open_link, get_platform
@@ -166,6 +168,8 @@ class Recruitment(models.Model):
     sets_per_person = models.PositiveSmallIntegerField(default=1)
     # further sets in the same visit, instead of a new submission for each
     has_further_sets = models.BooleanField(default=False)
+    # people on a phone are asked to use a computer instead
+    refuses_phones = models.BooleanField(default=False)
     # empty: as in the study's settings
     minutes = models.PositiveSmallIntegerField(null=True, blank=True)
     reward = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
@@ -195,6 +199,11 @@ class Recruitment(models.Model):
     def adapter(self) -> Platform:
         """What is known of this round's platform."""
         return get_platform(self.platform)
+
+    @property
+    def has_link(self) -> bool:
+        """Whether people arrive by a link that they share."""
+        return self.adapter.is_installed and not self.adapter.has_personal_links
 
     @property
     def given(self) -> Mapping[str, str]:
@@ -234,6 +243,50 @@ class OutcomeCode(models.Model):
 
     def __str__(self) -> str:
         return f"code of {self.recruitment_id}"
+
+
+class PersonalLink(models.Model):
+    """The link of one person of a round, who may not have used it yet.
+
+    The token is derived from the row and its generation, so it can be copied again, and a new
+    generation ends the old link. Only the token's hash is stored.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    recruitment = models.ForeignKey(
+        Recruitment, on_delete=models.CASCADE, related_name="personal_links", db_index=False
+    )
+    number = models.PositiveSmallIntegerField()
+    generation = models.PositiveIntegerField(default=1)
+    token_hash = models.CharField(max_length=64)
+    participant = models.OneToOneField(Participant, null=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["recruitment", "number"], name="personal_link_number_once_per_recruitment"
+            ),
+            models.UniqueConstraint(fields=["token_hash"], name="token_opens_one_personal_link"),
+        ]
+
+    def __str__(self) -> str:
+        return f"personal link {self.number}"
+
+    def derive_token(self) -> str:
+        """Return the token of this generation, 192 bits, as the site's secret key gives it."""
+        named = f"{self.recruitment_id}:{self.number}:{self.generation}"
+        signed = salted_hmac(
+            "evalsite.participants.PersonalLink", named, algorithm="sha256"
+        ).digest()
+        return urlsafe_b64encode(signed[:24]).decode()
+
+    @property
+    def token(self) -> str:
+        """The token; empty if the secret key has changed since, as it can't be derived again."""
+        token = self.derive_token()
+        return token if hash_token(token) == self.token_hash else ""
 
 
 class Visit(models.Model):

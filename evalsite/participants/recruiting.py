@@ -9,7 +9,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from evalsite.audit.models import AuditEntry
-from evalsite.participants.models import OutcomeCode, Recruitment, make_outcome_code
+from evalsite.participants.models import (
+    OutcomeCode,
+    ParticipantLink,
+    PersonalLink,
+    Recruitment,
+    hash_token,
+    make_outcome_code,
+)
 from evalsite.platforms import Outcome, Platform
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import format_money, minutes_per_set
@@ -181,6 +188,45 @@ def _find_low_pay(recruitment: Recruitment) -> list[ValidationError]:
     paid, wanted = format_money(hourly, currency), format_money(Decimal(str(least)), currency)
     words = f"You pay {paid} an hour. {recruitment.adapter.label} requires {wanted}."
     return [ValidationError(words, code="low_pay")]
+
+
+# --- personal links -------------------------------------------------------------------
+
+MOST_LINKS = 500
+
+
+@transaction.atomic
+def create_personal_links(*, recruitment: Recruitment, total: int, by: Any) -> int:
+    """Create links until the round has this many; return how many are new."""
+    Recruitment.objects.select_for_update(no_key=True).get(pk=recruitment.pk)
+    existing = recruitment.personal_links.count()
+    for number in range(existing + 1, min(total, MOST_LINKS) + 1):
+        link = PersonalLink(study_id=recruitment.study_id, recruitment=recruitment, number=number)
+        link.token_hash = hash_token(link.derive_token())
+        link.save(force_insert=True)
+    created = max(0, min(total, MOST_LINKS) - existing)
+    if created:
+        _record("personal links created", recruitment, by, links=created)
+    return created
+
+
+@transaction.atomic
+def renew_personal_link(*, link: PersonalLink, generation: int, by: Any) -> None:
+    """Give a person another link; the one of this generation ends.
+
+    Nothing changes if it has ended already: someone else renewed it.
+    """
+    current = PersonalLink.objects.select_for_update(no_key=True).get(pk=link.pk)
+    if current.generation != generation:
+        return
+    old_hash = current.token_hash
+    current.generation += 1
+    current.token_hash = hash_token(current.derive_token())
+    current.save(update_fields=["generation", "token_hash"])
+    ParticipantLink.objects.filter(token_hash=old_hash, study=current.study_id).update(
+        token_hash=current.token_hash
+    )
+    _record("personal link renewed", current.recruitment, by, number=current.number)
 
 
 def _record(action: str, recruitment: Recruitment, by: Any, **detail: Any) -> None:

@@ -25,11 +25,19 @@ class RecruitmentForm(forms.ModelForm):
 
     class Meta:
         model = Recruitment
-        fields = ("places", "minutes", "reward", "sets_per_person", "has_further_sets")
+        fields = (
+            "places",
+            "minutes",
+            "reward",
+            "sets_per_person",
+            "has_further_sets",
+            "refuses_phones",
+        )
         labels = {
             "minutes": "Minutes for a set",
             "reward": "Reward for a set",
             "has_further_sets": "Pay further sets as a bonus",
+            "refuses_phones": "Not on phones",
         }
         help_texts = {
             "places": "How many people can have a place. Leave empty for no limit.",
@@ -39,6 +47,7 @@ class RecruitmentForm(forms.ModelForm):
                 "One visit is one set. Above 1, allow as many submissions per person there, too."
             ),
             "has_further_sets": "In the same visit, instead of a new submission for each set.",
+            "refuses_phones": "People on a phone are asked to open the study on a computer.",
         }
 
     def __init__(self, *args: Any, stored: list[OutcomeCode], **kwargs: Any) -> None:
@@ -122,4 +131,5 @@ LABELS = {
     Outcome.FAILED_CHECK: "Failed the instructions check",
     Outcome.NO_CONSENT: "No consent",
     Outcome.NO_PLACE: "No place",
+    Outcome.WRONG_DEVICE: "Wrong device",
 }

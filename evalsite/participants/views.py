@@ -55,7 +55,7 @@ def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, 
             _("up to %(count)s") % {"count": items_per_set(study)},
             _("in one set"),
         ),
-        (_("Works on a phone"), _("yes"), ""),
+        (_("Works on a phone"), _("no") if recruitment.refuses_phones else _("yes"), ""),
     ]
 
 

@@ -9,8 +9,8 @@ from evalsite.participants.models import ItemSet, OutcomeCode, Participant, Recr
 from evalsite.platforms import Leave, Outcome
 from evalsite.studies.models import Study
 
-# without a platform people may change their mind, and wait for a place
-_REVISABLE = frozenset([Outcome.NO_CONSENT, Outcome.NO_PLACE])
+# without a platform people may change their mind, wait for a place, and use another device
+_REVISABLE = frozenset([Outcome.NO_CONSENT, Outcome.NO_PLACE, Outcome.WRONG_DEVICE])
 
 _last_visit_of = Prepared(
     lambda pk: (

@@ -28,6 +28,7 @@ class Outcome(StrEnum):
     FAILED_CHECK = "failed_check"
     NO_CONSENT = "no_consent"
     NO_PLACE = "no_place"
+    WRONG_DEVICE = "wrong_device"
 
 
 class Leave(StrEnum):
@@ -117,6 +118,8 @@ class Platform:
     is_open_link: bool = False
     # whoever screens people must have a code for those who may not take part
     needs_screen_out_code: bool = False
+    # each person has a link of their own, which a round creates; it has none to share
+    has_personal_links: bool = False
     # codes of completed work may be the researcher's own
     takes_own_code: bool = False
     # the least and the advised pay an hour, by currency

@@ -34,6 +34,7 @@ CROWDLY = Platform(
         Outcome.FAILED_CHECK: Exit(instead=Outcome.SCREENED_OUT),
         Outcome.NO_CONSENT: Exit(otherwise=Leave.CANCEL),
         Outcome.NO_PLACE: Exit(),
+        Outcome.WRONG_DEVICE: Exit(),
     },
 )
 """

@@ -5,16 +5,19 @@ import re
 import pytest
 from django.template.loader import get_template
 
-from evalsite.participants.models import ParticipantIdentity, Visit
+from evalsite.participants.models import ParticipantIdentity, Recruitment, Visit
 from evalsite.participants.visits import end_visit, find_way_out
 from evalsite.platforms import Outcome, installed_platforms
+from tests.support.annotators import read_fields
 from tests.support.arriving import NOTHING, count_made
 from tests.support.rounds import REFUSED, Person, codes_of, list_ids, make_round
 from tests.support.tabs import make_live
 
 pytestmark = pytest.mark.django_db
 
-KEYS = sorted(installed_platforms())
+ALL = sorted(installed_platforms())
+# people come by a link that they share
+KEYS = [key for key in ALL if not installed_platforms()[key].has_personal_links]
 NAMED = [key for key in KEYS if installed_platforms()[key].hands_back]
 # a round of these is a person's by an id in its link
 IDENTIFIED = NAMED
@@ -29,7 +32,7 @@ def begin(key: str, *, items: int = 3, **fields):
 
 
 @pytest.mark.one_database
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", ALL)
 def test_every_outcome_has_an_exit_and_none_borrows_the_completed_one(key):
     exits = installed_platforms()[key].exits
 
@@ -38,13 +41,13 @@ def test_every_outcome_has_an_exit_and_none_borrows_the_completed_one(key):
 
 
 @pytest.mark.one_database
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", ALL)
 def test_it_says_what_to_paste_where_and_what_it_demands(key):
     for name in ("setup", "rules"):
         assert get_template(f"platforms/{key}/{name}.html").render({}).strip()
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", ALL)
 def test_codes_that_a_round_begins_with_are_letters_and_differ(key):
     codes = codes_of(begin(key)).values()
 
@@ -338,3 +341,24 @@ def test_one_visit_is_one_set_unless_further_sets_are_a_bonus(key):
 
     assert [person.me.item_sets.count() for person in (one, other)] == [1, 2]
     assert "another set" not in one.open("finish/").text
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_whoever_has_only_a_phone_is_told_and_keeps_a_place_they_have(key):
+    recruitment = begin(key, refuses_phones=True)
+    worker = Person(recruitment).enter()
+    page = Person(recruitment, 1).look()
+    form = {**read_fields(page.text), "do": "phone"}
+
+    home = worker.client.post(worker.address, form).headers["Location"]
+    if recruitment.adapter.person:
+        worker.client.post(worker.address, {**read_fields(worker.look().text), "do": "phone"})
+
+    assert "work on phones" in page.text
+    outcome = Visit.objects.latest("pk").outcome
+    assert outcome == ("wrong_device" if recruitment.adapter.hands_back else "")
+    assert worker.visit.outcome == ""
+    if outcome:
+        assert worker.client.get(home, follow=True).redirect_chain[-1][0] == f"{home}end/"
+    Recruitment.objects.update(refuses_phones=False)
+    assert "work on phones" not in Person(recruitment, 1).look().text

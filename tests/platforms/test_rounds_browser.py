@@ -80,3 +80,18 @@ def test_without_scripts_the_way_leads_to_a_code(browser, live_server, recruitme
     outcome = "completed" if go == "agree" else "no_consent"
     assert page.locator("#code").inner_text() == recruitment.codes.get(outcome=outcome).code
     context.close()
+
+
+@pytest.mark.parametrize(("is_phone", "shown"), [(True, "I’m on a phone"), (False, "Start")])
+def test_a_phone_is_shown_the_way_out_in_place_of_start(browser, live_server, is_phone, shown):
+    study = make_live(items=1, set_size=1)
+    person = Person(make_round(study, "prolific", refuses_phones=True))
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=is_phone, is_mobile=is_phone
+    )
+    page = context.new_page()
+
+    page.goto(address_of(person, str(live_server)))
+
+    assert page.locator("button:visible").all_inner_texts() == [shown]
+    context.close()

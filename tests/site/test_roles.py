@@ -47,6 +47,7 @@ READ = {
     ],
     EDITORS: [
         "study-places-kept", "study-recruitments", "study-recruitment",
+        "personal-links",
         "study-settings", "study-pilot", "study-launch", "study-sharing", "study-held",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
@@ -66,7 +67,7 @@ POST = {
     ],
     EDITORS: [
         "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
-        "recruitment-switch", "recruitment-code",
+        "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
         "study-settings", "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",

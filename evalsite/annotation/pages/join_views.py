@@ -13,12 +13,21 @@ from django.views.decorators.http import require_http_methods
 from evalsite.annotation.allocation.claims import has_free_place, may_come_free
 from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.pages.entry_views import describe_waiting
+from evalsite.annotation.pages.views import home
 from evalsite.lib.rate_limits import client_address
 from evalsite.participants.access import language_of, private, unknown_link
-from evalsite.participants.joins import TooManyJoins, find_namespace, find_person, join_study
-from evalsite.participants.models import Recruitment
+from evalsite.participants.joins import (
+    TooManyJoins,
+    find_namespace,
+    find_person,
+    find_personal_link,
+    join_study,
+    use_personal_link,
+)
+from evalsite.participants.models import Participant, PersonalLink, Recruitment, hash_token
 from evalsite.participants.views import shut_sentence, study_facts
-from evalsite.platforms import Platform
+from evalsite.participants.visits import end_visit, find_visit
+from evalsite.platforms import Outcome, Platform
 from evalsite.platforms.arrival import (
     Arrival,
     BadArrival,
@@ -44,7 +53,7 @@ def join(request: HttpRequest, study_id: UUID, number: int) -> HttpResponse:
     with language_of(study):
         if number:
             recruitment = study.recruitments.filter(number=number).first()
-            if recruitment is None or not recruitment.adapter.is_installed:
+            if recruitment is None or not recruitment.has_link:
                 return unknown_link(request)
             recruitment.study = study
             return _answer(request, recruitment)
@@ -52,6 +61,35 @@ def join(request: HttpRequest, study_id: UUID, number: int) -> HttpResponse:
         if named is None:
             return _answer(request, Recruitment.objects.open_link(study))
         return _answer_named(request, study, named)
+
+
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+def open_personal_link(request: HttpRequest, token: str) -> HttpResponse:
+    """A personal link: the first page until Start is pressed, then the page where the person is."""
+    link = find_personal_link(token)
+    if link is None or (link.participant_id is not None and request.method != "POST"):
+        return home(request, token)
+    with language_of(link.recruitment.study):
+        return private(_answer_invited(request, link, token))
+
+
+def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
+    recruitment, study = link.recruitment, link.recruitment.study
+    if request.method == "POST" and (
+        link.participant_id is not None or (study.is_open and _has_free_place(recruitment))
+    ):
+        use_personal_link(link)
+        return redirect("participant-home", token)
+    if not study.is_open:
+        return render(request, "participants/closed.html", _shut_context(study))
+    own_address = reverse("participant-home", args=[token])
+    context = _landing_context(recruitment, Arrival()) | {
+        "join_url": own_address,
+        "check_url": own_address,
+        "is_personal": True,
+    }
+    return render(request, "participants/landing.html", context)
 
 
 def _answer_named(request: HttpRequest, study: Study, platform: Platform) -> HttpResponse:
@@ -148,7 +186,17 @@ def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> 
         response = render(request, "participants/landing.html", context, status=429)
         response.headers["Retry-After"] = str(error.retry_seconds)
         return response
+    if recruitment.refuses_phones and request.POST.get("do") == "phone":
+        _refuse_phone(token)
     return redirect("participant-home", token)
+
+
+def _refuse_phone(token: str) -> None:
+    """End the visit of a person who has a phone only; whoever has a place keeps it."""
+    me = Participant.objects.get(links__token_hash=hash_token(token))
+    visit = find_visit(me)
+    if visit is not None and visit.item_set_id is None:
+        end_visit(me, Outcome.WRONG_DEVICE)
 
 
 def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, Any]:
@@ -173,6 +221,7 @@ def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, An
         "join_url": join_url,
         "arrival": _sign(recruitment, arrival) if arrival.person_id else "",
         "is_preview": arrival.is_preview,
+        "refuses_phones": recruitment.refuses_phones,
     }
 
 

@@ -1,5 +1,8 @@
 """Staff pages: the rounds of a study, what to paste where, and who has come by each of them."""
 
+import csv
+import io
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -8,7 +11,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db.models import Count
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -16,15 +19,18 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.allocation.rounds import list_taken
-from evalsite.participants.models import OutcomeCode, Recruitment, Visit
+from evalsite.participants.models import OutcomeCode, PersonalLink, Recruitment, Visit
 from evalsite.participants.recruiting import (
+    MOST_LINKS,
     change_recruitment,
     create_code,
+    create_personal_links,
     create_recruitment,
     find_obstacles,
     promised_hourly_pay,
     promised_minutes,
     remove_code,
+    renew_personal_link,
     store_open_link,
     turn_off,
     turn_on,
@@ -33,7 +39,7 @@ from evalsite.participants.recruitment_forms import LABELS, RecruitmentForm
 from evalsite.platforms import Exit, Outcome, installed_platforms
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView
-from evalsite.studies.summary_lines import format_money
+from evalsite.studies.summary_lines import count_of, format_money
 
 INVALID = 422
 # as many arrivals as a round's page lists
@@ -61,7 +67,9 @@ class OutcomeRow:
 
 
 def link_of(request: HttpRequest, recruitment: Recruitment) -> str:
-    """Return what to paste on the platform."""
+    """Return what to paste on the platform; "" if people have links of their own."""
+    if recruitment.adapter.has_personal_links:
+        return ""
     if not recruitment.number:
         return request.build_absolute_uri(reverse("study-join", args=[recruitment.study_id]))
     path = reverse("recruitment-join", args=[recruitment.study_id, recruitment.number])
@@ -178,9 +186,41 @@ def _describe(
         "latest": Visit.objects.filter(recruitment=recruitment.pk)
         .select_related("participant")
         .order_by("-id")[:_LATEST],
+        "personal_links": _list_links(request, recruitment),
+        "most_links": MOST_LINKS,
         "setup": f"platforms/{platform.key}/setup.html",
         "rules": f"platforms/{platform.key}/rules.html",
     }
+
+
+def _list_links(request: HttpRequest, recruitment: Recruitment) -> list[tuple[PersonalLink, str]]:
+    """Return the personal links of a round, each with its address."""
+    if not recruitment.adapter.has_personal_links:
+        return []
+    links = recruitment.personal_links.select_related("participant")
+    return [(link, _address_of(request, link)) for link in links]
+
+
+def _address_of(request: HttpRequest, link: PersonalLink) -> str:
+    """Return the address to send; "" if it can't be derived again."""
+    token = link.token
+    path = reverse("participant-home", args=[token]) if token else ""
+    return request.build_absolute_uri(path) if path else ""
+
+
+@require_safe
+def download_links(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """The personal links as a file: number, link, and the person who uses it."""
+    rows = [
+        (str(link.number), address, link.participant.pseudonym if link.participant else "")
+        for link, address in _list_links(request, _find(study, number))
+    ]
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows([("number", "link", "participant"), *rows])
+    response = HttpResponse(table.getvalue(), content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = 'attachment; filename="personal_links.csv"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 def _count_outcomes(recruitment: Recruitment) -> dict[str, int]:
@@ -228,6 +268,26 @@ def _change_code(recruitment: Recruitment, request: HttpRequest) -> None:
         create_code(recruitment=recruitment, outcome=outcome)
 
 
+def _create_links(recruitment: Recruitment, request: HttpRequest) -> None:
+    total = request.POST.get("total", "")
+    is_whole = total.isascii() and total.isdigit() and len(total) < 5
+    if not is_whole or not 1 <= int(total) <= MOST_LINKS:
+        raise ValidationError(f"Enter a whole number from 1 to {MOST_LINKS}.", code="total")
+    if not recruitment.adapter.has_personal_links:
+        raise ValidationError("This round has one link for everyone.", code="shared_link")
+    created = create_personal_links(recruitment=recruitment, total=int(total), by=request.user)
+    messages.success(request, f"{count_of(created, 'new link')} created.")
+
+
+def _renew_link(recruitment: Recruitment, request: HttpRequest) -> None:
+    named = re.fullmatch("([0-9]{1,4})-([0-9]{1,9})", request.POST.get("link", ""), re.ASCII)
+    link = recruitment.personal_links.filter(number=int(named[1])).first() if named else None
+    if named is None or link is None:
+        raise ValidationError("Reload the page, then try again.", code="link")
+    renew_personal_link(link=link, generation=int(named[2]), by=request.user)
+    messages.success(request, "There is a new link. The old one no longer works.")
+
+
 _EDITOR = Membership.Role.EDITOR
 
 recruiting_views = [
@@ -257,6 +317,24 @@ recruiting_views = [
         path="invite/<int:number>/code/",
         name="recruitment-code",
         view=_steer(_change_code),
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="invite/<int:number>/links/create/",
+        name="personal-links-create",
+        view=_steer(_create_links),
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="invite/<int:number>/links/renew/",
+        name="personal-link-renew",
+        view=_steer(_renew_link),
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="invite/<int:number>/links.csv",
+        name="personal-links",
+        view=download_links,
         role=_EDITOR,
     ),
 ]

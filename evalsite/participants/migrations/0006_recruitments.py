@@ -36,6 +36,7 @@ class Migration(migrations.Migration):
                 ('places', models.PositiveIntegerField(blank=True, null=True)),
                 ('sets_per_person', models.PositiveSmallIntegerField(default=1)),
                 ('has_further_sets', models.BooleanField(default=False)),
+                ('refuses_phones', models.BooleanField(default=False)),
                 ('minutes', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('reward', models.DecimalField(blank=True, decimal_places=2, max_digits=8, null=True)),
                 ('created_at', models.DateTimeField(default=evalsite.lib.clock.now)),
@@ -98,7 +99,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='visit',
-            constraint=models.CheckConstraint(condition=models.Q(('outcome__in', ['', 'completed', 'screened_out', 'failed_check', 'no_consent', 'no_place'])), name='visit_ends_in_a_known_outcome'),
+            constraint=models.CheckConstraint(condition=models.Q(('outcome__in', ['', 'completed', 'screened_out', 'failed_check', 'no_consent', 'no_place', 'wrong_device'])), name='visit_ends_in_a_known_outcome'),
         ),
         migrations.AddConstraint(
             model_name='visit',
@@ -126,6 +127,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='outcomecode',
-            constraint=models.CheckConstraint(condition=models.Q(('outcome__in', ['completed', 'screened_out', 'failed_check', 'no_consent', 'no_place'])), name='code_is_of_a_known_outcome'),
+            constraint=models.CheckConstraint(condition=models.Q(('outcome__in', ['completed', 'screened_out', 'failed_check', 'no_consent', 'no_place', 'wrong_device'])), name='code_is_of_a_known_outcome'),
         ),
     ]

@@ -25,6 +25,7 @@ CONNECT = Platform(
         ),
         Outcome.NO_CONSENT: Exit(),
         Outcome.NO_PLACE: Exit(),
+        Outcome.WRONG_DEVICE: Exit(),
     },
     least_pay={"USD": 7.5},
 )

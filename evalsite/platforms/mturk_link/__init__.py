@@ -24,5 +24,6 @@ MTURK_LINK = Platform(
         Outcome.FAILED_CHECK: Exit(takes_code=True),
         Outcome.NO_CONSENT: Exit(otherwise=Leave.CLOSE),
         Outcome.NO_PLACE: Exit(otherwise=Leave.CLOSE),
+        Outcome.WRONG_DEVICE: Exit(otherwise=Leave.CLOSE),
     },
 )

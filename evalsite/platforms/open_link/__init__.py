@@ -15,5 +15,6 @@ OPEN_LINK = Platform(
         Outcome.FAILED_CHECK: Exit(otherwise=Leave.CLOSE),
         Outcome.NO_CONSENT: Exit(otherwise=Leave.CLOSE),
         Outcome.NO_PLACE: Exit(otherwise=Leave.CLOSE),
+        Outcome.WRONG_DEVICE: Exit(otherwise=Leave.CLOSE),
     },
 )

@@ -107,5 +107,8 @@ PANEL = Panel(
             otherwise=Leave.CLOSE,
         ),
         Outcome.NO_PLACE: Exit(takes_link=True, advice="Quota full"),
+        Outcome.WRONG_DEVICE: Exit(
+            takes_link=True, advice="Screen-out", instead=Outcome.SCREENED_OUT
+        ),
     },
 )

@@ -31,6 +31,7 @@ PROLIFIC = Platform(
         ),
         Outcome.NO_CONSENT: Exit(takes_code=True, starts_with_code=True, advice="“Request return”"),
         Outcome.NO_PLACE: Exit(takes_code=True, starts_with_code=True, advice="“Request return”"),
+        Outcome.WRONG_DEVICE: Exit(takes_code=True, advice="“Incompatible device”"),
     },
     needs_screen_out_code=True,
     least_pay={"GBP": 6, "USD": 8},

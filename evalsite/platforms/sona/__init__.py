@@ -33,5 +33,6 @@ SONA = Sona(
         Outcome.FAILED_CHECK: Exit(otherwise=Leave.CONTACT, advice="Partial credit, by hand"),
         Outcome.NO_CONSENT: Exit(otherwise=Leave.CANCEL),
         Outcome.NO_PLACE: Exit(otherwise=Leave.CANCEL),
+        Outcome.WRONG_DEVICE: Exit(otherwise=Leave.CLOSE),
     },
 )
