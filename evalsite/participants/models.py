@@ -310,6 +310,10 @@ class Visit(models.Model):
     # decided once: a visit that has ended shows the same page on every return
     outcome = models.CharField(max_length=20, blank=True)
     ended_at = models.DateTimeField(null=True)
+    # for minutes after consent that no outcome pays; empty: none is due
+    bonus = models.DecimalField(max_digits=8, decimal_places=2, null=True)
+    bonus_minutes = models.PositiveSmallIntegerField(null=True)
+    bonus_marked_at = models.DateTimeField(null=True)
     # the set that was dealt for this visit, which is what takes a place of its round
     item_set = models.OneToOneField("ItemSet", null=True, on_delete=models.SET_NULL)
 
@@ -328,6 +332,10 @@ class Visit(models.Model):
                 condition=Q(outcome="", ended_at__isnull=True)
                 | (~Q(outcome="") & Q(ended_at__isnull=False)),
                 name="visit_with_an_outcome_has_ended",
+            ),
+            models.CheckConstraint(
+                condition=Q(bonus__isnull=True, bonus_marked_at__isnull=True) | Q(bonus__gt=0),
+                name="only_a_bonus_is_marked_as_paid",
             ),
         ]
         indexes = [

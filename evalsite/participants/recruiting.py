@@ -1,19 +1,21 @@
 """Rounds of recruiting: creating one, changing it, its codes, and turning it on and off."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
 from evalsite.participants.models import (
     OutcomeCode,
     ParticipantLink,
     PersonalLink,
     Recruitment,
+    Visit,
     hash_token,
     make_outcome_code,
 )
@@ -188,6 +190,25 @@ def _find_low_pay(recruitment: Recruitment) -> list[ValidationError]:
     paid, wanted = format_money(hourly, currency), format_money(Decimal(str(least)), currency)
     words = f"You pay {paid} an hour. {recruitment.adapter.label} requires {wanted}."
     return [ValidationError(words, code="low_pay")]
+
+
+# --- bonuses ----------------------------------------------------------------------------
+
+
+def list_due_bonuses(recruitment: Recruitment) -> QuerySet[Visit]:
+    """Return the visits whose bonus isn't marked as paid."""
+    due = recruitment.visits.filter(bonus__isnull=False, bonus_marked_at__isnull=True)
+    return due.order_by("id")
+
+
+@transaction.atomic
+def mark_bonuses(*, recruitment: Recruitment, visit_ids: Collection[int], by: Any) -> int:
+    """Mark the bonuses of these visits as paid; return how many weren't."""
+    due = list_due_bonuses(recruitment).filter(pk__in=visit_ids).order_by()
+    marked = due.update(bonus_marked_at=now())
+    if marked:
+        _record("bonuses marked as paid", recruitment, by, bonuses=marked)
+    return marked
 
 
 # --- personal links -------------------------------------------------------------------

@@ -1,16 +1,32 @@
 """Visits: where a person came from last, how that ended, and what they hand back."""
 
 from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from math import ceil
 from typing import Any
+
+from django.db.models import Min
 
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
-from evalsite.participants.models import ItemSet, OutcomeCode, Participant, Recruitment, Visit
+from evalsite.participants.models import (
+    Consent,
+    ItemSet,
+    OutcomeCode,
+    Participant,
+    Recruitment,
+    Visit,
+)
+from evalsite.participants.recruiting import promised_hourly_pay, promised_minutes
 from evalsite.platforms import Leave, Outcome
 from evalsite.studies.models import Study
 
 # without a platform people may change their mind, wait for a place, and use another device
 _REVISABLE = frozenset([Outcome.NO_CONSENT, Outcome.NO_PLACE, Outcome.WRONG_DEVICE])
+
+# so short a time after consent is not paid
+_UNPAID_SECONDS = 60
+_PENNY = Decimal("0.01")
 
 _last_visit_of = Prepared(
     lambda pk: (
@@ -52,7 +68,33 @@ def end_visit(me: Participant, outcome: Outcome) -> None:
     visit = find_visit(me)
     if visit is None or (outcome in _REVISABLE and not visit.recruitment.adapter.hands_back):
         return
-    Visit.objects.filter(pk=visit.pk, outcome="").update(outcome=outcome, ended_at=now())
+    visit.recruitment.study = me.study
+    Visit.objects.filter(pk=visit.pk, outcome="").update(
+        outcome=outcome, ended_at=now(), **_find_bonus(visit, outcome)
+    )
+
+
+def _find_bonus(visit: Visit, outcome: Outcome) -> dict[str, Any]:
+    """Return what is due for the minutes since consent, if the platform pays nothing for them.
+
+    At the rate of the round, and for no longer than a set is announced to take.
+    """
+    recruitment = visit.recruitment
+    leaves, hourly = recruitment.adapter.exits[outcome], promised_hourly_pay(recruitment)
+    own = recruitment.codes.filter(outcome=outcome).exclude(code="", link="")
+    is_paid = leaves.is_paid and own.exists()
+    if not visit.person_id or not recruitment.adapter.hands_back or is_paid or not hourly:
+        return {}
+    consents = Consent.objects.filter(participant=visit.participant_id, is_given=True)
+    agreed_at = consents.aggregate(first=Min("answered_at"))["first"]
+    if agreed_at is None:
+        return {}
+    seconds = (now() - max(agreed_at, visit.arrived_at)).total_seconds()
+    if seconds <= _UNPAID_SECONDS:
+        return {}
+    minutes = min(ceil(seconds / 60), promised_minutes(recruitment))
+    amount = (hourly * minutes / 60).quantize(_PENNY, rounding=ROUND_UP)
+    return {"bonus": amount, "bonus_minutes": minutes}
 
 
 def complete_visit(me: Participant, item_set: ItemSet) -> None:

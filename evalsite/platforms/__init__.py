@@ -1,5 +1,6 @@
 """Where people come from: the contract of platforms, and one folder for each of them."""
 
+from evalsite.platforms.contract import Bonus as Bonus
 from evalsite.platforms.contract import Exit as Exit
 from evalsite.platforms.contract import Leave as Leave
 from evalsite.platforms.contract import Outcome as Outcome

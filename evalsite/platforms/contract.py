@@ -5,9 +5,12 @@ folder names it, except one line of `PLATFORMS` in settings. Its templates are b
 `templates/platforms/<key>/`: `setup.html` says what to paste where, `rules.html` what it demands.
 """
 
+import csv
+import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from re import Pattern
 from types import MappingProxyType
@@ -65,10 +68,21 @@ class Exit:
     takes_link: bool = False
     # what to choose on the platform, in its own words
     advice: str = ""
+    # whether the platform pays people who hand this back
+    is_paid: bool = False
     # what people do where there is neither
     otherwise: Leave = Leave.RETURN
     # whose link serves as well while this outcome has none; never the completed one's
     instead: Outcome | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bonus:
+    """What one person is due for a visit, beside what the platform pays for an outcome."""
+
+    person_id: str
+    visit_id: str
+    amount: Decimal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +134,8 @@ class Platform:
     needs_screen_out_code: bool = False
     # each person has a link of their own, which a round creates; it has none to share
     has_personal_links: bool = False
+    # where to paste the text of bonuses, in the platform's own words
+    bonus_advice: str = ""
     # codes of completed work may be the researcher's own
     takes_own_code: bool = False
     # the least and the advised pay an hour, by currency
@@ -149,6 +165,14 @@ class Platform:
     def check_link(self, link: str) -> str:
         """Return why this link can't hand an outcome back, or ""."""
         return ""
+
+    def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
+        """Return the text that the platform takes for bonuses."""
+        table = io.StringIO()
+        rows = [(one.person_id, one.visit_id, str(one.amount)) for one in bonuses]
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerows([("person_id", "visit_id", "amount"), *rows])
+        return table.getvalue()
 
     def fill_link(self, link: str, *, code: str, person_id: str, visit_id: str) -> str:
         """Return the link with everything that it asks for, percent-encoded."""

@@ -37,6 +37,7 @@ from evalsite.participants.visits import find_visit, find_way_out, name_platform
 from evalsite.platforms import Outcome
 from evalsite.studies.bonus import cap_in_words
 from evalsite.studies.models import Item
+from evalsite.studies.summary_lines import format_money
 
 NOT_AGREED = _("Choose whether you want to take part.")
 TEXT_NOT_SHOWN = _("Please read this text before you agree to it.")
@@ -181,6 +182,9 @@ def end(request: HttpRequest, me: Participant) -> HttpResponse:
     context = page_context(request, me) | {
         "outcome": outcome.value,
         "way_out": find_way_out(me, outcome),
+        "bonus": format_money(visit.bonus, me.study.currency) if visit.bonus else "",
+        "minutes": visit.bonus_minutes,
+        "marked_at": visit.bonus_marked_at,
         "message": me.study.config.eligibility.refusal if me.study.config.eligibility else "",
     }
     return render(request, "participants/end.html", context)

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
-from django.db.models import Count
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -19,6 +19,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.allocation.rounds import list_taken
+from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import OutcomeCode, PersonalLink, Recruitment, Visit
 from evalsite.participants.recruiting import (
     MOST_LINKS,
@@ -27,6 +28,8 @@ from evalsite.participants.recruiting import (
     create_personal_links,
     create_recruitment,
     find_obstacles,
+    list_due_bonuses,
+    mark_bonuses,
     promised_hourly_pay,
     promised_minutes,
     remove_code,
@@ -36,9 +39,9 @@ from evalsite.participants.recruiting import (
     turn_on,
 )
 from evalsite.participants.recruitment_forms import LABELS, RecruitmentForm
-from evalsite.platforms import Exit, Outcome, installed_platforms
+from evalsite.platforms import Bonus, Exit, Outcome, installed_platforms
 from evalsite.studies.models import Membership, Study
-from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.staff_pages import StudyView, may_see_identities
 from evalsite.studies.summary_lines import count_of, format_money
 
 INVALID = 422
@@ -186,6 +189,8 @@ def _describe(
         "latest": Visit.objects.filter(recruitment=recruitment.pk)
         .select_related("participant")
         .order_by("-id")[:_LATEST],
+        "sees_identities": may_see_identities(request, study),
+        **_describe_due(recruitment),
         "personal_links": _list_links(request, recruitment),
         "most_links": MOST_LINKS,
         "setup": f"platforms/{platform.key}/setup.html",
@@ -268,6 +273,51 @@ def _change_code(recruitment: Recruitment, request: HttpRequest) -> None:
         create_code(recruitment=recruitment, outcome=outcome)
 
 
+@require_POST
+def show_bonuses(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """Show the lines to paste to those who may see identities; the log keeps who saw them."""
+    if not may_see_identities(request, study):
+        raise PermissionDenied
+    recruitment = _find(study, number)
+    due = list(list_due_bonuses(recruitment)) if number else []
+    if due:
+        AuditEntry.objects.record(
+            "identity view", by=request.user, study_id=study.pk, round=number, bonuses=len(due)
+        )
+    text = recruitment.adapter.write_bonuses(
+        [
+            Bonus(person_id=one.person_id, visit_id=one.visit_id, amount=one.bonus or Decimal(0))
+            for one in due
+        ]
+    )
+    context = _describe_due(recruitment) | {
+        "recruitment": recruitment,
+        "platform": recruitment.adapter,
+        "lines": text,
+        "due": due,
+    }
+    return TemplateResponse(request, "studies/bonuses.html", context)
+
+
+def _describe_due(recruitment: Recruitment) -> dict[str, Any]:
+    """Return how many bonuses are due, and how much that is."""
+    if recruitment._state.adding:
+        return {"bonuses": 0, "bonus_total": ""}
+    found = list_due_bonuses(recruitment).aggregate(count=Count("pk"), total=Sum("bonus"))
+    total = format_money(found["total"] or Decimal(0), recruitment.study.currency)
+    return {"bonuses": found["count"], "bonus_total": total}
+
+
+def _mark_bonuses(recruitment: Recruitment, request: HttpRequest) -> None:
+    if not may_see_identities(request, recruitment.study):
+        raise PermissionDenied
+    given = request.POST.getlist("visit")
+    ids = [int(one) for one in given if one.isascii() and one.isdigit() and len(one) < 19]
+    marked = mark_bonuses(recruitment=recruitment, visit_ids=ids, by=request.user)
+    if marked:
+        messages.success(request, f"{count_of(marked, 'bonus', 'bonuses')} marked as paid.")
+
+
 def _create_links(recruitment: Recruitment, request: HttpRequest) -> None:
     total = request.POST.get("total", "")
     is_whole = total.isascii() and total.isdigit() and len(total) < 5
@@ -317,6 +367,19 @@ recruiting_views = [
         path="invite/<int:number>/code/",
         name="recruitment-code",
         view=_steer(_change_code),
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="invite/<int:number>/bonuses/",
+        name="recruitment-bonuses",
+        view=show_bonuses,
+        role=_EDITOR,
+        within="Invite",
+    ),
+    StudyView(
+        path="invite/<int:number>/bonuses/mark/",
+        name="bonuses-mark",
+        view=_steer(_mark_bonuses),
         role=_EDITOR,
     ),
     StudyView(

@@ -1,12 +1,22 @@
 """CloudResearch Connect: it adds its own ids, and takes people back by links that it gives."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from evalsite.platforms.contract import Exit, Leave, Outcome, Parameter, Platform
+from evalsite.platforms.contract import Bonus, Exit, Leave, Outcome, Parameter, Platform
 
 _ID = re.compile("[0-9A-Za-z]{8,64}")
 
-CONNECT = Platform(
+
+@dataclass(frozen=True, kw_only=True)
+class Connect(Platform):
+    def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
+        lines = [f"{one.person_id},{one.visit_id},,{one.amount},\n" for one in bonuses]
+        return "".join(["participantId,assignmentId,action,bonus,message\n", *lines])
+
+
+CONNECT = Connect(
     key="connect",
     label="Connect",
     summary="CloudResearch Connect adds its own IDs and takes people back by a redirect link.",
@@ -15,10 +25,16 @@ CONNECT = Platform(
     study=Parameter(name="projectId", pattern=_ID, is_telling=True),
     exits={
         Outcome.COMPLETED: Exit(
-            takes_link=True, takes_code=True, advice="“Redirect URL”, or “completion code”"
+            is_paid=True,
+            takes_link=True,
+            takes_code=True,
+            advice="“Redirect URL”, or “completion code”",
         ),
         Outcome.SCREENED_OUT: Exit(
-            takes_link=True, advice="“Partial Completes”, if you have them", otherwise=Leave.CONTACT
+            takes_link=True,
+            is_paid=True,
+            advice="“Partial Completes”, if you have them",
+            otherwise=Leave.CONTACT,
         ),
         Outcome.FAILED_CHECK: Exit(
             takes_link=True, advice="“Partial Completes”, if you have them", otherwise=Leave.CONTACT
@@ -27,5 +43,6 @@ CONNECT = Platform(
         Outcome.NO_PLACE: Exit(),
         Outcome.WRONG_DEVICE: Exit(),
     },
+    bonus_advice="Manage Participants: copy the lines into its CSV template",
     least_pay={"USD": 7.5},
 )

@@ -18,10 +18,10 @@ MTURK_LINK = Platform(
     preview_visit="ASSIGNMENT_ID_NOT_AVAILABLE",
     exits={
         Outcome.COMPLETED: Exit(
-            has_set_code=True, advice="A code for each set, made when it is finished"
+            is_paid=True, has_set_code=True, advice="A code for each set, made when it is finished"
         ),
-        Outcome.SCREENED_OUT: Exit(takes_code=True),
-        Outcome.FAILED_CHECK: Exit(takes_code=True),
+        Outcome.SCREENED_OUT: Exit(takes_code=True, is_paid=True),
+        Outcome.FAILED_CHECK: Exit(takes_code=True, is_paid=True),
         Outcome.NO_CONSENT: Exit(otherwise=Leave.CLOSE),
         Outcome.NO_PLACE: Exit(otherwise=Leave.CLOSE),
         Outcome.WRONG_DEVICE: Exit(otherwise=Leave.CLOSE),

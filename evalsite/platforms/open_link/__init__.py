@@ -10,7 +10,7 @@ OPEN_LINK = Platform(
     is_open_link=True,
     takes_own_code=True,
     exits={
-        Outcome.COMPLETED: Exit(takes_code=True, has_set_code=True, takes_link=True),
+        Outcome.COMPLETED: Exit(is_paid=True, takes_code=True, has_set_code=True, takes_link=True),
         Outcome.SCREENED_OUT: Exit(otherwise=Leave.CLOSE),
         Outcome.FAILED_CHECK: Exit(otherwise=Leave.CLOSE),
         Outcome.NO_CONSENT: Exit(otherwise=Leave.CLOSE),

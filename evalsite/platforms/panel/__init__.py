@@ -95,7 +95,7 @@ PANEL = Panel(
         ),
     ),
     exits={
-        Outcome.COMPLETED: Exit(takes_link=True, takes_code=True, advice="Complete"),
+        Outcome.COMPLETED: Exit(is_paid=True, takes_link=True, takes_code=True, advice="Complete"),
         Outcome.SCREENED_OUT: Exit(takes_link=True, advice="Screen-out"),
         Outcome.FAILED_CHECK: Exit(
             takes_link=True, advice="Screen-out", instead=Outcome.SCREENED_OUT

@@ -9,7 +9,7 @@ PERSONAL = Platform(
     hands_back=False,
     has_personal_links=True,
     exits={
-        Outcome.COMPLETED: Exit(takes_link=True, has_set_code=True),
+        Outcome.COMPLETED: Exit(is_paid=True, takes_link=True, has_set_code=True),
         Outcome.SCREENED_OUT: Exit(otherwise=Leave.CLOSE),
         Outcome.FAILED_CHECK: Exit(otherwise=Leave.CLOSE),
         Outcome.NO_CONSENT: Exit(otherwise=Leave.CLOSE),

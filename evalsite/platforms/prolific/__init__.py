@@ -1,12 +1,22 @@
 """Prolific: one code for each outcome, and a page of its own that takes them."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from evalsite.platforms.contract import Exit, Outcome, Parameter, Platform
+from evalsite.platforms.contract import Bonus, Exit, Outcome, Parameter, Platform
 
 _HEX_24 = re.compile("[0-9a-f]{24}")
 
-PROLIFIC = Platform(
+
+@dataclass(frozen=True, kw_only=True)
+class Prolific(Platform):
+    def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
+        # a submission id where one was sent
+        return "".join(f"{one.visit_id or one.person_id},{one.amount}\n" for one in bonuses)
+
+
+PROLIFIC = Prolific(
     key="prolific",
     label="Prolific",
     summary="Each person arrives with a Prolific ID and leaves with a code.",
@@ -21,10 +31,11 @@ PROLIFIC = Platform(
             takes_code=True,
             starts_with_code=True,
             has_set_code=True,
+            is_paid=True,
             advice="“Manually review”",
         ),
         Outcome.SCREENED_OUT: Exit(
-            takes_code=True, starts_with_code=True, advice="“Fixed screen-out”"
+            takes_code=True, starts_with_code=True, is_paid=True, advice="“Fixed screen-out”"
         ),
         Outcome.FAILED_CHECK: Exit(
             takes_code=True, starts_with_code=True, advice="“Request return”"
@@ -34,6 +45,7 @@ PROLIFIC = Platform(
         Outcome.WRONG_DEVICE: Exit(takes_code=True, advice="“Incompatible device”"),
     },
     needs_screen_out_code=True,
+    bonus_advice="More > “Bulk bonus payment”",
     least_pay={"GBP": 6, "USD": 8},
     advised_pay={"GBP": 9, "USD": 12},
 )

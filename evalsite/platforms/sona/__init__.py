@@ -28,7 +28,9 @@ SONA = Sona(
     has_ids_of_round=True,
     query="sona_id=%SURVEY_CODE%",
     exits={
-        Outcome.COMPLETED: Exit(takes_link=True, advice="“Client-side completion URL”"),
+        Outcome.COMPLETED: Exit(
+            is_paid=True, takes_link=True, advice="“Client-side completion URL”"
+        ),
         Outcome.SCREENED_OUT: Exit(otherwise=Leave.CONTACT, advice="Partial credit, by hand"),
         Outcome.FAILED_CHECK: Exit(otherwise=Leave.CONTACT, advice="Partial credit, by hand"),
         Outcome.NO_CONSENT: Exit(otherwise=Leave.CANCEL),
