@@ -1,6 +1,6 @@
 """Rounds of recruiting: creating one, changing it, its codes, and turning it on and off."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -144,22 +144,18 @@ def turn_off(*, recruitment: Recruitment, by: Any) -> None:
 
 def refuse_unready(recruitment: Recruitment) -> None:
     """Raise ValidationError with all that keeps this round from being turned on."""
-    problems = find_obstacles(recruitment)
+    problems = find_obstacles(recruitment, recruitment.codes.all())
     if problems:
         raise ValidationError(problems)
 
 
-def find_obstacles(recruitment: Recruitment) -> list[ValidationError]:
-    """Return what keeps this round from being turned on."""
+def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> list[ValidationError]:
+    """Return what keeps this round, with these codes, from being turned on."""
     platform, study = recruitment.adapter, recruitment.study
     found = []
     if any(one.is_required and not recruitment.given[one.name] for one in platform.settings):
         found.append(ValidationError("Fill in the platform’s settings first.", code="settings"))
-    stored = (
-        {one.outcome: one for one in recruitment.codes.all()}
-        if not recruitment._state.adding
-        else {}
-    )
+    stored = {one.outcome: one for one in codes}
     done, leaves = stored.get(Outcome.COMPLETED), platform.exits[Outcome.COMPLETED]
     if not leaves.has_set_code and not (done and (done.link or done.code)):
         found.append(

@@ -289,5 +289,5 @@ def test_list_of_rounds_takes_as_many_queries_for_few_people_as_for_many(
 
     with django_assert_max_num_queries(14):
         staff_client.get(url("study-recruitments", study))
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(14):
         staff_client.get(url("study-recruitment", study, 1))

@@ -4,13 +4,14 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -67,6 +68,17 @@ class OutcomeRow:
     leaves: Exit
     stored: OutcomeCode | None
     arrivals: int
+
+
+class Arrivals(NamedTuple):
+    """How many visits came to one outcome, and what bonuses of theirs are still to be paid."""
+
+    arrivals: int = 0
+    bonuses: int = 0
+    total: Decimal | None = None
+
+
+NO_ARRIVALS = Arrivals()
 
 
 def link_of(request: HttpRequest, recruitment: Recruitment) -> str:
@@ -134,7 +146,7 @@ def show_recruitment(request: HttpRequest, study: Study, number: int) -> HttpRes
     # a copy: validation writes into it, and the page shows the round as it is
     form = RecruitmentForm(
         request.POST if request.method == "POST" else None,
-        instance=_find(study, number),
+        instance=copy(recruitment),
         stored=stored,
     )
     if form.is_bound and form.is_valid() and _save(request, study, number, form):
@@ -170,16 +182,24 @@ def _describe(
     codes = {one.outcome: one for one in stored}
     hourly, currency = promised_hourly_pay(recruitment), study.currency
     advised = platform.advised_pay.get(currency)
-    obstacles = [message for one in find_obstacles(recruitment) for message in one.messages]
+    obstacles = [one.message for one in find_obstacles(recruitment, stored)]
+    bonuses = sum(row.bonuses for row in counts.values())
+    bonus_total = sum((row.total or Decimal(0) for row in counts.values()), Decimal(0))
     return {
         "recruitment": recruitment,
         "platform": platform,
         "link": link_of(request, recruitment),
         "taken": _count_taken(recruitment),
-        "arrived": sum(counts.values()),
-        "at_work": counts.get("", 0),
+        "arrived": sum(row.arrivals for row in counts.values()),
+        "at_work": counts.get("", NO_ARRIVALS).arrivals,
         "outcomes": [
-            OutcomeRow(outcome, LABELS[outcome], leaves, codes.get(outcome), counts.get(outcome, 0))
+            OutcomeRow(
+                outcome,
+                LABELS[outcome],
+                leaves,
+                codes.get(outcome),
+                counts.get(outcome, NO_ARRIVALS).arrivals,
+            )
             for outcome, leaves in platform.exits.items()
         ],
         "obstacles": obstacles,
@@ -189,8 +209,9 @@ def _describe(
         "latest": Visit.objects.filter(recruitment=recruitment.pk)
         .select_related("participant")
         .order_by("-id")[:_LATEST],
-        "sees_identities": may_see_identities(request, study),
-        **_describe_due(recruitment),
+        "sees_identities": bool(bonuses) and may_see_identities(request, study),
+        "bonuses": bonuses,
+        "bonus_total": format_money(bonus_total, currency),
         "personal_links": _list_links(request, recruitment),
         "most_links": MOST_LINKS,
         "setup": f"platforms/{platform.key}/setup.html",
@@ -228,11 +249,20 @@ def download_links(request: HttpRequest, study: Study, number: int) -> HttpRespo
     return response
 
 
-def _count_outcomes(recruitment: Recruitment) -> dict[str, int]:
-    if recruitment._state.adding:
-        return {}
-    counted = recruitment.visits.order_by().values_list("outcome").annotate(n=Count("pk"))
-    return dict(counted)
+def _count_outcomes(recruitment: Recruitment) -> dict[str, Arrivals]:
+    """Return who has arrived, by the outcome of their visit; "": it has none so far."""
+    is_due = Q(bonus__isnull=False, bonus_marked_at__isnull=True)
+    counted = (
+        Visit.objects.filter(recruitment=recruitment.pk)
+        .order_by()
+        .values_list("outcome")
+        .annotate(
+            arrivals=Count("pk"),
+            bonuses=Count("pk", filter=is_due),
+            total=Sum("bonus", filter=is_due),
+        )
+    )
+    return {outcome: Arrivals(*found) for outcome, *found in counted}
 
 
 def _steer(
@@ -290,22 +320,16 @@ def show_bonuses(request: HttpRequest, study: Study, number: int) -> HttpRespons
             for one in due
         ]
     )
-    context = _describe_due(recruitment) | {
+    total = sum((one.bonus or Decimal(0) for one in due), Decimal(0))
+    context = {
+        "bonuses": len(due),
+        "bonus_total": format_money(total, study.currency),
         "recruitment": recruitment,
         "platform": recruitment.adapter,
         "lines": text,
         "due": due,
     }
     return TemplateResponse(request, "studies/bonuses.html", context)
-
-
-def _describe_due(recruitment: Recruitment) -> dict[str, Any]:
-    """Return how many bonuses are due, and how much that is."""
-    if recruitment._state.adding:
-        return {"bonuses": 0, "bonus_total": ""}
-    found = list_due_bonuses(recruitment).aggregate(count=Count("pk"), total=Sum("bonus"))
-    total = format_money(found["total"] or Decimal(0), recruitment.study.currency)
-    return {"bonuses": found["count"], "bonus_total": total}
 
 
 def _mark_bonuses(recruitment: Recruitment, request: HttpRequest) -> None:
