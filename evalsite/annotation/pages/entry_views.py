@@ -185,7 +185,6 @@ def end(request: HttpRequest, me: Participant) -> HttpResponse:
         "bonus": format_money(visit.bonus, me.study.currency) if visit.bonus else "",
         "minutes": visit.bonus_minutes,
         "marked_at": visit.bonus_marked_at,
-        "message": me.study.config.eligibility.refusal if me.study.config.eligibility else "",
     }
     return render(request, "participants/end.html", context)
 
