@@ -28,6 +28,17 @@ SCALES = [
     "evalsite.scales.preference",
 ]
 
+# One line for each platform that people come from.
+PLATFORMS = [
+    "evalsite.platforms.prolific",
+    "evalsite.platforms.connect",
+    "evalsite.platforms.sona",
+    "evalsite.platforms.panel",
+    "evalsite.platforms.mturk_link",
+    "evalsite.platforms.open_link",
+    "evalsite.platforms.personal",
+]
+
 DEBUG = env.read_flag("EVALSITE_DEBUG", default=False)
 SECRET_KEY = env.read_key("EVALSITE_SECRET_KEY")
 if not SECRET_KEY:
@@ -73,6 +84,7 @@ INSTALLED_APPS = [
     "evalsite.operations",
     "evalsite.results",
     *SCALES,
+    *PLATFORMS,
     *PROTOCOLS,
 ]
 

@@ -35,8 +35,8 @@ from evalsite.annotation.running.launch import (
 )
 from evalsite.annotation.running.pilot import start_pilot
 from evalsite.annotation.running.places_views import places_views
+from evalsite.annotation.running.recruiting_views import recruiting_views
 from evalsite.jobs.live_page import keep_watching
-from evalsite.participants.arrival import list_links
 from evalsite.participants.joins import count_recent_joins
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setting_changes import change_settings
@@ -134,7 +134,6 @@ def show_sharing(request: HttpRequest, study: Study) -> HttpResponseBase:
         "studies/sharing.html",
         {
             "join_url": join_url,
-            "platform_links": list_links(join_url),
             "burst": _count_burst(study),
             # an archived or running study has no button that these would bar
             "held": count_held(study) if study.state == Study.State.CLOSED else None,
@@ -220,6 +219,7 @@ _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 
 study_views = [
     *places_views,
+    *recruiting_views,
     StudyView(
         path="pilot/", name="study-pilot", view=show_pilot, role=_EDITOR, tab="Pilot", order=40
     ),

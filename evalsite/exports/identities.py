@@ -21,6 +21,7 @@ from evalsite.participants.models import (
     ParticipantIdentity,
     Visit,
 )
+from evalsite.participants.visits import list_fixed_codes
 from evalsite.studies.models import Item, Study
 
 IDS_FILE = "participants_ids.csv"
@@ -98,7 +99,7 @@ class _People:
     """What the file says of each participant, whichever their visits."""
 
     def __init__(self, study: Study) -> None:
-        self._shared_code = study.completion_code
+        self._fixed_codes = list_fixed_codes(study)
         self._codes: defaultdict[int, list[str]] = defaultdict(list)
         sets = ItemSet.objects.filter(study=study)
         finished = sets.filter(finished_at__isnull=False).order_by("participant_id", "number")
@@ -112,8 +113,9 @@ class _People:
 
     def describe(self, participant: Participant) -> dict[str, str]:
         codes = self._codes.get(participant.pk, [])
-        # a code of the study's own is what participants are shown
-        shown = [self._shared_code] if codes and self._shared_code else codes
+        # a code of the round's own is what participants are shown
+        fixed = self._fixed_codes.of(participant.pk)
+        shown = [fixed] if codes and fixed else codes
         return {
             "participant": participant.pseudonym,
             "state": self._find_state(participant),

@@ -16,15 +16,19 @@ from django.utils.crypto import salted_hmac
 
 from evalsite.jobs.services import upkeep
 from evalsite.lib.clock import now
-from evalsite.participants.arrival import Arrival
 from evalsite.participants.models import (
     JoinCount,
     Participant,
     ParticipantIdentity,
     ParticipantLink,
+    PersonalLink,
+    Recruitment,
     Visit,
+    hash_token,
 )
 from evalsite.participants.services import admit_participant
+from evalsite.platforms import Outcome
+from evalsite.platforms.arrival import Arrival
 from evalsite.studies.models import Study, StudyVersion
 
 _WINDOW = timedelta(hours=1)
@@ -37,6 +41,9 @@ _NETWORK_BITS, _SITE_BITS = 64, 80
 _SITE_FACTOR = 4
 # the part of a digest that identifies the site; for IPv4, the site is the address
 _SITE_DIGITS = 32
+
+# said of a visit from another study of the platform than the round's first
+OTHER_STUDY = "other study id"
 
 _is_unlimited: ContextVar[bool] = ContextVar("joins_are_unlimited", default=False)
 
@@ -59,28 +66,82 @@ def unlimited_joins() -> Iterator[None]:
         _is_unlimited.reset(token)
 
 
-def join_study(*, study: Study, arrival: Arrival | None, address: str) -> str:
+def join_study(*, recruitment: Recruitment, arrival: Arrival, address: str) -> str:
     """Return the token of a fresh link for a person who joins, new or known by their id.
 
     Raise TooManyJoins if they would be new and too many have joined.
     """
+    study = recruitment.study
     with transaction.atomic():
-        if arrival is None:
+        recruitment = _store(recruitment)
+        if not arrival.person_id:
             _count_join(study, address)
-            return admit_participant(study=study)[1]
-        participant = find_person(study, arrival)
-        if participant is None:
-            participant = _admit_person(study, arrival, address)
-        else:
-            _check_return(participant)
-        _record_visit(participant, arrival)
+            participant, token = admit_participant(study=study)
+            Visit.objects.create(study=study, participant=participant, recruitment=recruitment)
+            return token
+        known = find_person(study, arrival)
+        if known is not None:
+            _check_return(known)
+        participant = known or _admit_person(study, arrival, address)
+        _record_visit(participant, recruitment, arrival)
         return ParticipantLink.objects.mint(participant)
+
+
+def find_personal_link(token: str) -> PersonalLink | None:
+    """Return the personal link of this token, used or not."""
+    links = PersonalLink.objects.filter(token_hash=hash_token(token))
+    return links.select_related("recruitment__study__version").first()
+
+
+@transaction.atomic
+def use_personal_link(link: PersonalLink) -> None:
+    """Let the person who has this link take part by it. Done twice, it is done once."""
+    current = PersonalLink.objects.select_for_update(no_key=True).get(pk=link.pk)
+    if current.participant_id is not None:
+        return
+    current.participant = Participant.objects.create(study_id=link.study_id)
+    current.save(update_fields=["participant"])
+    ParticipantLink.objects.create(
+        study_id=link.study_id, participant=current.participant, token_hash=current.token_hash
+    )
+    Visit.objects.create(
+        study_id=link.study_id,
+        participant=current.participant,
+        recruitment_id=link.recruitment_id,
+    )
+
+
+def _store(recruitment: Recruitment) -> Recruitment:
+    """Return the round as it is stored; that of a study's own link may not be stored yet."""
+    if not recruitment._state.adding:
+        return recruitment
+    return Recruitment.objects.get_or_create(
+        study=recruitment.study,
+        number=recruitment.number,
+        defaults={
+            "platform": recruitment.platform,
+            "is_on": recruitment.is_on,
+            "has_further_sets": recruitment.has_further_sets,
+        },
+    )[0]
+
+
+def find_namespace(recruitment: Recruitment) -> str:
+    """Return within what an id that arrives by this round means one person."""
+    platform = recruitment.adapter
+    name = platform.namespace(recruitment.given)
+    earlier = Recruitment.objects.filter(
+        study=recruitment.study_id, platform=recruitment.platform, number__lt=recruitment.number
+    )
+    if platform.has_ids_of_round and earlier.exists():
+        return f"{name}:{recruitment.number}"
+    return name
 
 
 def find_person(study: Study, arrival: Arrival) -> Participant | None:
     """Return the participant who arrived by this id before, if anybody did."""
     identities = ParticipantIdentity.objects.filter(
-        study=study, platform=arrival.platform, outside_id=arrival.key
+        study=study, platform=arrival.namespace, outside_id=arrival.key
     )
     return Participant.objects.filter(identities__in=identities).first()
 
@@ -98,7 +159,7 @@ def _admit_person(study: Study, arrival: Arrival, address: str) -> Participant:
             ParticipantIdentity.objects.create(
                 study=study,
                 participant=participant,
-                platform=arrival.platform,
+                platform=arrival.namespace,
                 outside_id=arrival.key,
             )
             return participant
@@ -110,23 +171,54 @@ def _admit_person(study: Study, arrival: Arrival, address: str) -> Participant:
         return known
 
 
-def _record_visit(participant: Participant, arrival: Arrival) -> None:
-    Visit.objects.get_or_create(
+def _record_visit(participant: Participant, recruitment: Recruitment, arrival: Arrival) -> None:
+    visit, is_new = Visit.objects.get_or_create(
         participant=participant,
-        platform=arrival.platform,
+        recruitment=recruitment,
         visit_id=arrival.visit_id,
         defaults={
             "study_id": participant.study_id,
+            "platform": arrival.namespace,
             "person_id": arrival.person_id,
             "platform_study_id": arrival.platform_study_id,
-            "flags": list(arrival.flags),
+            "flags": [*arrival.flags, *_note_other_study(recruitment, arrival)],
         },
     )
+    outcome = _find_old_outcome(participant, recruitment) if is_new else None
+    if outcome is not None:
+        visit.outcome, visit.ended_at = outcome, now()
+        visit.save(update_fields=["outcome", "ended_at"])
+
+
+def _note_other_study(recruitment: Recruitment, arrival: Arrival) -> list[str]:
+    """Note that a second study on the platform has this round's link."""
+    if not arrival.platform_study_id:
+        return []
+    named = recruitment.visits.exclude(platform_study_id="")
+    is_known = named.filter(platform_study_id=arrival.platform_study_id).exists()
+    return [] if is_known or not named.exists() else [OTHER_STUDY]
+
+
+def _find_old_outcome(participant: Participant, recruitment: Recruitment) -> Outcome | None:
+    """Return what a new visit ends in because of an earlier one; None if it may lead to work."""
+    if participant.is_eligible is False:
+        return Outcome.SCREENED_OUT
+    if participant.is_qualified is False:
+        return Outcome.FAILED_CHECK
+    if recruitment.has_further_sets:
+        return None
+    sets = participant.item_sets.order_by()
+    if sets.filter(finished_at__isnull=True).exists():
+        return None
+    finished = participant.visits.filter(recruitment=recruitment, item_set__isnull=False)
+    most = participant.study.max_sets
+    is_done = finished.filter(outcome=Outcome.COMPLETED).count() >= recruitment.sets_per_person
+    return Outcome.COMPLETED if is_done or (most and sets.count() >= most) else None
 
 
 def visible_receipt(participant: Participant) -> str:
     """Return the receipt number, or "" if an id, which is no password, opens these pages."""
-    return "" if participant.visits.exists() else participant.receipt
+    return "" if participant.visits.exclude(person_id="").exists() else participant.receipt
 
 
 # --- limits ---------------------------------------------------------------------------

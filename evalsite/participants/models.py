@@ -1,17 +1,23 @@
-"""Who evaluates: participants, their links, consent, answers at entry, and sets."""
+"""Who evaluates: participants, how they came, consent, answers at entry, and sets."""
 
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from hashlib import sha256
 from secrets import choice, token_urlsafe
 from uuid import uuid4
 
 from django.db import models
 from django.db.models import Q
+from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
+from evalsite.platforms import Outcome, Platform, find_open_link, get_platform
 from evalsite.studies.models import Study, StudyVersion
 
 # without letters and digits that are easily confused
 _CLEAR = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+# without vowels: random, and never a word
+_CONSONANTS = "BCDFGHJKLMNPQRSTVWXZ"
 
 
 def make_pseudonym() -> str:
@@ -24,9 +30,14 @@ def make_receipt() -> str:
 
 
 def make_completion_code() -> str:
-    """A code such as K7QF-3M2X."""
-    letters = "".join(choice(_CLEAR) for _ in range(8))
+    """A code such as KVQF-RMXT."""
+    letters = make_outcome_code()
     return f"{letters[:4]}-{letters[4:]}"
+
+
+def make_outcome_code() -> str:
+    """A code such as KVQFRMXT."""
+    return "".join(choice(_CONSONANTS) for _ in range(8))
 
 
 def hash_token(token: str) -> str:
@@ -128,34 +139,219 @@ class ParticipantIdentity(models.Model):
         return f"identity of {self.participant_id}"
 
 
-class Visit(models.Model):
-    """An arrival from a platform: one submission of a person. Identities, kept as such."""
+class RecruitmentManager(models.Manager["Recruitment"]):
+    def open_link(self, study: Study) -> "Recruitment":
+        """The round of the study's own link, which is stored once somebody uses or changes it."""
+        return self.filter(study=study, number=0).first() or Recruitment(
+            study=study,
+            number=0,
+            platform=find_open_link().key,
+            is_on=True,
+            has_further_sets=True,
+        )
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
-    participant = models.ForeignKey(
-        Participant, on_delete=models.CASCADE, related_name="visits", db_index=False
-    )
+
+class Recruitment(models.Model):
+    """One round of people from one platform: its link, its places, and how each outcome ends."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="recruitments")
+    # 0: the study's own link
+    number = models.PositiveSmallIntegerField()
+    # which platforms exist is a setting, so the names are not choices of the column
     platform = models.CharField(max_length=40)
-    # as the platform writes them; empty: it sent none, or none that is well-formed
-    person_id = models.CharField(max_length=200)
-    visit_id = models.CharField(max_length=200, blank=True)
-    platform_study_id = models.CharField(max_length=200, blank=True)
-    flags = models.JSONField(default=list, blank=True)
-    arrived_at = models.DateTimeField(default=now)
+    # what the platform asks of a round: plain text by name
+    settings = models.JSONField(default=dict, blank=True)
+    is_on = models.BooleanField(default=False)
+    # empty: as many people as there is work for
+    places = models.PositiveIntegerField(null=True, blank=True)
+    # of one person: a visit after so many finished ones shows the old code
+    sets_per_person = models.PositiveSmallIntegerField(default=1)
+    # further sets in the same visit, instead of a new submission for each
+    has_further_sets = models.BooleanField(default=False)
+    # people on a phone are asked to use a computer instead
+    refuses_phones = models.BooleanField(default=False)
+    # empty: as in the study's settings
+    minutes = models.PositiveSmallIntegerField(null=True, blank=True)
+    reward = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
+    created_at = models.DateTimeField(default=now)
+
+    objects = RecruitmentManager()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "number"], name="recruitment_number_once_per_study"
+            ),
+            models.CheckConstraint(
+                condition=Q(places__isnull=True) | Q(places__gte=1),
+                name="recruitment_has_a_place_or_no_limit",
+            ),
+            models.CheckConstraint(
+                condition=Q(sets_per_person__gte=1), name="recruitment_allows_a_set_per_person"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"round {self.number}" if self.number else "open link"
+
+    @property
+    def adapter(self) -> Platform:
+        """What is known of this round's platform."""
+        return get_platform(self.platform)
+
+    @property
+    def has_link(self) -> bool:
+        """Whether people arrive by a link that they share."""
+        return self.adapter.is_installed and not self.adapter.has_personal_links
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """What this round says of its platform, every setting of it included."""
+        return {one.name: self.settings.get(one.name, "") for one in self.adapter.settings}
+
+    @property
+    def name_for_people(self) -> str:
+        """The name of the platform that people go back to; "" if there is none."""
+        return self.adapter.name_for_people(self.given) if self.adapter.hands_back else ""
+
+
+class OutcomeCode(models.Model):
+    """What people of a round hand back for an outcome: a code, a link, or both."""
+
+    recruitment = models.ForeignKey(Recruitment, on_delete=models.CASCADE, related_name="codes")
+    outcome = models.CharField(max_length=20)
+    code = models.CharField(max_length=40, blank=True)
+    link = models.URLField(max_length=500, blank=True)
 
     class Meta:
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["participant", "platform", "visit_id"],
-                name="each_visit_once_per_participant",
-            )
+                fields=["recruitment", "outcome"], name="one_code_of_each_outcome_per_recruitment"
+            ),
+            models.UniqueConstraint(
+                fields=["recruitment", "code"],
+                condition=~Q(code=""),
+                name="outcomes_of_a_recruitment_differ_by_code",
+            ),
+            models.CheckConstraint(
+                condition=Q(outcome__in=[str(one) for one in Outcome]),
+                name="code_is_of_a_known_outcome",
+            ),
         ]
-        indexes = [models.Index(fields=["study", "participant"], name="visit_by_study")]
+
+    def __str__(self) -> str:
+        return f"code of {self.recruitment_id}"
+
+
+class PersonalLink(models.Model):
+    """The link of one person of a round, who may not have used it yet.
+
+    The token is derived from the row and its generation, so it can be copied again, and a new
+    generation ends the old link. Only the token's hash is stored.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    recruitment = models.ForeignKey(
+        Recruitment, on_delete=models.CASCADE, related_name="personal_links", db_index=False
+    )
+    number = models.PositiveSmallIntegerField()
+    generation = models.PositiveIntegerField(default=1)
+    token_hash = models.CharField(max_length=64)
+    participant = models.OneToOneField(Participant, null=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["recruitment", "number"], name="personal_link_number_once_per_recruitment"
+            ),
+            models.UniqueConstraint(fields=["token_hash"], name="token_opens_one_personal_link"),
+        ]
+
+    def __str__(self) -> str:
+        return f"personal link {self.number}"
+
+    def derive_token(self) -> str:
+        """Return the token of this generation, 192 bits, as the site's secret key gives it."""
+        named = f"{self.recruitment_id}:{self.number}:{self.generation}"
+        signed = salted_hmac(
+            "evalsite.participants.PersonalLink", named, algorithm="sha256"
+        ).digest()
+        return urlsafe_b64encode(signed[:24]).decode()
+
+    @property
+    def token(self) -> str:
+        """The token; empty if the secret key has changed since, as it can't be derived again."""
+        token = self.derive_token()
+        return token if hash_token(token) == self.token_hash else ""
+
+
+class Visit(models.Model):
+    """An arrival: one submission of a person. Identities, kept as such."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    participant = models.ForeignKey(
+        Participant, on_delete=models.CASCADE, related_name="visits", db_index=False
+    )
+    recruitment = models.ForeignKey(
+        Recruitment, on_delete=models.CASCADE, related_name="visits", db_index=False
+    )
+    # within what the person's id means one person; empty: none was sent
+    platform = models.CharField(max_length=40, blank=True)
+    # as the platform writes them; empty: it sent none, or none that is well-formed
+    person_id = models.CharField(max_length=200, blank=True)
+    visit_id = models.CharField(max_length=200, blank=True)
+    platform_study_id = models.CharField(max_length=200, blank=True)
+    flags = models.JSONField(default=list, blank=True)
+    arrived_at = models.DateTimeField(default=now)
+    # decided once: a visit that has ended shows the same page on every return
+    outcome = models.CharField(max_length=20, blank=True)
+    ended_at = models.DateTimeField(null=True)
+    # for minutes after consent that no outcome pays; empty: none is due
+    bonus = models.DecimalField(max_digits=8, decimal_places=2, null=True)
+    bonus_minutes = models.PositiveSmallIntegerField(null=True)
+    bonus_marked_at = models.DateTimeField(null=True)
+    # the set that was dealt for this visit, which is what takes a place of its round
+    item_set = models.OneToOneField("ItemSet", null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["participant", "recruitment", "visit_id"],
+                name="each_visit_once_per_participant",
+            ),
+            models.CheckConstraint(
+                condition=Q(outcome__in=["", *(str(one) for one in Outcome)]),
+                name="visit_ends_in_a_known_outcome",
+            ),
+            models.CheckConstraint(
+                condition=Q(outcome="", ended_at__isnull=True)
+                | (~Q(outcome="") & Q(ended_at__isnull=False)),
+                name="visit_with_an_outcome_has_ended",
+            ),
+            models.CheckConstraint(
+                condition=Q(bonus__isnull=True, bonus_marked_at__isnull=True) | Q(bonus__gt=0),
+                name="only_a_bonus_is_marked_as_paid",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["study", "participant"], name="visit_by_study"),
+            models.Index(fields=["recruitment", "outcome"], name="visit_by_recruitment"),
+        ]
 
     def __str__(self) -> str:
         # never the ids: this text reaches logs and histories
         return f"visit of {self.participant_id}"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether this visit is over for good, other than by finishing what there was to do."""
+        is_refused = bool(self.outcome) and self.outcome != Outcome.COMPLETED
+        return is_refused and self.recruitment.adapter.hands_back
 
 
 class JoinCount(models.Model):

@@ -8,6 +8,8 @@ from django.db import transaction
 
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant, ParticipantLink
+from evalsite.participants.visits import WayOut, end_visit, find_way_out
+from evalsite.platforms import Outcome
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_text, shown_content
 
@@ -70,6 +72,8 @@ def record_consent(*, participant: Participant, is_given: bool) -> Consent:
     )
     participant.consented_to = digest if is_given else ""
     participant.save(update_fields=["consented_to"])
+    if not is_given:
+        end_visit(participant, Outcome.NO_CONSENT)
     return consent
 
 
@@ -82,6 +86,8 @@ def record_entry(*, participant: Participant, answers: Mapping[str, str]) -> boo
     if me.is_eligible is None and me.consented_to:
         me.is_eligible = participant.study.config.is_eligible(answers)
         me.save(update_fields=["is_eligible"])
+        if not me.is_eligible:
+            end_visit(me, Outcome.SCREENED_OUT)
         record_answers(participant=participant, answers=answers)
     participant.is_eligible = me.is_eligible
     return bool(me.is_eligible)
@@ -113,11 +119,15 @@ def finished_sets(me: Participant) -> list[ItemSet]:
 
 
 def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
-    """The code to show: the study's fixed one, else that of the last finished set; those before."""
+    """The code to show: the round's fixed one, else that of the last finished set; those before."""
     finished = finished_sets(me) if finished is None else finished
     if not finished:
-        return {"code": "", "earlier_codes": []}
-    if me.study.completion_code:
-        return {"code": me.study.completion_code, "earlier_codes": []}
+        return {"code": "", "earlier_codes": [], "way_out": WayOut()}
     *earlier, last = finished
-    return {"code": last.code, "earlier_codes": [(one.number, one.code) for one in earlier]}
+    way_out = find_way_out(me, Outcome.COMPLETED, set_code=last.code)
+    is_own = way_out.code == last.code
+    return {
+        "code": way_out.code,
+        "earlier_codes": [(one.number, one.code) for one in earlier] if is_own else [],
+        "way_out": way_out,
+    }

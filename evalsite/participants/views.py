@@ -11,11 +11,12 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
 from evalsite.participants.access import page_context, participant_page, personal_link
-from evalsite.participants.models import Participant
+from evalsite.participants.models import Participant, Recruitment
+from evalsite.participants.recruiting import promised_minutes, promised_pay
 from evalsite.participants.services import shown_codes
 from evalsite.studies.models import Study
 from evalsite.studies.set_size import items_per_set
-from evalsite.studies.summary_lines import format_money, hourly_pay, minutes_per_set
+from evalsite.studies.summary_lines import format_money
 
 
 def shut_sentence(study: Study) -> dict[str, Any]:
@@ -38,14 +39,14 @@ def shut_sentence(study: Study) -> dict[str, Any]:
     return {"heading": _("This study is closed"), "sentence": sentence}
 
 
-def study_facts(study: Study) -> list[tuple[str, str, str]]:
+def study_facts(study: Study, recruitment: Recruitment) -> list[tuple[str, str, str]]:
     """Time, pay and size of one set: term, value, and a note in small print."""
-    minutes = minutes_per_set(study)
+    minutes, pay = promised_minutes(recruitment), promised_pay(recruitment)
     about = ngettext("about %(minutes)s minute", "about %(minutes)s minutes", minutes)
     facts = [(_("Time"), about % {"minutes": minutes}, "")]
-    pay, hourly = study.pay_per_set, hourly_pay(study)
-    if pay is not None and hourly is not None:
-        an_hour = _("%(amount)s an hour") % {"amount": format_money(hourly, study.currency)}
+    if pay is not None:
+        hourly = format_money(pay * 60 / minutes, study.currency)
+        an_hour = _("%(amount)s an hour") % {"amount": hourly}
         facts.append((_("Pay"), format_money(pay, study.currency), an_hour))
     return [
         *facts,
@@ -54,7 +55,7 @@ def study_facts(study: Study) -> list[tuple[str, str, str]]:
             _("up to %(count)s") % {"count": items_per_set(study)},
             _("in one set"),
         ),
-        (_("Works on a phone"), _("yes"), ""),
+        (_("Works on a phone"), _("no") if recruitment.refuses_phones else _("yes"), ""),
     ]
 
 

@@ -52,7 +52,7 @@ class NewStudyForm(forms.Form):
         field.choices = [(name, config.title) for name, config in self.protocols.items()]  # type: ignore[attr-defined]
         if len(self.protocols) == 1:
             field.initial = next(iter(self.protocols))
-        _use_our_words(self.fields.values())
+        use_our_words(self.fields.values())
 
     def cards(self) -> list[dict[str, Any]]:
         """Return each protocol as a card to choose."""
@@ -78,7 +78,7 @@ def _needed_columns(config: Protocol) -> str:
     return ", ".join(names + [column.name for column in config.inputs if column.is_required])
 
 
-def _use_our_words(fields: Iterable[forms.Field]) -> None:
+def use_our_words(fields: Iterable[forms.Field]) -> None:
     """Fields with these error messages, which never cut off what is typed or pasted."""
     for field in fields:
         field.error_messages = {**_IN_OUR_WORDS, **field.error_messages}
@@ -121,16 +121,6 @@ class SettingsForm(forms.ModelForm):
         validators=[RegexValidator(r"\A[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
         help_text="Three letters, such as GBP, EUR or USD.",
     )
-    completion_url = forms.URLField(
-        required=False,
-        assume_scheme="https",
-        label="Completion link",
-        error_messages={"invalid": "Enter a link that begins with https://"},
-        help_text=(
-            "Where people go when they have finished, such as their crowd platform. Write {code} "
-            "where the link needs the completion code: it is put in its place."
-        ),
-    )
 
     class Meta:
         model = Study
@@ -141,8 +131,7 @@ class SettingsForm(forms.ModelForm):
             "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
             "expected_participants", "is_practice_on", "may_skip_practice",
             "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-            "minutes_per_set", "pay_per_set", "currency", "completion_code", "completion_url",
-            "closes_at",
+            "minutes_per_set", "pay_per_set", "currency", "closes_at",
         )  # fmt: skip
         labels = {
             "consent": "Consent text",
@@ -223,7 +212,6 @@ class SettingsForm(forms.ModelForm):
             "pass_mark": "How much of the qualification must be as the gold suggests.",
             "minutes_per_set": "Shown on the first page. Leave empty for the protocol's estimate.",
             "pay_per_set": "Leave empty if nothing is paid.",
-            "completion_code": "Leave empty to create a different code for each finished set.",
             "closes_at": ("In UTC, not local time. No new sets start after it. Optional."),
         }
         widgets = {
@@ -240,7 +228,7 @@ class SettingsForm(forms.ModelForm):
         self.fields["revision"].initial = study.revision
         for field in self.fields.values():
             field.error_messages["required"] = "This can't be empty."
-        _use_our_words(self.fields.values())
+        use_our_words(self.fields.values())
         self._use_least_values()
         self._fit_to(config)
         if self.is_frozen:
@@ -311,12 +299,6 @@ class SettingsForm(forms.ModelForm):
                 "bonus", "Tick “Bonus for all sets”, or leave its amount empty: none is promised."
             )
 
-    def clean_completion_url(self) -> str:
-        url: str = self.cleaned_data["completion_url"]
-        if url and not url.startswith("https://"):
-            raise ValidationError("Enter a link that begins with https://")
-        return url
-
     def clean_closes_at(self) -> Any:
         moment = self.cleaned_data["closes_at"]
         if moment and "closes_at" in self.changed_data and moment <= now():
@@ -341,8 +323,7 @@ _SECTIONS = (
         "expected_participants",
     )),
     ("pay", "Time and pay", "", (
-        "minutes_per_set", "pay_per_set", "currency", "completion_code", "completion_url",
-        "closes_at",
+        "minutes_per_set", "pay_per_set", "currency", "closes_at",
     )),
 )  # fmt: skip
 
@@ -375,5 +356,5 @@ def make_options_form(study: Study, data: Any = None) -> forms.Form | None:
     if study.version_id is not None:
         for field in form.fields.values():
             field.disabled = True
-    _use_our_words(form.fields.values())
+    use_our_words(form.fields.values())
     return form

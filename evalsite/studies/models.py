@@ -67,10 +67,7 @@ class Study(models.Model):
         "check_every", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
         "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
     )  # fmt: skip
-    PAY = (
-        "minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency", "completion_code",
-        "completion_url",
-    )  # fmt: skip
+    PAY = ("minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency")
     HISTORY = ("is_demo", "expected_participants", "created_at", "revision")
     SELDOM_READ = (*TEXTS, *HISTORY)
 
@@ -146,8 +143,6 @@ class Study(models.Model):
         max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
     )
     currency = models.CharField(max_length=3, default="GBP")
-    completion_code = models.CharField(max_length=40, blank=True)
-    completion_url = models.URLField(blank=True)
     closes_at = models.DateTimeField(null=True, blank=True)
 
     created_at = models.DateTimeField(auto_now_add=True)

@@ -4,6 +4,7 @@ import pytest
 
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Study
+from tests.support.factories import set_completion
 from tests.support.tabs import BOXES, SCORES, make_live, open_tab
 
 pytestmark = pytest.mark.django_db
@@ -11,25 +12,26 @@ pytestmark = pytest.mark.django_db
 ENTERED = dict(zip(BOXES, SCORES, strict=True))
 
 
-def finished_page(**fields):
-    tab = open_tab(make_live(items=1))
-    Study.objects.update(**fields)
+def finished_page(**completion):
+    study = make_live(items=1)
+    set_completion(study, **completion)
+    tab = open_tab(study)
     tab.finish()
     return tab, tab.client.get(tab.home, follow=True)
 
 
 def test_the_completion_link_carries_the_code():
-    _, page = finished_page(completion_url="https://example.org/done?cc={code}")
+    _, page = finished_page(link="https://example.org/done?cc={code}")
 
     code = ItemSet.objects.get().code
-    assert page.context["completion_url"] == f"https://example.org/done?cc={code}"
-    assert page.context["hands_over"]
+    assert page.context["way_out"].link == f"https://example.org/done?cc={code}"
+    assert page.context["way_out"].hands_over
 
 
 def test_a_link_without_the_code_does_not_promise_to_hand_it_over():
-    _, page = finished_page(completion_url="https://example.org/done")
+    _, page = finished_page(link="https://example.org/done")
 
-    assert not page.context["hands_over"]
+    assert not page.context["way_out"].hands_over
     assert ItemSet.objects.get().code in page.content.decode()
 
 
@@ -53,7 +55,9 @@ def test_codes_of_earlier_sets_stay_on_the_last_page():
 
 
 def test_code_of_the_study_stands_once_however_many_sets_are_finished():
-    tab = open_tab(make_live(items=2, set_size=1, completion_code="SAME-4-ALL"))
+    study = make_live(items=2, set_size=1)
+    set_completion(study, code="SAME-4-ALL")
+    tab = open_tab(study)
     tab.finish()
     finish_second_set(tab)
 
@@ -83,7 +87,7 @@ def test_next_set_is_named_by_its_size_and_pay():
 
 
 def test_everything_but_the_code_and_the_way_back_is_folded_away():
-    _, page = finished_page(completion_url="https://example.org/done?cc={code}")
+    _, page = finished_page(link="https://example.org/done?cc={code}")
 
     html = page.content.decode()
     assert html.count('class="fold"') >= 2
@@ -138,7 +142,7 @@ def test_where_nothing_is_left_another_set_leads_to_the_last_page():
 @pytest.mark.parametrize(
     "fields",
     [
-        {"completion_url": "https://example.org/done"},
+        {},
         {"max_sets": 1},
         {"max_items": 1},
         {"state": "paused"},
@@ -147,10 +151,13 @@ def test_where_nothing_is_left_another_set_leads_to_the_last_page():
 def test_nobody_who_must_go_back_or_is_done_is_offered_another_set(fields):
     tab = open_tab(make_live(items=2, set_size=1))
     answer_all(tab)
-    Study.objects.update(**fields)
+    if fields:
+        Study.objects.update(**fields)
+    else:
+        set_completion(Study.objects.get(), link="https://example.org/done")
 
     assert not review(tab).context["may_do_another"]
-    if "completion_url" not in fields:
+    if fields:
         review(tab, "another")
         assert ItemSet.objects.count() == 1
 

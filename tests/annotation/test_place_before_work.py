@@ -12,7 +12,16 @@ from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
-from tests.support.arriving import P, Q, count_made, join, open_link, press_start, prolific
+from tests.support.arriving import (
+    P,
+    Q,
+    count_made,
+    join,
+    make_rounds,
+    open_link,
+    press_start,
+    prolific,
+)
 from tests.support.factories import launch, make_annotator, make_participant, make_study, mint_link
 from tests.support.invariants import check_invariants
 from tests.support.races import at_once
@@ -105,7 +114,7 @@ def test_place_whose_lease_is_over_is_free(lapsed_by):
 
 
 def test_people_from_a_platform_are_asked_to_return_their_submission():
-    study = make_live()
+    study = make_rounds(make_live())
     settle_in(study)
 
     page = open_link(study, prolific())
@@ -115,7 +124,7 @@ def test_people_from_a_platform_are_asked_to_return_their_submission():
 
 
 def test_people_from_a_platform_who_have_a_place_find_their_own_page():
-    study = make_live()
+    study = make_rounds(make_live())
     home = join(study, prolific(P))
     settle_in(study)
 

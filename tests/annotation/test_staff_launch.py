@@ -57,7 +57,6 @@ def press_launch(client, study: Study):
         ({"contact_email": ""}, "Enter an email address"),
         ({"options": {"standard_score": 0}}, "must be 1 or more"),
         ({"closes_at": now() - timedelta(hours=1)}, "The closing date is past."),
-        ({"completion_url": "http://example.org/"}, "must begin with https://"),
         ({"expected_participants": 2}, "You expect 2 people"),
     ],
 )

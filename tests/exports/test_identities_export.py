@@ -12,7 +12,7 @@ from evalsite.exports.columns import list_files
 from evalsite.participants.models import Participant, ParticipantIdentity
 from evalsite.studies.models import Membership
 from tests.participants.test_arrival import find_owner, finish_set
-from tests.support.arriving import STUDY_ID, P, Q, V, W, join, prolific
+from tests.support.arriving import STUDY_ID, P, Q, V, W, join, make_rounds, prolific
 from tests.support.bundles import pack
 from tests.support.exports import export, read
 from tests.support.factories import make_participant, make_user
@@ -33,7 +33,7 @@ def page_of(study) -> str:
 
 def make_visited():
     """P came twice and finished; Q came once; one came without an id, one was imported."""
-    study = make_live()
+    study = make_rounds(make_live())
     me = find_owner(join(study, prolific()))
     finish_set(me)
     join(study, prolific(visit=W))

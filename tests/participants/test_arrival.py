@@ -19,6 +19,7 @@ from evalsite.participants.models import (
 )
 from evalsite.participants.services import instructions_hash, record_consent
 from evalsite.studies.models import Study
+from tests.support.annotators import read_fields
 from tests.support.arriving import (
     NOTHING,
     STUDY_ID,
@@ -29,6 +30,7 @@ from tests.support.arriving import (
     address_of,
     count_made,
     join,
+    make_rounds,
     open_link,
     press_start,
     prolific,
@@ -42,6 +44,10 @@ pytestmark = pytest.mark.django_db
 
 CONNECT, ASSIGNMENT = "A1b2C3d4E5f6A7b8", "F00dF00dF00dF00d"
 WORKER, MTURK_ASSIGNMENT = "A2SUAM1J3GNN3B", "3TR2532VI040LV46NXNX77Y3USZJ6N"
+
+
+def make_open() -> Study:
+    return make_rounds(make_live())
 
 
 def find_owner(home: str) -> Participant:
@@ -66,7 +72,7 @@ def finish_set(me: Participant) -> None:
 
 
 def test_opening_the_link_makes_nothing_and_start_makes_one_participant():
-    study = make_live()
+    study = make_open()
 
     page = open_link(study, prolific())
 
@@ -84,7 +90,7 @@ def test_opening_the_link_makes_nothing_and_start_makes_one_participant():
 
 @pytest.mark.parametrize("agent", ["Slackbot-LinkExpanding 1.0", "Googlebot/2.1"])
 def test_bad_60_head_requests_bots_and_forty_looks_make_nothing(agent):
-    study = make_live()
+    study = make_open()
     client = Client(headers={"user-agent": agent})
     link = address_of(study, prolific())
 
@@ -98,11 +104,11 @@ def test_bad_60_head_requests_bots_and_forty_looks_make_nothing(agent):
 
 
 def test_the_ids_are_signed_for_this_study_alone():
-    study, other = make_live(), make_live()
+    study, other = make_open(), make_open()
     page = open_link(study, prolific())
 
     answers = [
-        send_form(other, page),
+        Client().post(address_of(other), read_fields(page.text)),
         Client().post(address_of(study), {"arrival": "eyJ9:1:2"}),
         Client().post(address_of(study), {"arrival": ""}),
         Client().post(address_of(study), {"arrival": "\x00é:"}),
@@ -113,7 +119,7 @@ def test_the_ids_are_signed_for_this_study_alone():
 
 
 def test_pages_of_arrival_tell_no_other_site_and_are_kept_by_nobody():
-    study = make_live()
+    study = make_open()
     pages = [
         open_link(study, prolific()),
         open_link(study, prolific(person="me@example.org")),
@@ -127,11 +133,12 @@ def test_pages_of_arrival_tell_no_other_site_and_are_kept_by_nobody():
 
 
 def test_the_form_is_sent_to_an_address_without_ids():
-    study = make_live()
+    study = make_open()
 
     html = open_link(study, prolific()).text
 
-    assert f'<form method="post" action="/join/{study.pk}/">' in html
+    number = study.recruitments.get(platform="prolific").number
+    assert f'<form method="post" action="/join/{study.pk}/{number}/">' in html
     assert "data-study" not in html  # another person's link on this device is not offered
 
 
@@ -139,7 +146,7 @@ def test_the_form_is_sent_to_an_address_without_ids():
 
 
 def test_start_pressed_twice_is_one_person_and_one_visit_with_two_links():
-    study = make_live()
+    study = make_open()
 
     homes = [join(study, prolific()) for _ in range(2)]
 
@@ -151,7 +158,7 @@ def test_start_pressed_twice_is_one_person_and_one_visit_with_two_links():
 
 
 def test_bad_64_a_new_visit_of_the_same_person_resumes_in_the_same_place():
-    study = make_live()
+    study = make_open()
     first = join(study, prolific())
     tab = make_ready(find_owner(first))
     tab.save()
@@ -165,7 +172,7 @@ def test_bad_64_a_new_visit_of_the_same_person_resumes_in_the_same_place():
 
 
 def test_bad_64_whoever_has_finished_gets_the_same_code_again_also_in_a_closed_study():
-    study = make_live()
+    study = make_open()
     me = find_owner(join(study, prolific()))
     finish_set(me)
     code = me.item_sets.get().code
@@ -184,7 +191,7 @@ def test_bad_64_whoever_has_finished_gets_the_same_code_again_also_in_a_closed_s
 
 @pytest.mark.parametrize("state", ["paused", "closed"])
 def test_the_link_to_a_study_that_is_not_open_does_not_tell_whether_an_id_took_part(state):
-    study = make_live()
+    study = make_open()
     join(study, prolific())
     Study.objects.update(state=state)
 
@@ -202,7 +209,7 @@ def test_the_link_to_a_study_that_is_not_open_does_not_tell_whether_an_id_took_p
 
 
 def test_whoever_has_withdrawn_gets_the_page_that_says_so():
-    study = make_live()
+    study = make_open()
     me = find_owner(join(study, prolific()))
     withdraw(participant=me, is_kept=False)
 
@@ -214,7 +221,7 @@ def test_whoever_has_withdrawn_gets_the_page_that_says_so():
 
 
 def test_the_same_person_in_another_study_is_another_participant():
-    one, other = make_live(), make_live()
+    one, other = make_open(), make_open()
 
     owners = [find_owner(join(study, prolific())) for study in (one, other)]
 
@@ -222,7 +229,7 @@ def test_the_same_person_in_another_study_is_another_participant():
 
 
 def test_two_people_with_one_visit_id_are_two_people():
-    study = make_live()
+    study = make_open()
 
     owners = {find_owner(join(study, prolific(person=person))) for person in (P, Q)}
 
@@ -231,7 +238,7 @@ def test_two_people_with_one_visit_id_are_two_people():
 
 @pytest.mark.parametrize("spelling", [P.upper(), f"  {P} ", f"\u00a0{P}\u200b"])
 def test_case_and_spaces_around_an_id_make_no_other_person(spelling):
-    study = make_live()
+    study = make_open()
 
     owners = {find_owner(join(study, prolific(person=one))) for one in (P, spelling)}
 
@@ -241,7 +248,7 @@ def test_case_and_spaces_around_an_id_make_no_other_person(spelling):
 
 @pytest.mark.parametrize("name", ["prolific_pid", "Prolific_Pid", "PROLIFIC_PID"])
 def test_a_parameters_name_may_have_any_case(name):
-    study = make_live()
+    study = make_open()
 
     join(study, {name: P})
 
@@ -250,7 +257,7 @@ def test_a_parameters_name_may_have_any_case(name):
 
 
 def test_unknown_parameters_are_ignored():
-    study = make_live()
+    study = make_open()
 
     join(study, "fbclid=1")
     join(study, "brid=1&utm_source=x")
@@ -261,17 +268,18 @@ def test_unknown_parameters_are_ignored():
 
 
 def test_without_ids_each_start_is_a_new_person():
-    study = make_live()
+    study = make_open()
 
     owners = {find_owner(join(study)) for _ in range(3)}
 
     assert len(owners) == 3
     assert not ParticipantIdentity.objects.exists()
-    assert not Visit.objects.exists()
+    visits = Visit.objects.values_list("platform", "person_id", "visit_id")
+    assert [*visits] == [("", "", "")] * 3
 
 
 def test_a_start_without_the_hidden_field_keeps_the_ids_of_its_address():
-    study = make_live()
+    study = make_open()
 
     Client().post(address_of(study, prolific()))
 
@@ -297,7 +305,7 @@ def refuse(study, query) -> str:
     ["PROLIFIC_PID=", "PROLIFIC_PID=%20", f"SESSION_ID={V}", f"STUDY_ID={STUDY_ID}", "sona_id="],
 )
 def test_bad_63_a_missing_id_is_said_to_be_missing(query):
-    assert refuse(make_live(), query) == "missing"
+    assert refuse(make_open(), query) == "missing"
 
 
 @pytest.mark.parametrize(
@@ -314,7 +322,7 @@ def test_bad_63_a_missing_id_is_said_to_be_missing(query):
     ],
 )
 def test_bad_63_84_an_id_that_was_not_filled_in_is_said_to_be_so(query):
-    assert refuse(make_live(), query) == "not filled in"
+    assert refuse(make_open(), query) == "not filled in"
 
 
 @pytest.mark.parametrize(
@@ -326,11 +334,11 @@ def test_bad_63_84_an_id_that_was_not_filled_in_is_said_to_be_so(query):
     ],
 )  # fmt: skip
 def test_bad_63_84_an_id_of_another_form_is_malformed(person):
-    assert refuse(make_live(), {"PROLIFIC_PID": person, "SESSION_ID": V}) == "malformed"
+    assert refuse(make_open(), {"PROLIFIC_PID": person, "SESSION_ID": V}) == "malformed"
 
 
 def test_bad_63_84_an_id_sent_twice_is_one_if_it_is_the_same():
-    study = make_live()
+    study = make_open()
 
     assert refuse(study, f"PROLIFIC_PID={P}&PROLIFIC_PID={Q}") == "malformed"
     assert refuse(study, f"PROLIFIC_PID={P}&prolific_pid=") == "malformed"
@@ -340,7 +348,7 @@ def test_bad_63_84_an_id_sent_twice_is_one_if_it_is_the_same():
 
 
 def test_a_malformed_link_to_a_closed_study_says_that_it_is_closed():
-    study = make_live()
+    study = make_open()
     close_study(study=study, by=make_user())
 
     page = open_link(study, "PROLIFIC_PID=x")
@@ -359,7 +367,7 @@ def test_a_malformed_link_to_a_closed_study_says_that_it_is_closed():
     ],
 )
 def test_an_odd_visit_or_study_id_keeps_nobody_out(more, flags):
-    study = make_live()
+    study = make_open()
 
     join(study, prolific() | more)
 
@@ -373,7 +381,7 @@ def test_an_odd_visit_or_study_id_keeps_nobody_out(more, flags):
 
 
 def test_connect_names_a_person_in_any_case_with_or_without_a_visit():
-    study = make_live()
+    study = make_open()
 
     join(study, {"participantId": CONNECT})
     join(study, {"participantid": CONNECT.lower(), "assignmentId": ASSIGNMENT, "projectId": "x"})
@@ -384,7 +392,7 @@ def test_connect_names_a_person_in_any_case_with_or_without_a_visit():
 
 
 def test_sona_names_a_person_by_a_number_without_a_leading_zero():
-    study = make_live()
+    study = make_open()
 
     assert refuse(study, "sona_id=01234") == "malformed"
     assert refuse(study, "sona_id=12345678") == "malformed"
@@ -394,7 +402,7 @@ def test_sona_names_a_person_by_a_number_without_a_leading_zero():
 
 
 def test_a_worker_of_mturk_is_one_person_in_many_hits():
-    study = make_live()
+    study = make_open()
     hits = [f"{MTURK_ASSIGNMENT[:-1]}{number}" for number in range(3)]
 
     for hit in hits:
@@ -407,7 +415,7 @@ def test_a_worker_of_mturk_is_one_person_in_many_hits():
 
 @pytest.mark.parametrize("worker", [{}, {"workerId": WORKER}])
 def test_bad_65_a_preview_on_mturk_shows_the_first_page_and_starts_nothing(worker):
-    study = make_live()
+    study = make_open()
     query = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "hitId": MTURK_ASSIGNMENT, **worker}
 
     page = open_link(study, query)
@@ -424,7 +432,7 @@ def test_bad_65_a_preview_on_mturk_shows_the_first_page_and_starts_nothing(worke
 
 @pytest.mark.parametrize(("query", "is_shown"), [("", True), (prolific(), False)])
 def test_whoever_arrived_by_an_id_is_shown_no_receipt_number(query, is_shown):
-    study = make_live()
+    study = make_open()
     me = find_owner(join(study, query))
     finish_set(me)
     home = Tab(me).home
@@ -443,7 +451,7 @@ def test_whoever_arrived_by_an_id_is_shown_no_receipt_number(query, is_shown):
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_fifty_starts_of_one_person_at_once_are_one_participant():
-    study = make_live()
+    study = make_open()
     page = open_link(study, prolific())
 
     answers = at_once([partial(send_form, study, page) for _ in range(50)])

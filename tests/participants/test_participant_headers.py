@@ -11,6 +11,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 # No cookie authorises a post to these, so no cookie can be abused for one.
 EXEMPT = {
     "study-join",
+    "recruitment-join",
+    "participant-end",
     "participant-home",
     "participant-consent",
     "participant-declined",

@@ -24,6 +24,7 @@ from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Participant
+from evalsite.platforms import installed_platforms
 from evalsite.quality.exclusions import exclude
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Item, Membership, Study, TeamRole
@@ -37,6 +38,7 @@ from tests.support.factories import (
 )
 from tests.support.imported import load, rows_for, write_csv
 from tests.support.reports import keep_report
+from tests.support.rounds import make_round
 from tests.support.tabs import Tab, make_live
 from tests.support.uploads import GOOD
 
@@ -172,6 +174,7 @@ def make_staff_pages() -> dict[str, list[Any]]:
     jane = Membership.objects.get(study=live)
     invitation = invite_colleague(study=live, key=uuid4(), role=TeamRole.OWNER, by=jane.user)
     studies = [live, draft, waiting, rated]
+    rounds = [make_round(live, platform.key) for platform in installed_platforms().values()]
     return {
         "study_id": [study.pk for study in studies],
         "batch_id": [study.batches.get().pk for study in studies],
@@ -188,6 +191,7 @@ def make_staff_pages() -> dict[str, list[Any]]:
         "part": ["informativeness", "raters"],
         "name": ["informativeness-systems", "other"],
         "kind": ["svg", "pdf", "exe"],
+        "number": [*(one.number for one in rounds), 99],
         "content_type_id": [1],
         "id": [make_user().pk],
     }

@@ -46,7 +46,8 @@ READ = {
         "study-plan-data", "study-repeat-report", "study-repeat-table",
     ],
     EDITORS: [
-        "study-places-kept",
+        "study-places-kept", "study-recruitments", "study-recruitment",
+        "personal-links",
         "study-settings", "study-pilot", "study-launch", "study-sharing", "study-held",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
@@ -65,7 +66,9 @@ POST = {
         "export-bundle-make", "export-bundle-file", "member-remove",
     ],
     EDITORS: [
-        "study-places-take-back", "export-identities",
+        "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
+        "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
+        "recruitment-bonuses", "bonuses-mark",
         "study-settings", "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
@@ -85,7 +88,10 @@ POST = {
 # What a member may do for themselves only; for others it takes an owner.
 OWN = {("get", "study-member"), ("post", "member-remove")}
 # What takes more than the role: identities.
-IDENTITIES = {("post", "export-bundle-file"), ("post", "export-identities")}
+IDENTITIES = {
+    ("post", "export-bundle-file"), ("post", "export-identities"),
+    ("post", "recruitment-bonuses"), ("post", "bonuses-mark"),
+}  # fmt: skip
 ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is the page's own
 # Parameters that name a row of the study.
 OF_A_ROW = {
@@ -126,6 +132,7 @@ def find_parts(study: Study) -> dict[str, Any]:
         "part": "raters",
         "name": "informativeness-systems",
         "kind": "svg",
+        "number": 0,
         "member_id": Membership.objects.get(study=study, user=jane).pk,
         "invitation_id": invited.pk,
     }

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.running.launch import close_study
+from evalsite.platforms import installed_platforms
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Invitation, Membership, TeamRole
 from tests.support.browsing import (
@@ -18,6 +19,7 @@ from tests.support.browsing import (
     read_clipboard,
 )
 from tests.support.factories import add_batch, launch, make_study, make_user
+from tests.support.rounds import make_round
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,6 +40,7 @@ LIVE = (
     "study-monitor",
     "study-settings",
     "study-sharing",
+    "study-recruitments",
     "study-close-confirm",
     "study-design",
 )
@@ -73,6 +76,9 @@ def walk(page, live_server):
     addresses += [reverse("admin:study-member", args=[draft.pk, colleague.pk])]
     addresses += [reverse("admin:team-invitation", args=[draft.pk, invitation.pk])]
     addresses += [reverse("invitation", args=[invitation.token])]
+    for platform in installed_platforms().values():
+        number = make_round(live, platform.key, is_on=False).number
+        addresses += [reverse("admin:study-recruitment", args=[live.pk, number])]
     for address in addresses:
         page.goto(f"{live_server}{address}")
         yield address

@@ -1,5 +1,6 @@
 """What tests of arrival share: ids as platforms send them, and a browser that presses Start."""
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,6 +13,7 @@ from evalsite.participants.models import (
     ParticipantLink,
     Visit,
 )
+from evalsite.platforms import installed_platforms
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
 
@@ -42,7 +44,24 @@ def press_start(study: Study, query: Any = "", **headers: Any) -> Any:
 
 
 def send_form(study: Study, page: Any, **headers: Any) -> Any:
-    return Client().post(address_of(study), read_fields(page.text), **headers)
+    """Press the button of this page, whose form names the round; without a form, the study's."""
+    action = re.search(r'<form method="post" action="([^"]+)"', page.text)
+    address = action[1] if action else address_of(study)
+    return Client().post(address, read_fields(page.text), **headers)
+
+
+def make_rounds(study: Study) -> Study:
+    """The study has a round on each platform, as one that was live before there were rounds."""
+    for number, platform in enumerate(installed_platforms().values(), start=1):
+        if platform.hands_back:
+            study.recruitments.create(
+                number=number,
+                platform=platform.key,
+                settings={one.name: one.initial for one in platform.settings},
+                is_on=True,
+                has_further_sets=True,
+            )
+    return study
 
 
 def join(study: Study, query: Any = "") -> str:

@@ -12,7 +12,8 @@ from evalsite.annotation.models import TOP_UP_FROM, Annotation, Draft, Highlight
 from evalsite.annotation.pages.sets import finish_set
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.models import ItemSet, Participant, Visit
+from evalsite.participants.recruiting import store_open_link
 from evalsite.studies.models import Item, Study, StudyVersion
 from tests.support.factories import add_batch, answer_item, launch, make_annotator, make_study
 
@@ -284,6 +285,16 @@ def finished_set_without_a_code(world):
 @breaks
 def finished_set_with_open_places(world):
     world.change(ItemSet.objects.get(participant=world.busy), finished_at=now(), code="A")
+
+
+@breaks
+def visit_with_a_wrong_set(world):
+    Visit.objects.create(
+        study=world.study,
+        participant=world.busy,
+        recruitment=store_open_link(world.study),
+        item_set=ItemSet.objects.get(participant=world.done),
+    )
 
 
 @breaks

@@ -33,7 +33,13 @@ from evalsite.quality.models import AnalysisPlan, Exclusion
 from evalsite.studies.models import Output, Study
 from evalsite.studies.version_cache import forget_versions
 from tests.support.emptying import no_rows
-from tests.support.factories import make_annotator, make_participant, make_user, mint_link
+from tests.support.factories import (
+    make_annotator,
+    make_participant,
+    make_user,
+    mint_link,
+    set_completion,
+)
 from tests.support.hostile import make_hostile
 
 Files = dict[str, bytes]
@@ -49,8 +55,9 @@ STAFF, WORKER, CODE, NOTE, FEEDBACK = (
 def make_full_study(protocol: str, **fields: Any) -> Study:
     """A study of hostile texts: answers, changed answers, notes, exclusions, one who left."""
     config = installed_protocols()[protocol]
-    given = {"is_demo": True, "k": 3, "completion_code": CODE, "by": make_user(STAFF), **fields}
+    given = {"is_demo": True, "k": 3, "by": make_user(STAFF), **fields}
     study = make_hostile(config, is_short=True, **given)
+    set_completion(study, code=CODE)
     crowd = simulate_crowd(study, participants=4, seed="bundle")
     four = next(crowd)
     withdraw(participant=four, is_kept=False)

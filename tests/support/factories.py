@@ -11,7 +11,14 @@ from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.saving import Saved, Submission, submit_annotation
 from evalsite.annotation.pages.submitted_values import Value
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet, Participant, ParticipantLink
+from evalsite.participants.models import (
+    ItemSet,
+    OutcomeCode,
+    Participant,
+    ParticipantLink,
+    Recruitment,
+)
+from evalsite.participants.recruiting import store_open_link
 from evalsite.participants.services import instructions_hash, record_consent
 from evalsite.protocol import Protocol
 from evalsite.protocol.installed import find_folder
@@ -112,6 +119,15 @@ def make_annotator(study: Study, **fields: Any) -> Participant:
     me = make_participant(study, instructions_read=instructions_hash(study), **given)
     record_consent(participant=me, is_given=True)
     return me
+
+
+def set_completion(study: Study, *, code: str = "", link: str = "") -> Recruitment:
+    """What people who came by the study's own link get for a finished set."""
+    recruitment = store_open_link(study)
+    OutcomeCode.objects.update_or_create(
+        recruitment=recruitment, outcome="completed", defaults={"code": code, "link": link}
+    )
+    return recruitment
 
 
 def make_learner(study: Study, **fields: Any) -> Participant:

@@ -24,6 +24,7 @@ from evalsite.annotation.allocation.leases import (
     release_places,
     reserve_set,
 )
+from evalsite.annotation.allocation.rounds import Place
 from evalsite.annotation.allocation.selection import Pick, new_to, pick_places, with_room
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.deadlocks import in_transaction
@@ -32,6 +33,8 @@ from evalsite.lib.prepared import Prepared
 from evalsite.lib.seeds import make_random
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import record_entry
+from evalsite.participants.visits import end_visit, find_visit, is_over
+from evalsite.platforms import Outcome
 from evalsite.studies.models import Item, Study
 
 _TRIES = 3
@@ -94,24 +97,36 @@ def _claim(
     # a person who has declined in another tab holds nothing
     if study is None or me.stopped_at or me.withdrawn_at or not me.consented_to:
         return None
-    if not (admit(participant) if admit else me.is_eligible is not False):
-        return None
+    is_admitted = admit(participant) if admit else me.is_eligible is not False
     last_set = _last_set_of.one(me.pk)
     open_set = last_set if last_set and last_set.finished_at is None else None
+    place = Place(me, study)
+    if not is_admitted or not place.is_to_be_had(open_set):
+        return None
     if open_set is not None:
         if must_give_way(open_set, study):
             release_places(me)
             return None
         if hold_again(open_set, me, study):
+            place.take(open_set)
             return open_set
     if not study.is_open or (open_set is None and not may_have_another_set(me, study)):
         return None
+    number = last_set.number + 1 if last_set else 1
+    mine = open_set or ItemSet(study=study, participant=me, number=number)
+    return _deal_new(me, study, mine, place, skip_locked=skip_locked)
+
+
+def _deal_new(
+    me: Participant, study: Study, mine: ItemSet, place: Place, *, skip_locked: bool
+) -> ItemSet | None:
     pick = _pick(me, study, skip_locked=skip_locked)
     # others may be about to give back what they only looked at: no short set before that is sure
     if not pick.places or (skip_locked and not pick.is_full):
         return None
-    number = last_set.number + 1 if last_set else 1
-    return _deal(pick, me, study, open_set or ItemSet(study=study, participant=me, number=number))
+    dealt = _deal(pick, me, study, mine)
+    place.take(dealt)
+    return dealt
 
 
 def _pick(me: Participant, study: Study, *, skip_locked: bool) -> Pick:
@@ -181,7 +196,7 @@ def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
 
 def has_work(me: Participant, study: Study) -> bool:
     """Return whether a claim by this person would find something now."""
-    if not study.is_open or me.stopped_at:
+    if not study.is_open or me.stopped_at or is_over(find_visit(me)):
         return False
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
     if open_set is not None:
@@ -214,10 +229,18 @@ def settle_entry(*, participant: Participant, answers: Mapping[str, str]) -> Ite
     if participant.is_pilot:
         return deal_pilot_set(participant) if admit(participant) else None
     item_set = claim_set(participant, admit=admit)
-    if item_set is None:
-        # where others were faster each time, the last try was undone
-        admit(participant)
+    # where others were faster each time, the last try was undone
+    if item_set is None and admit(participant):
+        end_without_place(participant)
     return item_set
+
+
+def end_without_place(me: Participant) -> None:
+    """End the visit of a person for whom no place is left and who has answered nothing on it."""
+    visit = find_visit(me)
+    item_set = visit.item_set if visit else None
+    if item_set is None or item_set.reserved_until is not None:
+        end_visit(me, Outcome.NO_PLACE)
 
 
 def has_free_place(study: Study) -> bool:

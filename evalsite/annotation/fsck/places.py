@@ -13,7 +13,8 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from evalsite.annotation.fsck.findings import checks_in, is_in_progress, name_answers, name_places
 from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot, SlotQuerySet
 from evalsite.audit.models import AuditEntry
-from evalsite.participants.models import ItemSet
+from evalsite.participants.models import ItemSet, Visit
+from evalsite.platforms import Outcome
 from evalsite.studies.models import Item, Study
 
 
@@ -198,6 +199,15 @@ def _is_at(items: list[int], item: int, place: int) -> bool:
     return item in items if place == 0 else items[place - 1 : place] == [item]
 
 
+def visit_with_a_wrong_set(study: Study) -> Iterable[str]:
+    """A visit names a set of the person who came, and one that is finished if it is completed."""
+    visits = Visit.objects.filter(study=study, item_set__isnull=False)
+    is_unfinished = Q(outcome=Outcome.COMPLETED, item_set__finished_at__isnull=True)
+    wrong = ~Q(item_set__participant_id=F("participant_id")) | is_unfinished
+    for visit in visits.filter(wrong).order_by("pk").iterator():
+        yield str(visit)
+
+
 CHECKS = checks_in(
     ("Places are done, but no answer fills them", done_without_answer),
     ("Answers fill places that are not done", answer_in_a_place_not_done),
@@ -217,4 +227,5 @@ CHECKS = checks_in(
     ("Finished sets have no code", finished_set_without_a_code),
     ("Finished sets have places without an answer", finished_set_with_open_places),
     ("Answers name a set or a place that is not theirs", answer_outside_its_set),
+    ("Visits name a set of another person, or one that isn't finished", visit_with_a_wrong_set),
 )

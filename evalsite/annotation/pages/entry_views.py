@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from evalsite.annotation.allocation.claims import (
     claim_set,
     deal_pilot_set,
+    end_without_place,
     has_work,
     may_come_free,
     settle_entry,
@@ -17,17 +18,26 @@ from evalsite.annotation.allocation.claims import (
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import answer_consent
-from evalsite.annotation.pages.next_step import TAKE_PLACE, Step, entry_step, next_step, step_in
+from evalsite.annotation.pages.next_step import (
+    END,
+    TAKE_PLACE,
+    Step,
+    entry_step,
+    next_step,
+    step_in,
+)
 from evalsite.annotation.pages.saving import Saved
 from evalsite.lib.clock import now
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import address, page_context, participant_page, personal_link
-from evalsite.participants.arrival import LABELS
 from evalsite.participants.forms import LONGEST_ANSWER, EntryForm
 from evalsite.participants.models import Participant
 from evalsite.participants.services import consent_hash, consent_text, has_agreed, shown_codes
+from evalsite.participants.visits import find_visit, find_way_out, name_platform
+from evalsite.platforms import Outcome
 from evalsite.studies.bonus import cap_in_words
 from evalsite.studies.models import Item
+from evalsite.studies.summary_lines import format_money
 
 NOT_AGREED = _("Choose whether you want to take part.")
 TEXT_NOT_SHOWN = _("Please read this text before you agree to it.")
@@ -50,7 +60,7 @@ def go_to(request: HttpRequest, step: Step) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def consent(request: HttpRequest, me: Participant) -> HttpResponse:
     """Taking part begins here: nothing is handed out before this is agreed to."""
-    if has_agreed(me):
+    if has_agreed(me) or entry_step(me) == END:
         # to take it back is to withdraw, which says what becomes of the answers
         return redirect(address(request, "participant-home"))
     error = ""
@@ -156,9 +166,27 @@ def refused(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
         "message": eligibility.refusal,
-        "platform": _platform_of(me),
+        "platform": name_platform(me),
     }
     return render(request, "participants/refused.html", context)
+
+
+@participant_page
+@require_safe
+def end(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Say why the visit is over, and how to hand that back. It says the same on every return."""
+    visit = find_visit(me)
+    if visit is None or entry_step(me) not in (None, END) or not visit.is_final:
+        return redirect(address(request, "participant-home"))
+    outcome = Outcome(visit.outcome)
+    context = page_context(request, me) | {
+        "outcome": outcome.value,
+        "way_out": find_way_out(me, outcome),
+        "bonus": format_money(visit.bonus, me.study.currency) if visit.bonus else "",
+        "minutes": visit.bonus_minutes,
+        "marked_at": visit.bonus_marked_at,
+    }
+    return render(request, "participants/end.html", context)
 
 
 # --- a place ------------------------------------------------------------------------------
@@ -185,6 +213,7 @@ def begin_set(request: HttpRequest, me: Participant, *, or_else: str = "") -> Ht
     """Lead on with the set that this person holds from now on; without one, to `or_else`."""
     item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
     if item_set is None:
+        end_without_place(me)
         return redirect(address(request, or_else)) if or_else else _go_waiting(request)
     return go_to(request, entry_step(me) or step_in(me, item_set))
 
@@ -215,7 +244,7 @@ def no_work(request: HttpRequest, me: Participant) -> HttpResponse:
     if not finished and "taken" not in request.GET and _could_begin(me):
         return redirect(address(request, "participant-start"))
     context = page_context(request, me) | {
-        **describe_waiting(_platform_of(me), address(request, "participant-no-work")),
+        **describe_waiting(name_platform(me), address(request, "participant-no-work")),
         "is_complete": not may_come_free(me.study),
         "until": me.study.closes_at,
         "finished": finished,
@@ -234,9 +263,3 @@ def describe_waiting(platform: str, check_url: str) -> dict[str, Any]:
         "checked_at": now(),
         "seconds": SECONDS_BETWEEN_CHECKS,
     }
-
-
-def _platform_of(me: Participant) -> str:
-    """The name of the platform from which this person came last; "" if from none."""
-    visit = me.visits.last()
-    return LABELS.get(visit.platform, visit.platform) if visit else ""

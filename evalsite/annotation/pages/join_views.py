@@ -11,19 +11,32 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from evalsite.annotation.allocation.claims import has_free_place, may_come_free
+from evalsite.annotation.allocation.rounds import has_place_left
 from evalsite.annotation.pages.entry_views import describe_waiting
+from evalsite.annotation.pages.views import home
 from evalsite.lib.rate_limits import client_address
 from evalsite.participants.access import language_of, private, unknown_link
-from evalsite.participants.arrival import (
-    LABELS,
+from evalsite.participants.joins import (
+    TooManyJoins,
+    find_namespace,
+    find_person,
+    find_personal_link,
+    join_study,
+    use_personal_link,
+)
+from evalsite.participants.models import Participant, PersonalLink, Recruitment, hash_token
+from evalsite.participants.views import shut_sentence, study_facts
+from evalsite.participants.visits import end_visit, find_visit
+from evalsite.platforms import Outcome, Platform
+from evalsite.platforms.arrival import (
     Arrival,
     BadArrival,
+    Problem,
+    find_named_platform,
     open_arrival,
     read_arrival,
     sign_arrival,
 )
-from evalsite.participants.joins import TooManyJoins, find_person, join_study
-from evalsite.participants.views import shut_sentence, study_facts
 from evalsite.studies.bonus import cap_in_words
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import TRIES, plan_qualification
@@ -32,100 +45,183 @@ from evalsite.studies.versions import shown_content
 
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
-def join(request: HttpRequest, study_id: UUID) -> HttpResponse:
-    """The open link of a study. Only pressing Start makes a participant."""
+def join(request: HttpRequest, study_id: UUID, number: int) -> HttpResponse:
+    """The link of a round, or the study's own. Only pressing Start makes a participant."""
     study = Study.objects.select_related("version").filter(pk=study_id).first()
     if study is None:
         return unknown_link(request)
     with language_of(study):
-        return _answer(request, study)
+        if number:
+            recruitment = study.recruitments.filter(number=number).first()
+            if recruitment is None or not recruitment.has_link:
+                return unknown_link(request)
+            recruitment.study = study
+            return _answer(request, recruitment)
+        named = None if "arrival" in request.POST else find_named_platform(request.GET)
+        if named is None:
+            return _answer(request, Recruitment.objects.open_link(study))
+        return _answer_named(request, study, named)
 
 
-def _answer(request: HttpRequest, study: Study) -> HttpResponse:
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+def open_personal_link(request: HttpRequest, token: str) -> HttpResponse:
+    """A personal link: the first page until Start is pressed, then the page where the person is."""
+    link = find_personal_link(token)
+    if link is None or (link.participant_id is not None and request.method != "POST"):
+        return home(request, token)
+    with language_of(link.recruitment.study):
+        return private(_answer_invited(request, link, token))
+
+
+def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
+    recruitment, study = link.recruitment, link.recruitment.study
+    if request.method == "POST" and (
+        link.participant_id is not None or (study.is_open and _has_free_place(recruitment))
+    ):
+        use_personal_link(link)
+        return redirect("participant-home", token)
+    if not study.is_open:
+        return render(request, "participants/closed.html", _shut_context(study))
+    own_address = reverse("participant-home", args=[token])
+    context = _landing_context(recruitment, Arrival()) | {
+        "join_url": own_address,
+        "check_url": own_address,
+        "is_personal": True,
+    }
+    return render(request, "participants/landing.html", context)
+
+
+def _answer_named(request: HttpRequest, study: Study, platform: Platform) -> HttpResponse:
+    """Answer at the study's own link to an id of a platform that has a round of its own."""
+    rounds = list(study.recruitments.filter(platform=platform.key)[:2])
+    if len(rounds) == 1:
+        rounds[0].study = study
+        return _answer(request, rounds[0])
+    return private(_refuse_arrival(request, study, Problem.MISSING, platform.label))
+
+
+def _answer(request: HttpRequest, recruitment: Recruitment) -> HttpResponse:
+    study = recruitment.study
     try:
-        arrival = _find_arrival(request, study)
+        arrival = _find_arrival(request, recruitment)
     except BadArrival as error:
-        return private(_refuse_arrival(request, study, error))
+        name = recruitment.name_for_people
+        return private(_refuse_arrival(request, study, error.problem, name))
     if not study.is_open and not _is_coming_back(request, study, arrival):
-        context = _shut_context(study) | _offer_way_back(study, arrival)
+        context = _shut_context(study) | _offer_way_back(recruitment, arrival)
         return private(render(request, "participants/closed.html", context))
-    is_start = request.method == "POST" and not (arrival and arrival.is_preview)
-    if is_start and (has_free_place(study) or _is_coming_back(request, study, arrival)):
-        return private(_start(request, study, arrival))
+    is_start = request.method == "POST" and not arrival.is_preview
+    if is_start and (_has_free_place(recruitment) or _is_coming_back(request, study, arrival)):
+        return private(_start(request, recruitment, arrival))
     # nobody agrees to anything for a place that they don't get
-    return private(render(request, "participants/landing.html", _landing_context(study, arrival)))
+    context = _landing_context(recruitment, arrival)
+    return private(render(request, "participants/landing.html", context))
 
 
-def _is_coming_back(request: HttpRequest, study: Study, arrival: Arrival | None) -> bool:
+def _has_free_place(recruitment: Recruitment) -> bool:
+    """Return whether a newcomer by this link would be dealt something now."""
+    study = recruitment.study
+    return recruitment.is_on and has_place_left(recruitment, study) and has_free_place(study)
+
+
+def _is_coming_back(request: HttpRequest, study: Study, arrival: Arrival) -> bool:
     """Return whether a person who took part asks for their own page, such as the one with a code.
 
     Only a POST is looked up: a link alone never reveals whether an id took part.
     """
-    if request.method != "POST" or arrival is None or arrival.is_preview:
+    if request.method != "POST" or not arrival.person_id:
         return False
     return find_person(study, arrival) is not None
 
 
-def _offer_way_back(study: Study, arrival: Arrival | None) -> dict[str, Any]:
+def _offer_way_back(recruitment: Recruitment, arrival: Arrival) -> dict[str, Any]:
     """Return what the page of a study that isn't open needs to lead people with an id back."""
-    if arrival is None or arrival.is_preview:
+    if not arrival.person_id:
         return {}
-    return {
-        "arrival": sign_arrival(arrival, study.pk),
-        "join_url": reverse("study-join", args=[study.pk]),
-    }
+    return {"arrival": _sign(recruitment, arrival), "join_url": _address_of(recruitment)}
 
 
-def _find_arrival(request: HttpRequest, study: Study) -> Arrival | None:
+def _address_of(recruitment: Recruitment) -> str:
+    if not recruitment.number:
+        return reverse("study-join", args=[recruitment.study_id])
+    return reverse("recruitment-join", args=[recruitment.study_id, recruitment.number])
+
+
+def _sign(recruitment: Recruitment, arrival: Arrival) -> str:
+    return sign_arrival(arrival, recruitment.study_id, recruitment.number)
+
+
+def _find_arrival(request: HttpRequest, recruitment: Recruitment) -> Arrival:
     """Return the arrival of the hidden field, or of the link if there is none."""
     if "arrival" in request.POST:
-        return open_arrival(request.POST["arrival"], study.pk)
-    return read_arrival(request.GET)
+        return open_arrival(request.POST["arrival"], recruitment.study_id, recruitment.number)
+    return read_arrival(
+        request.GET, recruitment.adapter, recruitment.given, find_namespace(recruitment)
+    )
 
 
-def _refuse_arrival(request: HttpRequest, study: Study, error: BadArrival) -> HttpResponse:
+def _refuse_arrival(
+    request: HttpRequest, study: Study, problem: Problem, platform: str
+) -> HttpResponse:
     if not study.is_open:
         return render(request, "participants/closed.html", _shut_context(study))
     context = {
         "texts": shown_content(study)["texts"],
-        "problem": error.problem.value,
-        "platform": error.platform_label,
+        "problem": problem.value,
+        "platform": platform,
     }
     return render(request, "participants/bad_arrival.html", context, status=400)
 
 
-def _start(request: HttpRequest, study: Study, arrival: Arrival | None) -> HttpResponse:
+def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> HttpResponse:
     try:
-        token = join_study(study=study, arrival=arrival, address=client_address(request))
+        token = join_study(
+            recruitment=recruitment, arrival=arrival, address=client_address(request)
+        )
     except TooManyJoins as error:
-        context = _landing_context(study, arrival) | {
+        context = _landing_context(recruitment, arrival) | {
             "wait_minutes": ceil(error.retry_seconds / 60)
         }
         response = render(request, "participants/landing.html", context, status=429)
         response.headers["Retry-After"] = str(error.retry_seconds)
         return response
+    if recruitment.refuses_phones and request.POST.get("do") == "phone":
+        _refuse_phone(token)
     return redirect("participant-home", token)
 
 
-def _landing_context(study: Study, arrival: Arrival | None) -> dict[str, Any]:
+def _refuse_phone(token: str) -> None:
+    """End the visit of a person who has a phone only; whoever has a place keeps it."""
+    me = Participant.objects.get(links__token_hash=hash_token(token))
+    visit = find_visit(me)
+    if visit is not None and visit.item_set_id is None:
+        end_visit(me, Outcome.WRONG_DEVICE)
+
+
+def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, Any]:
+    study, platform = recruitment.study, recruitment.name_for_people
     eligibility = study.config.eligibility if study.is_eligibility_on else None
-    join_url = reverse("study-join", args=[study.pk])
-    is_free = has_free_place(study)
-    return describe_waiting(LABELS[arrival.platform] if arrival else "", join_url) | {
+    join_url = _address_of(recruitment)
+    is_free = _has_free_place(recruitment)
+    has_place = recruitment.is_on and has_place_left(recruitment, study)
+    return describe_waiting(platform, join_url) | {
         "is_free": is_free,
-        "is_complete": not is_free and not may_come_free(study),
+        "is_complete": not is_free and has_place and not may_come_free(study),
+        "is_full": not has_place,
         "texts": shown_content(study)["texts"],
-        "facts": study_facts(study),
+        "facts": study_facts(study, recruitment),
         "cap": cap_in_words(study),
         # elsewhere it would be known before it is asked about
-        "eligibility_rule": eligibility.rule if eligibility and arrival else "",
+        "eligibility_rule": eligibility.rule if eligibility and platform else "",
         "has_entry": bool(eligibility),
         "plan": plan_qualification(study) if study.is_qualification_on else None,
         "tries": TRIES,
         "study_id": study.pk,
         "join_url": join_url,
-        "arrival": sign_arrival(arrival, study.pk) if arrival else "",
-        "is_preview": bool(arrival and arrival.is_preview),
+        "arrival": _sign(recruitment, arrival) if arrival.person_id else "",
+        "is_preview": arrival.is_preview,
+        "refuses_phones": recruitment.refuses_phones,
     }
 
 

@@ -9,11 +9,12 @@ from evalsite.annotation.pages.qualification import has_begun, next_to_qualify
 from evalsite.annotation.pages.sets import wanted_places
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import consent_of, has_agreed, instructions_hash
+from evalsite.participants.visits import find_visit
 from evalsite.studies.models import Item
 from evalsite.studies.qualification import plan_qualification
 
 # shown to whom they concern, also in a study that is paused or closed
-_FAREWELLS = ("participant-withdrawn", "participant-unqualified")
+_FAREWELLS = ("participant-withdrawn", "participant-unqualified", "participant-end")
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,26 @@ class Step:
 
 
 TAKE_PLACE = Step("participant-start")
+END = Step("participant-end")
+_WITHDRAWN = Step("participant-withdrawn")
 
 
 def entry_step(me: Participant) -> Step | None:
     """What must be done before any work, or None when all of it is done."""
+    step = _open_step(me)
+    # asked last: people at work come here with every page
+    return step if step in (None, _WITHDRAWN) else _unless_over(me, step)
+
+
+def _unless_over(me: Participant, step: Step) -> Step:
+    """The step, or the page of a visit that is over for good."""
+    visit = find_visit(me)
+    return END if visit is not None and visit.is_final else step
+
+
+def _open_step(me: Participant) -> Step | None:
     if me.withdrawn_at is not None:
-        return Step("participant-withdrawn")
+        return _WITHDRAWN
     if not has_agreed(me):
         declined = consent_of(me) is not None
         return Step("participant-declined" if declined else "participant-consent")
@@ -117,9 +132,11 @@ def step_in(me: Participant, open_set: ItemSet | None) -> Step:
         # also in a study that has ended: what is answered earns its code
         if answered_items(open_set):
             return Step("set-review", (open_set.number,))
-    if ItemSet.objects.filter(participant=me, finished_at__isnull=False).exists():
+    visit = find_visit(me)
+    is_new = visit is not None and not (visit.outcome or visit.recruitment.has_further_sets)
+    if not is_new and me.item_sets.filter(finished_at__isnull=False).exists():
         return Step("participant-finish")
-    return _unless_shut(me, TAKE_PLACE)
+    return _unless_shut(me, _unless_over(me, TAKE_PLACE))
 
 
 def may_go_on(me: Participant, missing: Sequence[int]) -> bool:

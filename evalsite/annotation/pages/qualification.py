@@ -23,6 +23,8 @@ from evalsite.annotation.pages.screens import Screen, answered_screen
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Participant
 from evalsite.participants.services import Withdrawn, record_answers
+from evalsite.participants.visits import end_visit
+from evalsite.platforms import Outcome
 from evalsite.studies.gold import Feedback, count_met
 from evalsite.studies.models import Item
 from evalsite.studies.qualification import TRIES, list_qualifying, needed_of, plan_qualification
@@ -135,6 +137,7 @@ def _decide(me: Participant) -> None:
         # gets no more work, whatever page is asked for
         me.stopped_at = now()
         release_places(me)
+        end_visit(me, Outcome.FAILED_CHECK)
     me.save(update_fields=["tries", "is_qualified", "practised_at", "stopped_at"])
 
 

@@ -19,6 +19,7 @@ from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant, make_completion_code
 from evalsite.participants.services import has_agreed
+from evalsite.participants.visits import complete_visit
 from evalsite.studies.models import Item, Study
 
 _set_of = Prepared(
@@ -220,6 +221,7 @@ def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
     current.code = current.code or make_completion_code()
     current.save(update_fields=["finished_at", "code"])
     Draft.objects.filter(participant=me).delete()
+    complete_visit(me, current)
     return True
 
 

@@ -1,7 +1,6 @@
 """The way through a study: home, instructions, practice, sets, finish, withdrawal."""
 
 from typing import Any
-from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -48,6 +47,8 @@ from evalsite.participants.services import (
     shown_codes,
 )
 from evalsite.participants.views import shut_sentence
+from evalsite.participants.visits import find_way_out
+from evalsite.platforms import Outcome
 from evalsite.protocol import Example
 from evalsite.studies.bonus import open_bonus_in_words
 from evalsite.studies.models import Study
@@ -178,7 +179,10 @@ def _may_do_another(me: Participant) -> bool:
     That page leads back to where a person came from, so nobody who has to go back skips it.
     """
     study = me.study
-    if me.is_pilot or me.stopped_at or study.completion_url or not study.is_open:
+    if me.is_pilot or me.stopped_at or not study.is_open:
+        return False
+    way_out = find_way_out(me, Outcome.COMPLETED)
+    if way_out.link or not way_out.has_further_sets:
         return False
     return may_have_another_set(me, study)
 
@@ -207,8 +211,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     """Thanks, the code, feedback, and the next set if there is one."""
     sets = finished_sets(me)
     codes = shown_codes(me, sets)
-    code = codes["code"]
-    if not code or (request.method == "POST" and not has_agreed(me)):
+    if not sets or (request.method == "POST" and not has_agreed(me)):
         return redirect(address(request, "participant-home"))
     form = FeedbackForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
@@ -220,8 +223,6 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
     context = page_context(request, me) | {
         "done": done,
         **codes,
-        "completion_url": me.study.completion_url.replace("{code}", quote(code, safe="")),
-        "hands_over": hands_over_code(me.study),
         "next_set": next_set,
         "another_label": _describe_another_set(me.study) if next_set else "",
         # if they may do more it is not due yet, and asking looks at every place of the study
@@ -237,12 +238,6 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "progress": Progress(done, done),
     }
     return render(request, "annotation/finish.html", context, status=422 if form.errors else 200)
-
-
-def hands_over_code(study: Study) -> bool:
-    """Whether the completion link carries the code, so that nobody needs to copy it."""
-    link, code = study.completion_url, study.completion_code
-    return "{code}" in link or bool(code and code in link)
 
 
 def _describe_another_set(study: Study) -> str:

@@ -61,7 +61,6 @@ def check_launch(study: Study) -> list[Check]:
         *_check_order(study),
         _check_bonus(study),
         _check_closing_date(study),
-        _check_completion_url(study),
         check_people(study),
     ]
 
@@ -232,12 +231,6 @@ def _check_closing_date(study: Study) -> Check:
     is_past = study.closes_at is not None and study.closes_at <= now()
     problem = "The closing date is past. Choose a later one, or none." if is_past else ""
     return Check(label="The closing date is to come, or there is none", problem=problem)
-
-
-def _check_completion_url(study: Study) -> Check:
-    is_right = not study.completion_url or study.completion_url.startswith("https://")
-    problem = "" if is_right else "The completion link must begin with https://."
-    return Check(label="The completion link is safe, or there is none", problem=problem)
 
 
 def check_people(study: Study) -> Check:

@@ -135,7 +135,7 @@ ANALYSIS_PLAN_FIELDS = (
 
 # What a bundle never holds: identities, secrets of links, and what is computed again.
 LEFT_OUT = {
-    "Study": {"id", "version", "completion_code", "completion_url", "revision"},
+    "Study": {"id", "version", "revision"},
     "StudyVersion": {"id", "study", "content", "created_by"},
     "Batch": {"study", "uploaded_by"},
     "RatingsFile": {"study", "uploaded_by"},

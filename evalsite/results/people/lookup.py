@@ -10,6 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.participants.models import ItemSet, Origin, Participant
+from evalsite.participants.visits import list_fixed_codes
 from evalsite.quality.check_results import ChecksMet, count_checks
 from evalsite.quality.models import Exclusion
 from evalsite.quality.scale_use import ReservedUse, count_reserved
@@ -60,8 +61,8 @@ def find_people(study: Study, search: str, *, by_receipt: bool) -> QuerySet[Part
 
 
 def _is_fixed_code(study: Study, search: str) -> bool:
-    code = study.completion_code
-    return bool(code) and search.casefold() == code.casefold()
+    known = list_fixed_codes(study).known
+    return search.casefold() in {code.casefold() for code in known}
 
 
 def describe_people(
@@ -81,6 +82,7 @@ def describe_people(
         fewest=find_threshold(study, "reserved_ratings"),
     )
     checks = count_checks(study, ids) if study.check_every else {}
+    codes = list_fixed_codes(study)
     seconds, excluded, notes = (
         _active_seconds(study, ids),
         _excluded(study, ids),
@@ -92,7 +94,7 @@ def describe_people(
             state=state_of(one, sets.get(one.pk, [])),
             answers=answers.get(one.pk, 0),
             finished=[
-                (item_set, study.completion_code or item_set.code)
+                (item_set, codes.of(one.pk) or item_set.code)
                 for item_set in sets.get(one.pk, [])
                 if item_set.finished_at is not None
             ],

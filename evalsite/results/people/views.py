@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from evalsite.analysis.thresholds import BY_KEY
 from evalsite.participants.models import Participant
+from evalsite.participants.visits import list_fixed_codes
 from evalsite.quality.scale_use import reserved_points
 from evalsite.results.analysis_plan.stored import find_threshold
 from evalsite.results.analysis_plan.wording import write_limit
@@ -43,6 +44,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "rows": rows,
             "found": count_of(rows.paginator.count, "person", "people"),
             "people": people,
+            "shared_codes": sorted(list_fixed_codes(study).known),
             "bonus": promises_bonus(study),
             "often": _describe_often(study),
             "has_seconds": any(person.active_seconds is not None for person in people),

@@ -1,0 +1,427 @@
+"""Staff pages: the rounds of a study, what to paste where, and who has come by each of them."""
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Count, Q, Sum
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalsite.annotation.allocation.rounds import list_taken
+from evalsite.audit.models import AuditEntry
+from evalsite.participants.models import OutcomeCode, PersonalLink, Recruitment, Visit
+from evalsite.participants.recruiting import (
+    MOST_LINKS,
+    change_recruitment,
+    create_code,
+    create_personal_links,
+    create_recruitment,
+    find_obstacles,
+    list_due_bonuses,
+    mark_bonuses,
+    promised_hourly_pay,
+    promised_minutes,
+    remove_code,
+    renew_personal_link,
+    store_open_link,
+    turn_off,
+    turn_on,
+)
+from evalsite.participants.recruitment_forms import LABELS, RecruitmentForm
+from evalsite.platforms import Bonus, Exit, Outcome, installed_platforms
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView, may_see_identities
+from evalsite.studies.summary_lines import count_of, format_money
+
+INVALID = 422
+# as many arrivals as a round's page lists
+_LATEST = 20
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round as the list of rounds shows it."""
+
+    recruitment: Recruitment
+    link: str
+    taken: int
+
+
+@dataclass(frozen=True)
+class OutcomeRow:
+    """An outcome of a round: what people hand back, and how many came to it."""
+
+    outcome: Outcome
+    label: str
+    leaves: Exit
+    stored: OutcomeCode | None
+    arrivals: int
+
+
+class Arrivals(NamedTuple):
+    """How many visits came to one outcome, and what bonuses of theirs are still to be paid."""
+
+    arrivals: int = 0
+    bonuses: int = 0
+    total: Decimal | None = None
+
+
+NO_ARRIVALS = Arrivals()
+
+
+def link_of(request: HttpRequest, recruitment: Recruitment) -> str:
+    """Return what to paste on the platform; "" if people have links of their own."""
+    if recruitment.adapter.has_personal_links:
+        return ""
+    if not recruitment.number:
+        return request.build_absolute_uri(reverse("study-join", args=[recruitment.study_id]))
+    path = reverse("recruitment-join", args=[recruitment.study_id, recruitment.number])
+    query = recruitment.adapter.link_query(recruitment.given)
+    # not encoded: the platform looks for its placeholders as they are
+    return request.build_absolute_uri(path) + (f"?{query}" if query else "")
+
+
+@require_safe
+def show_recruitments(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """The study's own link, its rounds, and the platforms to begin another round on."""
+    found = [Recruitment.objects.open_link(study), *study.recruitments.exclude(number=0)]
+    for recruitment in found:
+        recruitment.study = study
+    return TemplateResponse(
+        request,
+        "studies/recruitments.html",
+        {
+            "rounds": [Round(one, link_of(request, one), _count_taken(one)) for one in found],
+            "platforms": [one for one in installed_platforms().values() if not one.is_open_link],
+            "next_number": max(one.number for one in found) + 1,
+        },
+    )
+
+
+def _count_taken(recruitment: Recruitment) -> int:
+    if recruitment._state.adding:
+        return 0
+    return list_taken(recruitment, recruitment.study).count()
+
+
+@require_POST
+def create(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Begin a round; the same form sent twice begins one."""
+    platform = installed_platforms().get(request.POST.get("platform", ""))
+    if platform is None or platform.is_open_link:
+        messages.error(request, "Choose a platform.")
+        return redirect("admin:study-recruitments", study.pk)
+    recruitment = create_recruitment(
+        study=study, platform=platform, number=request.POST.get("number", ""), by=request.user
+    )
+    return redirect("admin:study-recruitment", study.pk, recruitment.number)
+
+
+def _find(study: Study, number: int) -> Recruitment:
+    if number == 0:
+        recruitment = Recruitment.objects.open_link(study)
+    else:
+        recruitment = get_object_or_404(study.recruitments, number=number)
+    recruitment.study = study
+    return recruitment
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_recruitment(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """One round: what to paste where, its outcomes, places and pay, and who has arrived."""
+    recruitment = _find(study, number)
+    stored = [] if recruitment._state.adding else list(recruitment.codes.all())
+    # a copy: validation writes into it, and the page shows the round as it is
+    form = RecruitmentForm(
+        request.POST if request.method == "POST" else None,
+        instance=copy(recruitment),
+        stored=stored,
+    )
+    if form.is_bound and form.is_valid() and _save(request, study, number, form):
+        return redirect("admin:study-recruitment", study.pk, number)
+    context = _describe(request, recruitment, stored) | {"form": form}
+    status = INVALID if form.errors else 200
+    return TemplateResponse(request, "studies/recruitment.html", context, status=status)
+
+
+def _save(request: HttpRequest, study: Study, number: int, form: RecruitmentForm) -> bool:
+    recruitment = _find(study, number) if number else store_open_link(study)
+    recruitment.study = study
+    try:
+        change_recruitment(
+            recruitment=recruitment,
+            values=form.values(),
+            links=form.links(),
+            own_code=form.cleaned_data.get("own_code"),
+            by=request.user,
+        )
+    except ValidationError as error:
+        form.add_error(None, error)
+        return False
+    messages.success(request, "Saved.")
+    return True
+
+
+def _describe(
+    request: HttpRequest, recruitment: Recruitment, stored: list[OutcomeCode]
+) -> dict[str, Any]:
+    platform, study = recruitment.adapter, recruitment.study
+    counts = _count_outcomes(recruitment)
+    codes = {one.outcome: one for one in stored}
+    hourly, currency = promised_hourly_pay(recruitment), study.currency
+    advised = platform.advised_pay.get(currency)
+    obstacles = [one.message for one in find_obstacles(recruitment, stored)]
+    bonuses = sum(row.bonuses for row in counts.values())
+    bonus_total = sum((row.total or Decimal(0) for row in counts.values()), Decimal(0))
+    return {
+        "recruitment": recruitment,
+        "platform": platform,
+        "link": link_of(request, recruitment),
+        "taken": _count_taken(recruitment),
+        "arrived": sum(row.arrivals for row in counts.values()),
+        "at_work": counts.get("", NO_ARRIVALS).arrivals,
+        "outcomes": [
+            OutcomeRow(
+                outcome,
+                LABELS[outcome],
+                leaves,
+                codes.get(outcome),
+                counts.get(outcome, NO_ARRIVALS).arrivals,
+            )
+            for outcome, leaves in platform.exits.items()
+        ],
+        "obstacles": obstacles,
+        "hourly": format_money(hourly, currency) if hourly is not None else "",
+        "advised": format_money(Decimal(advised), currency) if advised else "",
+        "minutes": promised_minutes(recruitment),
+        "latest": Visit.objects.filter(recruitment=recruitment.pk)
+        .select_related("participant")
+        .order_by("-id")[:_LATEST],
+        "sees_identities": bool(bonuses) and may_see_identities(request, study),
+        "bonuses": bonuses,
+        "bonus_total": format_money(bonus_total, currency),
+        "personal_links": _list_links(request, recruitment),
+        "most_links": MOST_LINKS,
+        "setup": f"platforms/{platform.key}/setup.html",
+        "rules": f"platforms/{platform.key}/rules.html",
+    }
+
+
+def _list_links(request: HttpRequest, recruitment: Recruitment) -> list[tuple[PersonalLink, str]]:
+    """Return the personal links of a round, each with its address."""
+    if not recruitment.adapter.has_personal_links:
+        return []
+    links = recruitment.personal_links.select_related("participant")
+    return [(link, _address_of(request, link)) for link in links]
+
+
+def _address_of(request: HttpRequest, link: PersonalLink) -> str:
+    """Return the address to send; "" if it can't be derived again."""
+    token = link.token
+    path = reverse("participant-home", args=[token]) if token else ""
+    return request.build_absolute_uri(path) if path else ""
+
+
+@require_safe
+def download_links(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """The personal links as a file: number, link, and the person who uses it."""
+    rows = [
+        (str(link.number), address, link.participant.pseudonym if link.participant else "")
+        for link, address in _list_links(request, _find(study, number))
+    ]
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows([("number", "link", "participant"), *rows])
+    response = HttpResponse(table.getvalue(), content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = 'attachment; filename="personal_links.csv"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _count_outcomes(recruitment: Recruitment) -> dict[str, Arrivals]:
+    """Return who has arrived, by the outcome of their visit; "": it has none so far."""
+    is_due = Q(bonus__isnull=False, bonus_marked_at__isnull=True)
+    counted = (
+        Visit.objects.filter(recruitment=recruitment.pk)
+        .order_by()
+        .values_list("outcome")
+        .annotate(
+            arrivals=Count("pk"),
+            bonuses=Count("pk", filter=is_due),
+            total=Sum("bonus", filter=is_due),
+        )
+    )
+    return {outcome: Arrivals(*found) for outcome, *found in counted}
+
+
+def _steer(
+    act: Callable[[Recruitment, HttpRequest], None],
+) -> Callable[..., HttpResponseBase]:
+    """A view that does one thing with a round and shows its page again."""
+
+    @require_POST
+    def view(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+        recruitment = _find(study, number) if number else store_open_link(study)
+        recruitment.study = study
+        try:
+            act(recruitment, request)
+        except ValidationError as error:
+            for problem in error.messages:
+                messages.error(request, problem)
+        return redirect("admin:study-recruitment", study.pk, number)
+
+    return view
+
+
+def _switch(recruitment: Recruitment, request: HttpRequest) -> None:
+    if request.POST.get("do") == "on":
+        turn_on(recruitment=recruitment, by=request.user)
+    else:
+        turn_off(recruitment=recruitment, by=request.user)
+
+
+def _change_code(recruitment: Recruitment, request: HttpRequest) -> None:
+    name = request.POST.get("outcome", "")
+    takes_code = {one.value for one, way in recruitment.adapter.exits.items() if way.takes_code}
+    if name not in takes_code:
+        raise ValidationError("Choose an outcome that takes a code.", code="outcome")
+    outcome = Outcome(name)
+    if request.POST.get("do") == "remove":
+        remove_code(recruitment=recruitment, outcome=outcome)
+    else:
+        create_code(recruitment=recruitment, outcome=outcome)
+
+
+@require_POST
+def show_bonuses(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """Show the lines to paste to those who may see identities; the log keeps who saw them."""
+    if not may_see_identities(request, study):
+        raise PermissionDenied
+    recruitment = _find(study, number)
+    due = list(list_due_bonuses(recruitment)) if number else []
+    if due:
+        AuditEntry.objects.record(
+            "identity view", by=request.user, study_id=study.pk, round=number, bonuses=len(due)
+        )
+    text = recruitment.adapter.write_bonuses(
+        [
+            Bonus(person_id=one.person_id, visit_id=one.visit_id, amount=one.bonus or Decimal(0))
+            for one in due
+        ]
+    )
+    total = sum((one.bonus or Decimal(0) for one in due), Decimal(0))
+    context = {
+        "bonuses": len(due),
+        "bonus_total": format_money(total, study.currency),
+        "recruitment": recruitment,
+        "platform": recruitment.adapter,
+        "lines": text,
+        "due": due,
+    }
+    return TemplateResponse(request, "studies/bonuses.html", context)
+
+
+def _mark_bonuses(recruitment: Recruitment, request: HttpRequest) -> None:
+    if not may_see_identities(request, recruitment.study):
+        raise PermissionDenied
+    given = request.POST.getlist("visit")
+    ids = [int(one) for one in given if one.isascii() and one.isdigit() and len(one) < 19]
+    marked = mark_bonuses(recruitment=recruitment, visit_ids=ids, by=request.user)
+    if marked:
+        messages.success(request, f"{count_of(marked, 'bonus', 'bonuses')} marked as paid.")
+
+
+def _create_links(recruitment: Recruitment, request: HttpRequest) -> None:
+    total = request.POST.get("total", "")
+    is_whole = total.isascii() and total.isdigit() and len(total) < 5
+    if not is_whole or not 1 <= int(total) <= MOST_LINKS:
+        raise ValidationError(f"Enter a whole number from 1 to {MOST_LINKS}.", code="total")
+    if not recruitment.adapter.has_personal_links:
+        raise ValidationError("This round has one link for everyone.", code="shared_link")
+    created = create_personal_links(recruitment=recruitment, total=int(total), by=request.user)
+    messages.success(request, f"{count_of(created, 'new link')} created.")
+
+
+def _renew_link(recruitment: Recruitment, request: HttpRequest) -> None:
+    named = re.fullmatch("([0-9]{1,4})-([0-9]{1,9})", request.POST.get("link", ""), re.ASCII)
+    link = recruitment.personal_links.filter(number=int(named[1])).first() if named else None
+    if named is None or link is None:
+        raise ValidationError("Reload the page, then try again.", code="link")
+    renew_personal_link(link=link, generation=int(named[2]), by=request.user)
+    messages.success(request, "There is a new link. The old one no longer works.")
+
+
+_EDITOR = Membership.Role.EDITOR
+
+recruiting_views = [
+    StudyView(
+        path="invite/",
+        name="study-recruitments",
+        view=show_recruitments,
+        role=_EDITOR,
+        tab="Invite",
+        order=45,
+    ),
+    StudyView(path="invite/new/", name="recruitment-new", view=create, role=_EDITOR),
+    StudyView(
+        path="invite/<int:number>/",
+        name="study-recruitment",
+        view=show_recruitment,
+        role=_EDITOR,
+        within="Invite",
+    ),
+    StudyView(
+        path="invite/<int:number>/switch/",
+        name="recruitment-switch",
+        view=_steer(_switch),
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="invite/<int:number>/code/",
+        name="recruitment-code",
+        view=_steer(_change_code),
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="invite/<int:number>/bonuses/",
+        name="recruitment-bonuses",
+        view=show_bonuses,
+        role=_EDITOR,
+        within="Invite",
+    ),
+    StudyView(
+        path="invite/<int:number>/bonuses/mark/",
+        name="bonuses-mark",
+        view=_steer(_mark_bonuses),
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="invite/<int:number>/links/create/",
+        name="personal-links-create",
+        view=_steer(_create_links),
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="invite/<int:number>/links/renew/",
+        name="personal-link-renew",
+        view=_steer(_renew_link),
+        role=_EDITOR,
+    ),
+    StudyView(
+        path="invite/<int:number>/links.csv",
+        name="personal-links",
+        view=download_links,
+        role=_EDITOR,
+    ),
+]

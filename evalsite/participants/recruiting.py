@@ -1,0 +1,252 @@
+"""Rounds of recruiting: creating one, changing it, its codes, and turning it on and off."""
+
+from collections.abc import Collection, Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Max, QuerySet
+
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.participants.models import (
+    OutcomeCode,
+    ParticipantLink,
+    PersonalLink,
+    Recruitment,
+    Visit,
+    hash_token,
+    make_outcome_code,
+)
+from evalsite.platforms import Outcome, Platform
+from evalsite.studies.models import Study
+from evalsite.studies.summary_lines import format_money, minutes_per_set
+
+_TRIES = 5
+
+
+def promised_minutes(recruitment: Recruitment) -> int:
+    return recruitment.minutes or minutes_per_set(recruitment.study)
+
+
+def promised_pay(recruitment: Recruitment) -> Decimal | None:
+    """Return the reward for a set: the round's own, else the study's."""
+    own = recruitment.reward
+    return recruitment.study.pay_per_set if own is None else own
+
+
+def promised_hourly_pay(recruitment: Recruitment) -> Decimal | None:
+    pay = promised_pay(recruitment)
+    return None if pay is None else pay * 60 / promised_minutes(recruitment)
+
+
+@transaction.atomic
+def create_recruitment(
+    *, study: Study, platform: Platform, number: str = "", by: Any
+) -> Recruitment:
+    """Create a round on this platform, turned off, with the codes that it begins with.
+
+    `number`: the one that the page offered; a round that has it on this platform is the answer.
+    """
+    Study.objects.select_for_update(no_key=True).only("pk").get(pk=study.pk)
+    existing = [one for one in study.recruitments.filter(platform=platform.key) if one.number]
+    for recruitment in existing:
+        if str(recruitment.number) == number:
+            return recruitment
+    last = study.recruitments.aggregate(last=Max("number"))["last"] or 0
+    recruitment = Recruitment.objects.create(
+        study=study,
+        number=last + 1,
+        platform=platform.key,
+        settings={one.name: one.initial for one in platform.settings},
+    )
+    for outcome, leaves in platform.exits.items():
+        if leaves.starts_with_code:
+            create_code(recruitment=recruitment, outcome=outcome)
+    _record("round created", recruitment, by, platform=platform.key)
+    return recruitment
+
+
+def store_open_link(study: Study) -> Recruitment:
+    """Return the round of the study's own link, stored."""
+    recruitment = Recruitment.objects.open_link(study)
+    if recruitment._state.adding:
+        recruitment.save(force_insert=True)
+    return recruitment
+
+
+@transaction.atomic
+def change_recruitment(
+    *,
+    recruitment: Recruitment,
+    values: Mapping[str, Any],
+    links: Mapping[Outcome, str],
+    own_code: str | None = None,
+    by: Any,
+) -> None:
+    """Save the settings of a round and the links of its outcomes.
+
+    `own_code`: what everybody gets for a finished set; "": each set has a code; None: as it is.
+    """
+    for name, value in values.items():
+        setattr(recruitment, name, value)
+    recruitment.save(update_fields=[*values])
+    for outcome, link in links.items():
+        _store_code(recruitment, outcome, link=link)
+    if own_code is not None:
+        _store_code(recruitment, Outcome.COMPLETED, code=own_code)
+    if recruitment.is_on:
+        refuse_unready(recruitment)
+    _record("round changed", recruitment, by)
+
+
+@transaction.atomic
+def create_code(*, recruitment: Recruitment, outcome: Outcome) -> None:
+    """Give the outcome a code of random letters, unless it has one."""
+    if recruitment.codes.filter(outcome=outcome).exclude(code="").exists():
+        return
+    for _ in range(_TRIES):
+        try:
+            with transaction.atomic():
+                _store_code(recruitment, outcome, code=make_outcome_code())
+                return
+        except IntegrityError:
+            continue
+    raise ValidationError("No code could be made. Try again.", code="no_code")
+
+
+@transaction.atomic
+def remove_code(*, recruitment: Recruitment, outcome: Outcome) -> None:
+    """Leave the outcome without a code, unless a round that is on needs it."""
+    _store_code(recruitment, outcome, code="")
+    if recruitment.is_on:
+        refuse_unready(recruitment)
+
+
+def _store_code(recruitment: Recruitment, outcome: Outcome, **values: str) -> None:
+    OutcomeCode.objects.update_or_create(recruitment=recruitment, outcome=outcome, defaults=values)
+
+
+@transaction.atomic
+def turn_on(*, recruitment: Recruitment, by: Any) -> None:
+    """Let new people arrive by this round's link."""
+    refuse_unready(recruitment)
+    Recruitment.objects.filter(pk=recruitment.pk).update(is_on=True)
+    _record("round turned on", recruitment, by)
+
+
+def turn_off(*, recruitment: Recruitment, by: Any) -> None:
+    """Let nobody new in by this round's link; people who have started go on."""
+    Recruitment.objects.filter(pk=recruitment.pk).update(is_on=False)
+    _record("round turned off", recruitment, by)
+
+
+def refuse_unready(recruitment: Recruitment) -> None:
+    """Raise ValidationError with all that keeps this round from being turned on."""
+    problems = find_obstacles(recruitment, recruitment.codes.all())
+    if problems:
+        raise ValidationError(problems)
+
+
+def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> list[ValidationError]:
+    """Return what keeps this round, with these codes, from being turned on."""
+    platform, study = recruitment.adapter, recruitment.study
+    found = []
+    if any(one.is_required and not recruitment.given[one.name] for one in platform.settings):
+        found.append(ValidationError("Fill in the platform’s settings first.", code="settings"))
+    stored = {one.outcome: one for one in codes}
+    done, leaves = stored.get(Outcome.COMPLETED), platform.exits[Outcome.COMPLETED]
+    if not leaves.has_set_code and not (done and (done.link or done.code)):
+        found.append(
+            ValidationError(
+                f"People who finish have nothing to take back to {platform.label}. Paste its link "
+                "for completed work, or create a code.",
+                code="no_way_back",
+            )
+        )
+    is_screened = study.is_eligibility_on and study.config.eligibility is not None
+    out = stored.get(Outcome.SCREENED_OUT)
+    if platform.needs_screen_out_code and is_screened and not (out and out.code):
+        found.append(
+            ValidationError(
+                "You screen people but have no screen-out code. Create one, then turn the round "
+                "on.",
+                code="no_screen_out_code",
+            )
+        )
+    return [*found, *_find_low_pay(recruitment)]
+
+
+def _find_low_pay(recruitment: Recruitment) -> list[ValidationError]:
+    currency, hourly = recruitment.study.currency, promised_hourly_pay(recruitment)
+    least = recruitment.adapter.least_pay.get(currency)
+    if least is None or hourly is None or hourly >= least:
+        return []
+    paid, wanted = format_money(hourly, currency), format_money(Decimal(str(least)), currency)
+    words = f"You pay {paid} an hour. {recruitment.adapter.label} requires {wanted}."
+    return [ValidationError(words, code="low_pay")]
+
+
+# --- bonuses ----------------------------------------------------------------------------
+
+
+def list_due_bonuses(recruitment: Recruitment) -> QuerySet[Visit]:
+    """Return the visits whose bonus isn't marked as paid."""
+    due = recruitment.visits.filter(bonus__isnull=False, bonus_marked_at__isnull=True)
+    return due.order_by("id")
+
+
+@transaction.atomic
+def mark_bonuses(*, recruitment: Recruitment, visit_ids: Collection[int], by: Any) -> int:
+    """Mark the bonuses of these visits as paid; return how many weren't."""
+    due = list_due_bonuses(recruitment).filter(pk__in=visit_ids).order_by()
+    marked = due.update(bonus_marked_at=now())
+    if marked:
+        _record("bonuses marked as paid", recruitment, by, bonuses=marked)
+    return marked
+
+
+# --- personal links -------------------------------------------------------------------
+
+MOST_LINKS = 500
+
+
+@transaction.atomic
+def create_personal_links(*, recruitment: Recruitment, total: int, by: Any) -> int:
+    """Create links until the round has this many; return how many are new."""
+    Recruitment.objects.select_for_update(no_key=True).get(pk=recruitment.pk)
+    existing = recruitment.personal_links.count()
+    for number in range(existing + 1, min(total, MOST_LINKS) + 1):
+        link = PersonalLink(study_id=recruitment.study_id, recruitment=recruitment, number=number)
+        link.token_hash = hash_token(link.derive_token())
+        link.save(force_insert=True)
+    created = max(0, min(total, MOST_LINKS) - existing)
+    if created:
+        _record("personal links created", recruitment, by, links=created)
+    return created
+
+
+@transaction.atomic
+def renew_personal_link(*, link: PersonalLink, generation: int, by: Any) -> None:
+    """Give a person another link; the one of this generation ends.
+
+    Nothing changes if it has ended already: someone else renewed it.
+    """
+    current = PersonalLink.objects.select_for_update(no_key=True).get(pk=link.pk)
+    if current.generation != generation:
+        return
+    old_hash = current.token_hash
+    current.generation += 1
+    current.token_hash = hash_token(current.derive_token())
+    current.save(update_fields=["generation", "token_hash"])
+    ParticipantLink.objects.filter(token_hash=old_hash, study=current.study_id).update(
+        token_hash=current.token_hash
+    )
+    _record("personal link renewed", current.recruitment, by, number=current.number)
+
+
+def _record(action: str, recruitment: Recruitment, by: Any, **detail: Any) -> None:
+    AuditEntry.objects.record(
+        action, by=by, study_id=recruitment.study_id, round=recruitment.number, **detail
+    )

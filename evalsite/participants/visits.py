@@ -1,0 +1,189 @@
+"""Visits: where a person came from last, how that ended, and what they hand back."""
+
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from math import ceil
+from typing import Any
+
+from django.db.models import Min
+
+from evalsite.lib.clock import now
+from evalsite.lib.prepared import Prepared
+from evalsite.participants.models import (
+    Consent,
+    ItemSet,
+    OutcomeCode,
+    Participant,
+    Recruitment,
+    Visit,
+)
+from evalsite.participants.recruiting import promised_hourly_pay, promised_minutes
+from evalsite.platforms import Leave, Outcome
+from evalsite.studies.models import Study
+
+# without a platform people may change their mind, wait for a place, and use another device
+_REVISABLE = frozenset([Outcome.NO_CONSENT, Outcome.NO_PLACE, Outcome.WRONG_DEVICE])
+
+# so short a time after consent is not paid
+_UNPAID_SECONDS = 60
+_PENNY = Decimal("0.01")
+
+_last_visit_of = Prepared(
+    lambda pk: (
+        Visit.objects.filter(participant=pk)
+        .select_related("recruitment")
+        .order_by("-arrived_at", "-id")[:1]
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WayOut:
+    """What a person does to hand an outcome back."""
+
+    # the name of the platform to go back to; "" if there is none
+    platform: str = ""
+    code: str = ""
+    link: str = ""
+    # whether the link carries the code, so that nobody needs to copy it
+    hands_over: bool = False
+    leave: Leave = Leave.CLOSE
+    # whether the next set needs no further visit
+    has_further_sets: bool = True
+
+
+def find_visit(me: Participant) -> Visit | None:
+    """Return the visit that this person is on: the one that they arrived by last."""
+    return _last_visit_of.one(me.pk)
+
+
+def name_platform(me: Participant) -> str:
+    """Return the name of the platform that this person came from last; "" if from none."""
+    visit = find_visit(me)
+    return visit.recruitment.name_for_people if visit else ""
+
+
+def end_visit(me: Participant, outcome: Outcome) -> None:
+    """Decide how the current visit of this person ended, unless that is decided."""
+    visit = find_visit(me)
+    if visit is None or (outcome in _REVISABLE and not visit.recruitment.adapter.hands_back):
+        return
+    visit.recruitment.study = me.study
+    Visit.objects.filter(pk=visit.pk, outcome="").update(
+        outcome=outcome, ended_at=now(), **_find_bonus(visit, outcome)
+    )
+
+
+def _find_bonus(visit: Visit, outcome: Outcome) -> dict[str, Any]:
+    """Return what is due for the minutes since consent, if the platform pays nothing for them.
+
+    At the rate of the round, and for no longer than a set is announced to take.
+    """
+    recruitment = visit.recruitment
+    leaves, hourly = recruitment.adapter.exits[outcome], promised_hourly_pay(recruitment)
+    own = recruitment.codes.filter(outcome=outcome).exclude(code="", link="")
+    is_paid = leaves.is_paid and own.exists()
+    if not visit.person_id or not recruitment.adapter.hands_back or is_paid or not hourly:
+        return {}
+    consents = Consent.objects.filter(participant=visit.participant_id, is_given=True)
+    agreed_at = consents.aggregate(first=Min("answered_at"))["first"]
+    if agreed_at is None:
+        return {}
+    seconds = (now() - max(agreed_at, visit.arrived_at)).total_seconds()
+    if seconds <= _UNPAID_SECONDS:
+        return {}
+    minutes = min(ceil(seconds / 60), promised_minutes(recruitment))
+    amount = (hourly * minutes / 60).quantize(_PENNY, rounding=ROUND_UP)
+    return {"bonus": amount, "bonus_minutes": minutes}
+
+
+def complete_visit(me: Participant, item_set: ItemSet) -> None:
+    """End the current visit with this finished set."""
+    visit = find_visit(me)
+    if visit is None or visit.outcome:
+        return
+    # a person may finish on a second visit what was dealt on the first
+    Visit.objects.filter(item_set=item_set).exclude(pk=visit.pk).update(item_set=None)
+    Visit.objects.filter(pk=visit.pk, outcome="").update(
+        outcome=Outcome.COMPLETED, ended_at=now(), item_set=item_set
+    )
+
+
+def is_over(visit: Visit | None) -> bool:
+    """Return whether this visit gives no more work."""
+    if visit is None or not visit.outcome:
+        return False
+    return visit.outcome != Outcome.COMPLETED or not visit.recruitment.has_further_sets
+
+
+def find_way_out(me: Participant, outcome: Outcome, *, set_code: str = "") -> WayOut:
+    """Return how this person hands back the outcome; `set_code` is that of completed work."""
+    visit = find_visit(me)
+    recruitment = visit.recruitment if visit else Recruitment.objects.open_link(me.study)
+    stored = _list_codes(recruitment)
+    own = stored.get(outcome)
+    leaves = recruitment.adapter.exits[outcome]
+    other = stored.get(leaves.instead) if leaves.instead else None
+    fixed = own.code if own else ""
+    link = (own.link if own else "") or (other.link if other else "")
+    if not link and fixed:
+        link = recruitment.adapter.link_from_code
+    is_set_code_wanted = leaves.has_set_code or not link or "{code}" in link
+    code = fixed or (set_code if is_set_code_wanted else "")
+    return WayOut(
+        platform=recruitment.name_for_people,
+        code=code,
+        link=recruitment.adapter.fill_link(
+            link,
+            code=code,
+            person_id=visit.person_id if visit else "",
+            visit_id=visit.visit_id if visit else "",
+        ),
+        hands_over="{code}" in link or bool(fixed and fixed in link),
+        leave=leaves.otherwise,
+        has_further_sets=recruitment.has_further_sets,
+    )
+
+
+def _list_codes(recruitment: Recruitment) -> dict[str, OutcomeCode]:
+    if recruitment._state.adding:
+        return {}
+    return {one.outcome: one for one in recruitment.codes.all()}
+
+
+def find_fixed_code(recruitment: Recruitment) -> str:
+    """Return the code that everyone gets who completes a set in this round; "" if there is none."""
+    own = _list_codes(recruitment).get(Outcome.COMPLETED)
+    return own.code if own else ""
+
+
+def list_fixed_codes(study: Study) -> "FixedCodes":
+    """Return the codes that people of this study get for completed work, other than a set's own."""
+    rounds = {
+        code.recruitment_id: code.code
+        for code in OutcomeCode.objects.filter(
+            recruitment__study=study, outcome=Outcome.COMPLETED
+        ).exclude(code="")
+    }
+    if not rounds:
+        return FixedCodes()
+    last_rounds = Visit.objects.filter(study=study).order_by("arrived_at", "id")
+    by_person: dict[int, Any] = dict(last_rounds.values_list("participant", "recruitment"))
+    return FixedCodes(
+        other=find_fixed_code(Recruitment.objects.open_link(study)),
+        by_person={person: rounds.get(pk, "") for person, pk in by_person.items()},
+        known=frozenset(rounds.values()),
+    )
+
+
+@dataclass(frozen=True)
+class FixedCodes:
+    """The fixed code of each person, by the round of their last visit."""
+
+    # of people without a visit
+    other: str = ""
+    by_person: Any = None
+    known: frozenset[str] = frozenset()
+
+    def of(self, participant_id: int) -> str:
+        return str((self.by_person or {}).get(participant_id, self.other))

@@ -1,0 +1,48 @@
+"""CloudResearch Connect: it adds its own ids, and takes people back by links that it gives."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalsite.platforms.contract import Bonus, Exit, Leave, Outcome, Parameter, Platform
+
+_ID = re.compile("[0-9A-Za-z]{8,64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connect(Platform):
+    def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
+        lines = [f"{one.person_id},{one.visit_id},,{one.amount},\n" for one in bonuses]
+        return "".join(["participantId,assignmentId,action,bonus,message\n", *lines])
+
+
+CONNECT = Connect(
+    key="connect",
+    label="Connect",
+    summary="CloudResearch Connect adds its own IDs and takes people back by a redirect link.",
+    person=Parameter(name="participantId", pattern=_ID),
+    visit=Parameter(name="assignmentId", pattern=_ID),
+    study=Parameter(name="projectId", pattern=_ID, is_telling=True),
+    exits={
+        Outcome.COMPLETED: Exit(
+            is_paid=True,
+            takes_link=True,
+            takes_code=True,
+            advice="“Redirect URL”, or “completion code”",
+        ),
+        Outcome.SCREENED_OUT: Exit(
+            takes_link=True,
+            is_paid=True,
+            advice="“Partial Completes”, if you have them",
+            otherwise=Leave.CONTACT,
+        ),
+        Outcome.FAILED_CHECK: Exit(
+            takes_link=True, advice="“Partial Completes”, if you have them", otherwise=Leave.CONTACT
+        ),
+        Outcome.NO_CONSENT: Exit(),
+        Outcome.NO_PLACE: Exit(),
+        Outcome.WRONG_DEVICE: Exit(),
+    },
+    bonus_advice="Manage Participants: copy the lines into its CSV template",
+    least_pay={"USD": 7.5},
+)

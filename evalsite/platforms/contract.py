@@ -1,0 +1,213 @@
+"""What a platform declares: how people arrive from it, and how their work is handed back.
+
+A platform is a folder with an `AppConfig` that subclasses `PlatformConfig`. Nothing outside the
+folder names it, except one line of `PLATFORMS` in settings. Its templates are below
+`templates/platforms/<key>/`: `setup.html` says what to paste where, `rules.html` what it demands.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from re import Pattern
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+from django.apps import AppConfig, apps
+from django.conf import settings
+
+_PART_OF_LINK = re.compile(r"\{(code|id|visit)\}")
+
+
+class Outcome(StrEnum):
+    """How a visit ended. Participants never see these names."""
+
+    COMPLETED = "completed"
+    SCREENED_OUT = "screened_out"
+    FAILED_CHECK = "failed_check"
+    NO_CONSENT = "no_consent"
+    NO_PLACE = "no_place"
+    WRONG_DEVICE = "wrong_device"
+
+
+class Leave(StrEnum):
+    """What people are asked to do on the platform where an outcome has neither code nor link."""
+
+    RETURN = "return"
+    CONTACT = "contact"
+    CANCEL = "cancel"
+    CLOSE = "close"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A parameter of a join link: its name in any case, and what its value looks like."""
+
+    name: str
+    pattern: Pattern[str]
+    # the platform's own spelling of an id, where its case means nothing
+    spell: Callable[[str], str] = str
+    # whether the person's id must have been lost if only this parameter is there
+    is_telling: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exit:
+    """How one outcome is handed back to the platform."""
+
+    # a code of random letters, made here; a round begins with one if `starts_with_code`
+    takes_code: bool = False
+    starts_with_code: bool = False
+    # without such a code people get the one of their set, also where there is a link
+    has_set_code: bool = False
+    # a link that the platform gives, pasted by the researcher
+    takes_link: bool = False
+    # what to choose on the platform, in its own words
+    advice: str = ""
+    # whether the platform pays people who hand this back
+    is_paid: bool = False
+    # what people do where there is neither
+    otherwise: Leave = Leave.RETURN
+    # whose link serves as well while this outcome has none; never the completed one's
+    instead: Outcome | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bonus:
+    """What one person is due for a visit, beside what the platform pays for an outcome."""
+
+    person_id: str
+    visit_id: str
+    amount: Decimal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A setting that a round on this platform has of its own, as a line of text."""
+
+    name: str
+    label: str
+    help: str = ""
+    initial: str = ""
+    # what the whole text must match; `refusal` says so in words
+    pattern: str = ".{1,200}"
+    refusal: str = "This value can't be used."
+    is_required: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Platform:
+    """A platform: its arrival link, its outcomes, and the rules that a round is checked against.
+
+    Methods get the settings that a researcher gave the round; most platforms have none.
+    """
+
+    key: str
+    # as researchers know it, and as participants read it
+    label: str
+    summary: str
+    exits: Mapping[Outcome, Exit]
+    person: Parameter | None = None
+    visit: Parameter | None = None
+    study: Parameter | None = None
+    # without the person's id nobody can start
+    needs_person: bool = True
+    # what the platform fills in, after the `?` of the join link; "": it adds its own
+    query: str = ""
+    # the visit id of a preview, in which nobody takes part
+    preview_visit: str = ""
+    # whether the platform's preview shows itself by an odd visit id
+    has_odd_previews: bool = False
+    # an id means a person in one round only
+    has_ids_of_round: bool = False
+    # how a link is made from the code of an outcome
+    link_from_code: str = ""
+    # people have to hand something back; one visit is then one set
+    hands_back: bool = True
+    # the study's own link: people who come by it may take further sets, and may wait for a place
+    is_open_link: bool = False
+    # whoever screens people must have a code for those who may not take part
+    needs_screen_out_code: bool = False
+    # each person has a link of their own, which a round creates; it has none to share
+    has_personal_links: bool = False
+    # where to paste the text of bonuses, in the platform's own words
+    bonus_advice: str = ""
+    # codes of completed work may be the researcher's own
+    takes_own_code: bool = False
+    # the least and the advised pay an hour, by currency
+    least_pay: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    advised_pay: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    settings: tuple[Setting, ...] = ()
+    is_installed: bool = True
+
+    def name_for_people(self, given: Mapping[str, str]) -> str:
+        """Return the name by which participants know the place they came from."""
+        return self.label
+
+    def namespace(self, given: Mapping[str, str]) -> str:
+        """Return within what a person's id means one person."""
+        return self.key
+
+    def find_person(self, given: Mapping[str, str]) -> Parameter | None:
+        return self.person
+
+    def find_visit(self, given: Mapping[str, str]) -> Parameter | None:
+        return self.visit
+
+    def link_query(self, given: Mapping[str, str]) -> str:
+        """Return what a researcher adds to the round's link for the platform to fill in."""
+        return self.query
+
+    def check_link(self, link: str) -> str:
+        """Return why this link can't hand an outcome back, or ""."""
+        return ""
+
+    def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
+        """Return the text that the platform takes for bonuses."""
+        table = io.StringIO()
+        rows = [(one.person_id, one.visit_id, str(one.amount)) for one in bonuses]
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerows([("person_id", "visit_id", "amount"), *rows])
+        return table.getvalue()
+
+    def fill_link(self, link: str, *, code: str, person_id: str, visit_id: str) -> str:
+        """Return the link with everything that it asks for, percent-encoded."""
+        values = {"code": code, "id": person_id, "visit": visit_id}
+        return _PART_OF_LINK.sub(lambda match: quote(values[match[1]], safe=""), link)
+
+
+class PlatformConfig(AppConfig):
+    """Registers a platform: subclass it in `<folder>/apps.py`, list the folder in settings."""
+
+    # Django takes a module's only config class, and this imported base would count as one.
+    default = False
+    platform: Platform
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.default = True
+        # an app may have the name of a platform
+        cls.label = f"platform_{cls.name.rpartition('.')[2]}"
+
+
+def installed_platforms() -> dict[str, Platform]:
+    """Return the platforms that settings list, by key, in that order."""
+    configs = {config.name: config for config in apps.get_app_configs()}
+    found = (configs.get(name) for name in settings.PLATFORMS)
+    return {one.platform.key: one.platform for one in found if isinstance(one, PlatformConfig)}
+
+
+def get_platform(key: str) -> Platform:
+    """Return the platform of this key; one that nobody can arrive from if it isn't installed."""
+    found = installed_platforms().get(key)
+    exits = {outcome: Exit(otherwise=Leave.CONTACT) for outcome in Outcome}
+    return found or Platform(key=key, label=key, summary="", exits=exits, is_installed=False)
+
+
+def find_open_link() -> Platform:
+    """Return the platform that stands for a study's own link."""
+    return next(one for one in installed_platforms().values() if one.is_open_link)

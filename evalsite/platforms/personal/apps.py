@@ -1,0 +1,7 @@
+from evalsite.platforms.contract import PlatformConfig
+from evalsite.platforms.personal import PERSONAL
+
+
+class PersonalConfig(PlatformConfig):
+    name = "evalsite.platforms.personal"
+    platform = PERSONAL

@@ -1,0 +1,51 @@
+"""Prolific: one code for each outcome, and a page of its own that takes them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalsite.platforms.contract import Bonus, Exit, Outcome, Parameter, Platform
+
+_HEX_24 = re.compile("[0-9a-f]{24}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prolific(Platform):
+    def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
+        # a submission id where one was sent
+        return "".join(f"{one.visit_id or one.person_id},{one.amount}\n" for one in bonuses)
+
+
+PROLIFIC = Prolific(
+    key="prolific",
+    label="Prolific",
+    summary="Each person arrives with a Prolific ID and leaves with a code.",
+    person=Parameter(name="PROLIFIC_PID", pattern=_HEX_24, spell=str.lower),
+    visit=Parameter(name="SESSION_ID", pattern=_HEX_24, spell=str.lower, is_telling=True),
+    study=Parameter(name="STUDY_ID", pattern=_HEX_24, spell=str.lower, is_telling=True),
+    query="PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
+    has_odd_previews=True,
+    link_from_code="https://app.prolific.com/submissions/complete?cc={code}",
+    exits={
+        Outcome.COMPLETED: Exit(
+            takes_code=True,
+            starts_with_code=True,
+            has_set_code=True,
+            is_paid=True,
+            advice="“Manually review”",
+        ),
+        Outcome.SCREENED_OUT: Exit(
+            takes_code=True, starts_with_code=True, is_paid=True, advice="“Fixed screen-out”"
+        ),
+        Outcome.FAILED_CHECK: Exit(
+            takes_code=True, starts_with_code=True, advice="“Request return”"
+        ),
+        Outcome.NO_CONSENT: Exit(takes_code=True, starts_with_code=True, advice="“Request return”"),
+        Outcome.NO_PLACE: Exit(takes_code=True, starts_with_code=True, advice="“Request return”"),
+        Outcome.WRONG_DEVICE: Exit(takes_code=True, advice="“Incompatible device”"),
+    },
+    needs_screen_out_code=True,
+    bonus_advice="More > “Bulk bonus payment”",
+    least_pay={"GBP": 6, "USD": 8},
+    advised_pay={"GBP": 9, "USD": 12},
+)
