@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 
 ONE_INPUT = "one_input"  # what a difference is `only` of
 _MOST_NAMED = 10
+# draws of two raters, or of two inputs, span what these two say and no more
+_LEAST_DRAWN = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +115,15 @@ class ModelPairs:
                 "difference", estimate=estimate, se=0.0, df=1.0, method=BOOTSTRAP,
                 n=data.counts(), details=known, units=len(np.intersect1d(*blocks)),
             )  # fmt: skip
-        return drawn_figure(
+        found = drawn_figure(
             "difference", estimate, apart, n=data.counts(), seed=self.seed, test=True,
             details=known,
         )  # fmt: skip
+        if min(found.n.get("raters", _LEAST_DRAWN), found.n["items"]) >= _LEAST_DRAWN:
+            return found
+        details = found.details | {"interval": f"none: {Reason.TOO_FEW}"}
+        details.pop("p", None)
+        return replace(found, low=None, high=None, details=details)
 
 
 def list_some(names: list[str]) -> str:

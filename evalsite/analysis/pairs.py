@@ -19,11 +19,7 @@ from evalsite.analysis.mixed import Mixed, fit_tables
 from evalsite.analysis.model_pairs import ONE_INPUT, list_some
 from evalsite.analysis.multiple_testing import Correction, correct
 from evalsite.analysis.one_sample import mean_test
-from evalsite.analysis.pair_checks import (
-    circular_triads,
-    position_bias,
-    tie_shares,
-)
+from evalsite.analysis.pair_checks import circular_triads, position_bias, tie_shares
 from evalsite.analysis.rank_tests import sign_test_of_counts
 from evalsite.analysis.rated_order import canonical_rows
 from evalsite.analysis.reml import METHOD as REML

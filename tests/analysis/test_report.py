@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from evalsite.analysis.plan import Plan
 from evalsite.analysis.report import make_reports
 from tests.support.published import published_file
 
@@ -37,6 +38,8 @@ def report(tmp_path: Path) -> Report:
             writer.writeheader()
             writer.writerows(rows)
         both = known.pop("both", False)
+        if "baseline" in known:
+            known["plan"] = Plan(baseline=known.pop("baseline"))
         made = make_reports({"ratings": path}, instrument=[criterion], seed=3, **known)
         # what JSON cannot hold would stop the page
         assert json.loads(json.dumps(made, allow_nan=False)) == made

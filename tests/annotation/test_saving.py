@@ -172,7 +172,7 @@ def test_bad_51_another_persons_page_saves_nothing(caplog):
         assert response.status_code in ((404,) if path[0] != "p" else (302, 404))
 
     assert snapshot() == before
-    assert "somebody else" in caplog.text
+    assert "someone else" in caplog.text
     assert what_became(theirs.save()) == "saved"
 
 

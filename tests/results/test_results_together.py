@@ -131,7 +131,7 @@ def test_likeness_and_the_note_on_scales_stand_in_every_form_of_the_report(
         assert "Raters may not tell these criteria apart: fit, fun." in text
     for text in (read(staff_client, study), page):
         assert "Each criterion is a Likert item: one question." in text
-    assert "criterion is a Likert item" in fragment
+    assert "that the mean of the criteria measures one thing is assumed, not shown" in fragment
     assert "@inproceedings{amidei2019," in list_files(study, report)["references.bib"].decode()
     # who ignored what and who is to be looked at stays on the site
     assert "p-one" not in page + fragment

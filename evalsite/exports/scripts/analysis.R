@@ -168,7 +168,13 @@ fit_mixed <- function(d, criterion) {
 }
 
 compare_systems <- function(model, d) {
-  means <- emmeans::emmeans(model, "system", lmer.df = "kenward-roger", pbkrtest.limit = nrow(d))
+  means <- tryCatch(
+    emmeans::emmeans(model, "system", lmer.df = "kenward-roger", pbkrtest.limit = nrow(d)),
+    error = function(problem) {
+      note("Kenward and Roger's errors can't be computed from so few ratings; errors are asymptotic.")
+      emmeans::emmeans(model, "system", lmer.df = "asymptotic")
+    }
+  )
   found <- list(means = as.data.frame(summary(means, infer = c(TRUE, FALSE))))
   if (nlevels(d$system) > 1) {
     differences <- emmeans::contrast(means, "pairwise", adjust = "none")
