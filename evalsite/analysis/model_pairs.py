@@ -121,7 +121,7 @@ class ModelPairs:
         )  # fmt: skip
         if min(found.n.get("raters", _LEAST_DRAWN), found.n["items"]) >= _LEAST_DRAWN:
             return found
-        details = found.details | {"interval": f"none: {Reason.TOO_FEW}"}
+        details = {**found.details, "interval": f"none: {Reason.TOO_FEW}"}
         details.pop("p", None)
         return replace(found, low=None, high=None, details=details)
 
