@@ -52,8 +52,9 @@ def answer(page: Page) -> None:
     follow(page, MAIN)
 
 
-def marked_on_page(page: Page) -> list[str]:
-    return page.locator(f"{RESPONSE} mark").all_inner_texts()
+def expect_marked(page: Page, texts: list[str]) -> None:
+    """Wait for these marks: the script for them may still be on its way."""
+    expect(page.locator(f"{RESPONSE} mark")).to_have_text(texts)
 
 
 def saved_marks() -> list[str]:
@@ -67,7 +68,7 @@ def test_mouse_selects_text_and_marks_it_with_the_button_beside(page, live_serve
     drag(page, "kind", "about")
     page.click(".here")
 
-    assert marked_on_page(page) == ["kind words about"]
+    expect_marked(page, ["kind words about"])
     expect(page.locator(SAID)).to_have_text("marked: kind words about")
     expect(page.locator(".marks li")).to_have_text("kind words about Remove “kind words about”")
     assert page.evaluate("getSelection().isCollapsed")
@@ -87,10 +88,10 @@ def test_the_fixed_button_marks_a_selection_too_and_overlaps_become_one(page, li
     drag(page, "soon", "soon")
     page.click(BUTTON)
 
-    assert marked_on_page(page) == ["thank you for your kind words about", "soon"]
+    expect_marked(page, ["thank you for your kind words about", "soon"])
     page.click(".marking summary")
     page.get_by_role("button", name="Remove “soon”").click()
-    assert marked_on_page(page) == ["thank you for your kind words about"]
+    expect_marked(page, ["thank you for your kind words about"])
     expect(page.get_by_role("button", name="Remove “thank")).to_be_focused()
     answer(page)
     assert saved_marks() == ["thank you for your kind words about"]
@@ -114,7 +115,7 @@ def test_touch_marks_from_the_first_word_tapped_to_the_last(browser, live_server
     page.tap(BUTTON)
     page.touchscreen.tap(*place_of(page, "👩‍👩‍👧"))
     page.touchscreen.tap(*place_of(page, "Hello"))
-    assert marked_on_page(page) == ["Hello 👩‍👩‍👧", "and 🙂 in the cafe\u0301"]
+    expect_marked(page, ["Hello 👩‍👩‍👧", "and 🙂 in the cafe\u0301"])
     answer(page)
     assert saved_marks() == ["Hello 👩‍👩‍👧", "and 🙂 in the cafe\u0301"]
     context.close()
@@ -131,7 +132,7 @@ def test_marking_by_two_taps_can_be_given_up(page, live_server, way):
     page.mouse.click(*place_of(page, "staff"))
 
     expect(page.locator(BUTTON)).to_have_attribute("aria-pressed", "false")
-    assert marked_on_page(page) == []
+    expect_marked(page, [])
     expect(page.locator(f"{RESPONSE} .chosen")).to_have_count(0)
 
 
@@ -193,7 +194,7 @@ def test_words_are_found_by_a_browser_that_has_no_segmenter_too(page, live_serve
     drag(page, "thank", "you")
     page.click(".here")
 
-    assert marked_on_page(page) == ["thank you", "kind words"]
+    expect_marked(page, ["thank you", "kind words"])
 
 
 def test_left_is_forwards_in_a_text_from_right_to_left(page, live_server):
@@ -202,7 +203,7 @@ def test_left_is_forwards_in_a_text_from_right_to_left(page, live_server):
     press(page, "h", "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowRight")
     press(page, *["Shift+ArrowLeft"] * 5, "Enter", "Escape")
 
-    assert marked_on_page(page) == ["תודה על המילים החמות 🙂 על"]
+    expect_marked(page, ["תודה על המילים החמות 🙂 על"])
     answer(page)
     assert saved_marks() == ["תודה על המילים החמות 🙂 על"]
 
@@ -217,7 +218,7 @@ def test_the_button_leads_into_the_text_by_keyboard_with_shortcuts_off(page, liv
     page.focus(BUTTON)
     press(page, "Enter", "Enter", "h")
 
-    assert marked_on_page(page) == ["Dear"]
+    expect_marked(page, ["Dear"])
     expect(page.locator(BUTTON)).to_be_focused()
 
 
@@ -245,7 +246,7 @@ def test_marks_are_a_draft_and_come_back_with_the_page(page, live_server):
     page.reload()
 
     assert Draft.objects.get().values["highlights"]
-    assert marked_on_page(page) == ["👩‍👩‍👧"]
+    expect_marked(page, ["👩‍👩‍👧"])
     expect(page.locator(".marks li")).to_have_count(1)
 
 
@@ -259,7 +260,7 @@ def test_marks_that_never_reached_the_server_come_back_from_the_browser(page, li
     page.reload()
 
     assert Draft.objects.count() == 0
-    assert marked_on_page(page) == ["Hello"]
+    expect_marked(page, ["Hello"])
 
 
 def test_passages_are_copied_into_a_box_without_scripts(browser, live_server):
@@ -270,7 +271,7 @@ def test_passages_are_copied_into_a_box_without_scripts(browser, live_server):
     page.fill(BUTTON, "in the cafe\u0301\nnot there\n")
     answer(page)
     expect(page.locator(".problem").first).to_contain_text("“not there” isn’t in the text")
-    assert marked_on_page(page) == ["in the cafe\u0301"]
+    expect_marked(page, ["in the cafe\u0301"])
     page.click(".problem a")
     expect(page.locator(BUTTON)).to_be_focused()
     page.fill(BUTTON, "in the cafe\u0301\n🙂")
