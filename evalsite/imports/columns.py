@@ -146,7 +146,7 @@ def check_cells(row: Row, header: Sequence[str]) -> list[Fault]:
 
 
 def is_personal(column: str) -> bool:
-    """Return whether a column of this name may well tell of a person."""
+    """Return whether a column of this name probably holds personal data."""
     words = re.findall(r"[^\W_]+", _HUMP.sub("_", column).casefold())
     return not _WORDS.isdisjoint(words) or _WHOLE.fullmatch("_".join(words)) is not None
 

@@ -33,7 +33,7 @@ class BrowserLimits(MiddlewareMixin):
 class Compression(GZipMiddleware):
     """Compress pages with Brotli where browsers know it, which saves a tenth, all else with gzip.
 
-    What depends on a cookie stays with gzip, whose random length hides what a page tells of it.
+    Pages that depend on a cookie stay with gzip, whose random padding hides their length.
     """
 
     def process_response(

@@ -141,7 +141,7 @@ class ParticipantIdentity(models.Model):
 
 class RecruitmentManager(models.Manager["Recruitment"]):
     def open_link(self, study: Study) -> "Recruitment":
-        """The round of the study's own link, which is stored once somebody uses or changes it."""
+        """Return the round of the study's own link, which is stored once it is used or changed."""
         return self.filter(study=study, number=0).first() or Recruitment(
             study=study,
             number=0,

@@ -2,7 +2,7 @@
 
 A platform is a folder with an `AppConfig` that subclasses `PlatformConfig`. Nothing outside the
 folder names it, except one line of `PLATFORMS` in settings. Its templates are below
-`templates/platforms/<key>/`: `setup.html` says what to paste where, `rules.html` what it demands.
+`templates/platforms/<key>/`: `setup.html` says what to paste where, `rules.html` what it requires.
 """
 
 import csv

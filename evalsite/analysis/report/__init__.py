@@ -178,8 +178,8 @@ def _take_parts(table: Table, instrument: Instrument) -> dict[str, Table]:
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Which comparisons p values are corrected for: those of each criterion by itself where the
-    plan names a primary one, or there is no other; else those of all criteria together."""
+    """The comparisons for which p values are corrected: of each criterion separately if the plan
+    names a primary one, or if there is only one criterion; else of all criteria together."""
 
     primary: str
     p: Mapping[str, list[float]]  # of each criterion

@@ -261,7 +261,7 @@ class _Balance:
         self.shown: dict[Mark, int] = defaultdict(int)
 
     def find_turn(self, rank: int) -> tuple[bool, int]:
-        """Return where this kind stands in the round of kinds, which begins after the last one."""
+        """Return the place of this kind in the cycle of kinds, which begins after the last one."""
         return rank <= self.last, rank
 
     def weigh(self, kind: _Kind, turn: int) -> tuple[int, int]:

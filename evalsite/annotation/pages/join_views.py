@@ -192,7 +192,7 @@ def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> 
 
 
 def _refuse_phone(token: str) -> None:
-    """End the visit of a person who has a phone only; whoever has a place keeps it."""
+    """End the visit of a person who only has a phone; people who have a place keep it."""
     me = Participant.objects.get(links__token_hash=hash_token(token))
     visit = find_visit(me)
     if visit is not None and visit.item_set_id is None:

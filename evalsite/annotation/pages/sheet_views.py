@@ -1,4 +1,4 @@
-"""The sheet: a page with all items of a set, each of which is saved by itself."""
+"""The sheet: one page with all items of a set, each saved separately."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -143,7 +143,7 @@ def draft(request: HttpRequest, me: Participant, item_set: ItemSet) -> HttpRespo
     times, _groups = read_progress(me, item_set)
     missing = wanted_places(me, item_set, times)
     if not sent and missing:
-        # somebody who is still there keeps their places, as a draft does
+        # people who are still there keep their places, as with a draft
         _keep(me, *_find_unrenewed(me, item_set, missing))
     is_lapsed = not me.is_pilot and not all(is_mine(me, one.screen) for one in others)
     said = _describe_saved(me, item_set, sent, saved, times)
@@ -323,7 +323,7 @@ def _describe_saved(
         entered = read_entered(me.study.config, len(one.screen.outputs), one.part.data)
         parts[place] = {"was": write_known(entered)}
         if place in saved:
-            # a change from this page is made by somebody who has seen this answer
+            # whoever changes it from this page has seen this answer
             parts[place]["state"] = replace(one.shown, shown_at=next_showing()).sign()
     places = enumerate(item_set.item_ids, start=1)
     told = next((one for one in (Saved.FINAL, Saved.REPLACED) if one in saved.values()), None)
