@@ -43,9 +43,10 @@ class Blank(models.Expression):
 class Prepared(Generic[Row]):
     """A queryset of rows, or of `values_list`, built by a function whose parameters a run fills in.
 
-    Each value is a whole number, a text or a UUID; TypeError for any other, and for a function
-    that builds something else each time, for instance from `now()`: only what was built first is
-    kept. A function may take any number of values, for `in`; the SQL is kept for each number.
+    Each value is a whole number, a text, a UUID or a moment; TypeError for any other, and for a
+    function that builds something else each time, for instance from `now()`: only what was built
+    first is kept. A function may take any number of values, for `in`; the SQL is kept for each
+    number.
     """
 
     def __init__(self, build: Callable[..., models.QuerySet[Any, Row]]) -> None:
@@ -60,7 +61,7 @@ class Prepared(Generic[Row]):
 
     def _run(self, values: tuple[Any, ...]) -> Iterator[Row]:
         for value in values:
-            if not isinstance(value, int | str | UUID):
+            if not isinstance(value, int | str | UUID | datetime):
                 raise TypeError(f"A prepared query can't carry a {type(value).__name__}.")
             if isinstance(value, int) and abs(value) > _LARGEST:
                 # no column holds it, and SQLite refuses to compare it
@@ -168,6 +169,12 @@ class _Select:
 
 
 def _fill(parameters: Any, values: tuple[Any, ...], connection: BaseDatabaseWrapper) -> list[Any]:
+    """Return what is sent for each parameter, in the form that the database takes."""
     has_uuid = connection.features.has_native_uuid_field
     filled = [values[one.number] if isinstance(one, Blank) else one for one in parameters]
-    return [one.hex if isinstance(one, UUID) and not has_uuid else one for one in filled]
+    for place, one in enumerate(filled):
+        if isinstance(one, UUID) and not has_uuid:
+            filled[place] = one.hex
+        elif isinstance(one, datetime):
+            filled[place] = connection.ops.adapt_datetimefield_value(one)
+    return filled

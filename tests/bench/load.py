@@ -137,19 +137,21 @@ def rate_set(address: str, html: str, saves: int) -> Work:
 def rate_sets(home: str, sets: int, saves: int, go: str = "another") -> Work:
     """The whole loop of one person: start a set, rate all of it, finish, start the next one.
 
-    `go` is the button on the review page: "another" starts the next set at once.
+    `go` is the button on the review page: "another" starts the next set at once. After the last set
+    it is "finish", so that no set is handed out that nobody rates.
     """
 
     def work(connection: Connection) -> Iterable[float]:
         address = home
-        for _ in range(sets):
+        for turn in range(1, sets + 1):
             began = time.perf_counter()
             if "/items/" not in address:
                 address, page = connection.save_and_go_on(f"{home}start/", {})
             for number in range(saves):
                 address, page = connection.save_and_go_on(address, fill(page.text, number))
                 if number == saves - 1:
-                    address, page = connection.save_and_go_on(address, {"go": go})
+                    sent = {"go": go if turn < sets else "finish"}
+                    address, page = connection.save_and_go_on(address, sent)
                 yield 1000 * (time.perf_counter() - began)
                 began = time.perf_counter()
 

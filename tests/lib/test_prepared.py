@@ -2,7 +2,7 @@
 
 import threading
 from contextlib import nullcontext
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -27,6 +27,9 @@ slot_of = Prepared(
 )
 items_of = Prepared(lambda study, *keys: Item.objects.filter(study=study, key__in=keys))
 keys_of = Prepared(lambda study: Item.objects.main().filter(study=study).values_list("key", "gold"))
+held_before = Prepared(
+    lambda study, moment: Item.objects.filter(study=study, held_at__lt=moment).values_list("key")
+)
 locked = Prepared(lambda pk: Participant.objects.select_for_update().filter(pk=pk))
 
 
@@ -65,12 +68,23 @@ def test_single_columns_come_as_tuples():
     assert sorted(keys_of.all(study.pk)) == [("item-001", {}), ("item-002", {})]
 
 
+@pytest.mark.parametrize("microsecond", [0, 1, 999_999])
+def test_a_moment_parts_the_rows_as_it_does_in_a_plain_query(microsecond):
+    moment = datetime(2026, 1, 2, 3, 4, 5, microsecond, tzinfo=UTC)
+    study = make_study(items=3)
+    for number, item in enumerate(study.items.order_by("key")):
+        item.held_at = moment + timedelta(microseconds=number - 1)
+        item.save()
+
+    assert held_before.all(study.pk, moment) == [("item-001",)]
+
+
 @pytest.mark.parametrize("number", [10**30, -(10**30), 2**63])
 def test_a_number_that_no_column_holds_finds_nothing(number):
     assert slot_of.one(number, 0) is None
 
 
-@pytest.mark.parametrize("value", [None, 1.5, datetime(2026, 1, 2, tzinfo=UTC), b"x", [1]])
+@pytest.mark.parametrize("value", [None, 1.5, b"x", [1]])
 def test_a_value_that_a_query_cannot_carry_is_refused(value):
     with pytest.raises(TypeError):
         slot_of.one(value, 0)

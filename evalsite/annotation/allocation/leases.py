@@ -47,6 +47,15 @@ _held = Prepared(
         .values_list("item_id", "pk", "lease_until")
     )
 )
+_lapsed = Prepared(
+    lambda study, participant, moment: (
+        Slot.objects.leased()
+        .filter(study=study, lease_until__lt=moment)
+        .exclude(participant=participant)
+        .order_by()
+        .values_list("pk")[:1]
+    )
+)
 
 
 def lock_participant(participant: Participant) -> Participant:
@@ -86,9 +95,9 @@ def release_lapsed(study: Study, *, but: Participant) -> int:
 
     Returns how many are.
     """
-    lapsed = lapsed_slots(study).exclude(participant=but)
-    if not lapsed.exists():
+    if _lapsed.one(study.pk, but.pk, now()) is None:
         return 0
+    lapsed = lapsed_slots(study).exclude(participant=but)
     # By heads, as they are dealt: two claims that each lock a part of one group would wait for
     # one another.
     lower = Slot.objects.leased().filter(
