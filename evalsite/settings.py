@@ -177,6 +177,18 @@ AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next"]
 AXES_VERBOSE = False
 
+# --- e-mail ----------------------------------------------------------------------
+
+# without a server and a sender, whatever would be sent is a link to copy
+EMAIL_HOST = env.read_text("EVALSITE_MAIL_HOST")
+EMAIL_PORT = env.read_whole("EVALSITE_MAIL_PORT", 587)
+EMAIL_HOST_USER = env.read_text("EVALSITE_MAIL_USER")
+EMAIL_HOST_PASSWORD = env.read_secret("EVALSITE_MAIL_PASSWORD")
+EMAIL_USE_SSL = EMAIL_PORT == 465
+EMAIL_USE_TLS = EMAIL_PORT == 587
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.read_text("EVALSITE_MAIL_FROM")
+
 # --- the web --------------------------------------------------------------------
 
 # off only for a site on the loopback interface, such as `make run`

@@ -5,5 +5,9 @@ class AnnotationConfig(AppConfig):
     name = "evalsite.annotation"
 
     def ready(self) -> None:
-        # they register their jobs
-        from evalsite.annotation.running import launch, live_changes  # noqa: F401, PLC0415
+        # they register their jobs and upkeep
+        from evalsite.annotation.running import (  # noqa: F401, PLC0415
+            expert_mail,
+            launch,
+            live_changes,
+        )

@@ -1,5 +1,6 @@
 """The act of rating: slots, drafts, annotations with their ratings, and earlier states."""
 
+from datetime import UTC, datetime
 from uuid import uuid4
 
 from django.conf import settings
@@ -12,6 +13,8 @@ from evalsite.studies.models import Item, Output, Study, StudyVersion
 
 # A top-up's number; those below are of the design, which has k of them for each item (k <= 1000).
 TOP_UP_FROM = 1000
+# Until when an expert's places are held: they have no lease, and come back only by a researcher.
+ASSIGNED = datetime(9999, 1, 1, tzinfo=UTC)
 # the log's word for it; its entries hold how many there are
 TOP_UP_ACTION = "items topped up"
 
@@ -23,6 +26,9 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
     def leased(self) -> "SlotQuerySet":
         return self.filter(state=1)
+
+    def assigned(self) -> "SlotQuerySet":
+        return self.leased().filter(lease_until=ASSIGNED)
 
     def done(self) -> "SlotQuerySet":
         return self.filter(state=2)

@@ -22,6 +22,7 @@ from evalsite.annotation.pages.held_items import (
     reports_by_item,
 )
 from evalsite.annotation.running.checklist import check_launch
+from evalsite.annotation.running.expert_views import expert_views
 from evalsite.annotation.running.launch import (
     archive_study,
     close_study,
@@ -220,6 +221,7 @@ _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 study_views = [
     *places_views,
     *recruiting_views,
+    *expert_views,
     StudyView(
         path="pilot/", name="study-pilot", view=show_pilot, role=_EDITOR, tab="Pilot", order=40
     ),

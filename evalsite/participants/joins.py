@@ -97,17 +97,18 @@ def find_personal_link(token: str) -> PersonalLink | None:
 def use_personal_link(link: PersonalLink) -> None:
     """Let the person who has this link take part by it. Done twice, it is done once."""
     current = PersonalLink.objects.select_for_update(no_key=True).get(pk=link.pk)
-    if current.participant_id is not None:
+    if current.is_used:
         return
-    current.participant = Participant.objects.create(study_id=link.study_id)
-    current.save(update_fields=["participant"])
+    participant = current.participant
+    if participant is None:
+        participant = Participant.objects.create(study_id=link.study_id)
+        current.participant = participant
+        current.save(update_fields=["participant"])
     ParticipantLink.objects.create(
-        study_id=link.study_id, participant=current.participant, token_hash=current.token_hash
+        study_id=link.study_id, participant=participant, token_hash=current.token_hash
     )
     Visit.objects.create(
-        study_id=link.study_id,
-        participant=current.participant,
-        recruitment_id=link.recruitment_id,
+        study_id=link.study_id, participant=participant, recruitment_id=link.recruitment_id
     )
 
 

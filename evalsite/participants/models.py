@@ -11,6 +11,8 @@ from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
+from evalsite.participants.expert_models import Expert as Expert
+from evalsite.participants.expert_models import ExpertMail as ExpertMail
 from evalsite.platforms import Outcome, Platform, find_open_link, get_platform
 from evalsite.studies.models import Study, StudyVersion
 
@@ -60,6 +62,8 @@ class Participant(models.Model):
     is_pilot = models.BooleanField(default=False)
     # False: an imported column of ratings that isn't a single person's
     is_person = models.BooleanField(default=True)
+    # gets the items that were assigned, and no others
+    is_expert = models.BooleanField(default=False)
     is_eligible = models.BooleanField(null=True)
     # the consent text that this person agreed to, as a hash; empty: none
     consented_to = models.CharField(max_length=64, blank=True)
@@ -287,6 +291,11 @@ class PersonalLink(models.Model):
         """The token; empty if the secret key has changed since, as it can't be derived again."""
         token = self.derive_token()
         return token if hash_token(token) == self.token_hash else ""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether its person has pressed Start; an expert has a place before that."""
+        return ParticipantLink.objects.filter(token_hash=self.token_hash).exists()
 
 
 class Visit(models.Model):

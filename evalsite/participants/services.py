@@ -1,6 +1,7 @@
 """Arriving, agreeing, and answering what is asked before any work."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -8,7 +9,8 @@ from django.db import transaction
 
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant, ParticipantLink
-from evalsite.participants.visits import WayOut, end_visit, find_way_out
+from evalsite.participants.recruiting import promised_pay
+from evalsite.participants.visits import WayOut, end_visit, find_visit, find_way_out
 from evalsite.platforms import Outcome
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_text, shown_content
@@ -118,6 +120,15 @@ def finished_sets(me: Participant) -> list[ItemSet]:
     return list(me.item_sets.filter(finished_at__isnull=False).order_by("number"))
 
 
+def is_paid(me: Participant) -> bool:
+    """Return whether this person was promised pay: by the round they came by, or by the study."""
+    visit = find_visit(me)
+    if visit is None:
+        return me.study.pay_per_set is not None
+    visit.recruitment.study = me.study
+    return promised_pay(visit.recruitment) is not None
+
+
 def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
     """The code to show: the round's fixed one, else that of the last finished set; those before."""
     finished = finished_sets(me) if finished is None else finished
@@ -125,6 +136,8 @@ def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[
         return {"code": "", "earlier_codes": [], "way_out": WayOut()}
     *earlier, last = finished
     way_out = find_way_out(me, Outcome.COMPLETED, set_code=last.code)
+    if me.is_expert and not is_paid(me):
+        return {"code": "", "earlier_codes": [], "way_out": replace(way_out, code="", link="")}
     is_own = way_out.code == last.code
     return {
         "code": way_out.code,

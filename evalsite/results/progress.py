@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
-from evalsite.annotation.models import TOP_UP_FROM, Annotation, Draft, Slot
+from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, Slot
 from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin, Participant
@@ -205,7 +205,9 @@ def _count_active(study: Study) -> int:
     drafted = Draft.objects.filter(study=study, updated_at__gte=since)
     # new sets are reserved for less than a lease at first
     dealt = ItemSet.objects.filter(study=study, created_at__gte=since, finished_at=None)
-    leased = Slot.objects.leased().filter(study=study, lease_until__gte=renewed)
+    leased = Slot.objects.leased().filter(
+        study=study, lease_until__gte=renewed, lease_until__lt=ASSIGNED
+    )
     held = Slot.objects.leased().filter(study=study, lease_until__gte=now())
     dealt = dealt.filter(participant__in=held.values("participant"))
     touched = Q(pk__in=leased.values("participant")) | Q(pk__in=dealt.values("participant"))

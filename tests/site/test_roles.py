@@ -22,6 +22,7 @@ from evalsite.quality.exclusions import exclude
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Membership, Study, TeamRole
 from tests.site.test_staff_pages import sign_in
+from tests.support.experts import invite
 from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 from tests.support.imported import load, rows_for
 from tests.support.reports import keep_report
@@ -46,7 +47,8 @@ READ = {
         "study-plan-data", "study-repeat-report", "study-repeat-table",
     ],
     EDITORS: [
-        "study-places-kept", "study-recruitments", "study-recruitment",
+        "study-places-kept", "study-recruitments", "study-recruitment", "study-experts",
+        "expert-reassign",
         "personal-links",
         "study-settings", "study-pilot", "study-launch", "study-sharing", "study-held",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
@@ -68,7 +70,8 @@ POST = {
     EDITORS: [
         "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
         "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
-        "recruitment-bonuses", "bonuses-mark",
+        "recruitment-bonuses", "bonuses-mark", "study-experts", "expert-reassign",
+        "expert-links", "expert-renew", "experts-due",
         "study-settings", "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
@@ -96,7 +99,7 @@ ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is
 # Parameters that name a row of the study.
 OF_A_ROW = {
     "batch_id", "item_id", "upload_id", "file_id", "job_id", "report_id", "pseudonym",
-    "exclusion_id", "member_id", "invitation_id",
+    "exclusion_id", "member_id", "invitation_id", "expert_id",
 }  # fmt: skip
 KINDS = ("anonymous", "stranger", *(role.value for role in TeamRole), "administrator")
 
@@ -135,6 +138,7 @@ def find_parts(study: Study) -> dict[str, Any]:
         "number": 0,
         "member_id": Membership.objects.get(study=study, user=jane).pk,
         "invitation_id": invited.pk,
+        "expert_id": invite(study, "Ana Costa", by=jane)[0].pk,
     }
 
 

@@ -11,6 +11,7 @@ from random import Random
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, Q
 
+from evalsite.annotation.allocation.assigned import list_left, pick_assigned
 from evalsite.annotation.allocation.controls import deal_in_controls
 from evalsite.annotation.allocation.leases import (
     answered_items,
@@ -114,6 +115,8 @@ def _claim(
         return None
     number = last_set.number + 1 if last_set else 1
     mine = open_set or ItemSet(study=study, participant=me, number=number)
+    if me.is_expert:
+        return _deal_assigned(me, study, mine, place)
     return _deal_new(me, study, mine, place, skip_locked=skip_locked)
 
 
@@ -127,6 +130,15 @@ def _deal_new(
     dealt = _deal(pick, me, study, mine)
     place.take(dealt)
     return dealt
+
+
+def _deal_assigned(me: Participant, study: Study, mine: ItemSet, place: Place) -> ItemSet | None:
+    slots = pick_assigned(me, study)
+    if not slots:
+        return None
+    _fill(mine, slots, me, study)
+    place.take(mine)
+    return mine
 
 
 def _pick(me: Participant, study: Study, *, skip_locked: bool) -> Pick:
@@ -143,7 +155,12 @@ def _pick(me: Participant, study: Study, *, skip_locked: bool) -> Pick:
 
 
 def may_have_another_set(me: Participant, study: Study) -> bool:
-    """Return whether the study's caps of sets and of items leave room for one more."""
+    """Return whether the study's caps of sets and of items leave room for one more.
+
+    Experts have no cap but what they were given.
+    """
+    if me.is_expert:
+        return bool(list_left(me))
     if items_left(me, study) == 0:
         return False
     if study.max_sets is None:
@@ -180,6 +197,12 @@ def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
         raise LostRace
     me.cursor = pick.cursor
     me.save(update_fields=["cursor"])
+    _fill(mine, slots, me, study)
+    return mine
+
+
+def _fill(mine: ItemSet, slots: Sequence[Slot], me: Participant, study: Study) -> None:
+    """Put the items of these places into the set, behind those it has."""
     items = [slot.item for slot in slots]
     arrangements = {slot.item_id: slot.arrangement for slot in slots}
     dealt = order_items(items, me, study, mine.number, arrangements)
@@ -191,7 +214,6 @@ def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
         mine.lost_ids = [item_id for item_id in mine.lost_ids if item_id not in wanted]
     mine.item_ids += [item_id for item_id in dealt if item_id not in mine.item_ids]
     mine.save()
-    return mine
 
 
 def has_work(me: Participant, study: Study) -> bool:
@@ -206,6 +228,11 @@ def has_work(me: Participant, study: Study) -> bool:
             return True
     elif not may_have_another_set(me, study):
         return False
+    return bool(list_left(me)) if me.is_expert else _has_places_for(me, study)
+
+
+def _has_places_for(me: Participant, study: Study) -> bool:
+    """Return whether a place is free, or lapsed, that this person could be dealt."""
     left, is_new = items_left(me, study), new_to(me.pk, study.pk, study.groups)
     if left == 0:
         return False

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from evalsite.annotation.allocation.controls import find_controls, lost_controls
-from evalsite.annotation.models import Draft, Slot
+from evalsite.annotation.models import ASSIGNED, Draft, Slot
 from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
@@ -160,7 +160,8 @@ def hold_again(open_set: ItemSet, me: Participant, study: Study) -> bool:
     lapsed = [pk for pk, until in kept.values() if until <= now()]
     held = set(kept) & set(open_set.item_ids)
     before = open_set.reserved_until, open_set.lost_ids
-    until = _find_new_end(open_set, study, [until for _, until in kept.values()])
+    ends = [until for _, until in kept.values()]
+    until = ASSIGNED if me.is_expert else _find_new_end(open_set, study, ends)
     retaken = Slot.objects.filter(pk__in=lapsed).update(lease_until=until) if lapsed else 0
     controls = find_controls(open_set, study)
     gone = set()
@@ -236,15 +237,15 @@ def free_slot_of(item_id: int, is_alike: Callable[[int], bool] | None = None) ->
 
 
 def held_until(me: Participant) -> datetime | None:
-    """Until when this person's places are held; None: none is."""
-    held = me.slots.leased().filter(lease_until__gt=now())
+    """Until when this person's places are held; None: none is, or they are without end."""
+    held = me.slots.leased().filter(lease_until__gt=now(), lease_until__lt=ASSIGNED)
     until: datetime | None = held.aggregate(until=Max("lease_until"))["until"]
     return until
 
 
 def renew_leases(me: Participant, study: Study, until: Any) -> None:
-    """Hold every place that I have in this study until then."""
-    held = [pk for _, pk, _ in _held.all(me.pk, study.pk)]
+    """Hold every place that I have in this study until then; an expert's are held anyway."""
+    held = [pk for _, pk, end in _held.all(me.pk, study.pk) if end != ASSIGNED]
     Slot.objects.filter(pk__in=held).update(lease_until=until)
 
 

@@ -237,6 +237,17 @@ def planned_slots(study: Study, batches: Iterable[Batch] | None = None) -> Itera
             yield from _number(places, no)
 
 
+def plan_arrangements(study: Study, layers: int) -> list[dict[int, int]]:
+    """Return how each open item is shown in so many layers after the k of the study."""
+    opened = study.batches.filter(opened_at__isnull=False)
+    found: list[dict[int, int]] = [{} for _ in range(layers)]
+    for opening in _find_openings(study, opened, study.k + layers):
+        for no, places in enumerate(opening.layers):
+            if no >= study.k:
+                found[no - study.k].update(pair for place in places for pair in place)
+    return found
+
+
 def count_strays(study: Study) -> int:
     """Count the slots of the first k layers that differ from what the seed gives."""
     opened = study.batches.filter(opened_at__isnull=False)

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import F
 
 from evalsite.annotation.allocation.leases import longest_hold
-from evalsite.annotation.models import Annotation, Draft, Revision, Slot
+from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Revision, Slot
 from evalsite.annotation.pages.saving import (
     Saved,
     Submission,
@@ -200,5 +200,6 @@ def _remove(me: Participant, annotation: Annotation, until: datetime) -> None:
     slot = annotation.slot
     annotation.delete()
     if slot is not None:
-        slot.state, slot.lease_until = Slot.State.LEASED, until
+        slot.state = Slot.State.LEASED
+        slot.lease_until = ASSIGNED if me.is_expert else until
         slot.save(update_fields=["state", "lease_until"])

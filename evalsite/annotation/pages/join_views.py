@@ -7,11 +7,14 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from evalsite.annotation.allocation.claims import has_free_place, may_come_free
 from evalsite.annotation.allocation.rounds import has_place_left
+from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.entry_views import describe_waiting
 from evalsite.annotation.pages.views import home
 from evalsite.lib.rate_limits import client_address
@@ -24,7 +27,14 @@ from evalsite.participants.joins import (
     join_study,
     use_personal_link,
 )
-from evalsite.participants.models import Participant, PersonalLink, Recruitment, hash_token
+from evalsite.participants.models import (
+    Expert,
+    Participant,
+    PersonalLink,
+    Recruitment,
+    hash_token,
+)
+from evalsite.participants.recruiting import promised_pay
 from evalsite.participants.views import shut_sentence, study_facts
 from evalsite.participants.visits import end_visit, find_visit
 from evalsite.platforms import Outcome, Platform
@@ -40,6 +50,8 @@ from evalsite.platforms.arrival import (
 from evalsite.studies.bonus import cap_in_words
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import TRIES, plan_qualification
+from evalsite.studies.set_size import items_per_set
+from evalsite.studies.summary_lines import format_money
 from evalsite.studies.versions import shown_content
 
 
@@ -68,7 +80,7 @@ def join(request: HttpRequest, study_id: UUID, number: int) -> HttpResponse:
 def open_personal_link(request: HttpRequest, token: str) -> HttpResponse:
     """A personal link: the first page until Start is pressed, then the page where the person is."""
     link = find_personal_link(token)
-    if link is None or (link.participant_id is not None and request.method != "POST"):
+    if link is None or (request.method != "POST" and link.is_used):
         return home(request, token)
     with language_of(link.recruitment.study):
         return private(_answer_invited(request, link, token))
@@ -76,9 +88,8 @@ def open_personal_link(request: HttpRequest, token: str) -> HttpResponse:
 
 def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
     recruitment, study = link.recruitment, link.recruitment.study
-    if request.method == "POST" and (
-        link.participant_id is not None or (study.is_open and _has_free_place(recruitment))
-    ):
+    is_known = link.participant_id is not None and (study.is_open or link.is_used)
+    if request.method == "POST" and (is_known or (study.is_open and _has_free_place(recruitment))):
         use_personal_link(link)
         return redirect("participant-home", token)
     if not study.is_open:
@@ -89,7 +100,23 @@ def _answer_invited(request: HttpRequest, link: PersonalLink, token: str) -> Htt
         "check_url": own_address,
         "is_personal": True,
     }
+    if link.participant_id is not None:
+        context |= _describe_assigned(link)
     return render(request, "participants/landing.html", context)
+
+
+def _describe_assigned(link: PersonalLink) -> dict[str, Any]:
+    """Return what the first page says to an expert: what they were given, and by when."""
+    study, expert = link.recruitment.study, Expert.objects.get(link=link)
+    total = Slot.objects.assigned().filter(participant=link.participant_id).count()
+    facts = [(study.config.item_names, str(total), "")]
+    if expert.due_on is not None:
+        facts.append((_("Please finish by"), date_format(expert.due_on, "j F Y"), ""))
+    pay = promised_pay(link.recruitment)
+    if pay is not None:
+        a_set = _("for a set of %(count)s") % {"count": items_per_set(study)}
+        facts.append((_("Pay"), format_money(pay, study.currency), a_set))
+    return {"is_free": True, "is_assigned": True, "facts": facts, "cap": ""}
 
 
 def _answer_named(request: HttpRequest, study: Study, platform: Platform) -> HttpResponse:

@@ -35,7 +35,13 @@ from evalsite.annotation.pages.saving import (
     submit_annotation,
 )
 from evalsite.annotation.pages.screens import Screen
-from evalsite.annotation.pages.sets import find_set, group_place, kept_until, read_progress
+from evalsite.annotation.pages.sets import (
+    find_set,
+    group_place,
+    kept_until,
+    read_progress,
+    shown_end,
+)
 from evalsite.annotation.pages.sheet import anchor_of
 from evalsite.annotation.pages.shown_screens import as_shown, circumstances, fill_screen, load_shown
 from evalsite.annotation.pages.signed_state import Shown
@@ -124,7 +130,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "menu": build_menu(me, item_set, place, times),
         "progress": Progress(len(taken), item_set.total),
         "minutes_left": estimate_minutes_left(me, taken, item_set.total),
-        "lease_until": until,
+        "lease_until": shown_end(until),
         "reserved_until": item_set.reserved_until,
     }
     return render(request, me.study.config.item_template, context)
@@ -356,7 +362,7 @@ def _show_again(
         "menu": build_menu(me, item_set, shown.place, times) if item_set else None,
         "progress": Progress(len(taken), total),
         "minutes_left": estimate_minutes_left(me, taken, total),
-        "lease_until": kept_until(me, screen, item_set, times),
+        "lease_until": shown_end(kept_until(me, screen, item_set, times)),
         "reserved_until": item_set.reserved_until if item_set else None,
     }
     return render(request, me.study.config.item_template, context, status=code)
@@ -398,6 +404,7 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
     if screen.slot is not None:
         screen.slot.refresh_from_db(fields=["lease_until"])
         until = screen.slot.lease_until
+    until = shown_end(until)
     return JsonResponse({"lease_until": until, "is_final": not may_renew})
 
 

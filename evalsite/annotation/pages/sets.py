@@ -10,7 +10,7 @@ from django.db.models import FilteredRelation, Max, Q
 
 from evalsite.annotation.allocation.controls import CONTROLS
 from evalsite.annotation.allocation.leases import answered_items, lease_end, lock_participant
-from evalsite.annotation.models import Annotation, Draft
+from evalsite.annotation.models import ASSIGNED, Annotation, Draft
 from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.saving import Submission, submit_annotation
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values
@@ -138,6 +138,11 @@ def kept_until(
         if Item.objects.main().filter(pk__in=missing).exists():
             return None
     return held or _kept_without_places(me)
+
+
+def shown_end(until: datetime | None) -> datetime | None:
+    """Return the end to show to a person: an expert's places have none."""
+    return None if until == ASSIGNED else until
 
 
 def _kept_without_places(me: Participant) -> datetime:

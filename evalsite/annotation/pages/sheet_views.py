@@ -39,6 +39,7 @@ from evalsite.annotation.pages.sets import (
     group_place,
     kept_until,
     read_progress,
+    shown_end,
     wanted_places,
 )
 from evalsite.annotation.pages.sheet import (
@@ -431,7 +432,7 @@ class _Page:
             "status": self.status,
             "sheet_progress": progress,
             "progress": Progress(progress.done, progress.total),
-            "lease_until": self.until,
+            "lease_until": shown_end(self.until),
             "reserved_until": self.item_set.reserved_until,
             "set_label": describe_set(me, self.item_set.number),
             "bonus": bonus_in_words(me.study),

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Max
 
 from evalsite.annotation.allocation.leases import RESERVATION
-from evalsite.annotation.models import Annotation, Draft, Slot
+from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Slot
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.lib.deadlocks import in_transaction
@@ -31,8 +31,12 @@ class Holder:
 
 
 def list_holders(study: Study, *, before: datetime) -> list[Holder]:
-    """Return the people who hold places and were not active since, the longest first."""
+    """Return the people who hold places and were not active since, the longest first.
+
+    Experts are none of them: their items are reassigned instead.
+    """
     held = Slot.objects.leased().filter(study=study, lease_until__gt=now()).order_by()
+    held = held.filter(lease_until__lt=ASSIGNED)
     rows = list(
         held.values_list("participant", "participant__pseudonym").annotate(
             places=Count("pk"), until=Max("lease_until")

@@ -117,6 +117,10 @@ def close_study(*, study: Study, by: Any) -> None:
     insist_on_owner(study, by)
     running = [Study.State.LIVE, Study.State.PAUSED]
     _move(study, by=by, action="study closed", to=Study.State.CLOSED, of=running)
+    # an expert's places have no end of their own
+    Slot.objects.assigned().filter(study=study).update(
+        state=Slot.State.FREE, participant=None, lease_until=None
+    )
     Study.objects.filter(pk=study.pk).update(closed_at=now())
 
 

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalsite.annotation.allocation.rounds import list_taken
 from evalsite.audit.models import AuditEntry
-from evalsite.participants.models import OutcomeCode, PersonalLink, Recruitment, Visit
+from evalsite.participants.models import Expert, OutcomeCode, PersonalLink, Recruitment, Visit
 from evalsite.participants.recruiting import (
     MOST_LINKS,
     change_recruitment,
@@ -212,6 +212,7 @@ def _describe(
         "sees_identities": bool(bonuses) and may_see_identities(request, study),
         "bonuses": bonuses,
         "bonus_total": format_money(bonus_total, currency),
+        "experts": Expert.objects.filter(link__recruitment=recruitment.pk).exists(),
         "personal_links": _list_links(request, recruitment),
         "most_links": MOST_LINKS,
         "setup": f"platforms/{platform.key}/setup.html",

@@ -144,7 +144,7 @@ LEFT_OUT = {
     "Item": {
         "id", "study", "batch", "repeat_of", "shuffle_key", "group_shuffle_key",
     },
-    "Participant": {"id", "study", "receipt", "is_pilot"},
+    "Participant": {"id", "study", "receipt", "is_pilot", "is_expert"},
     "Consent": {"id", "study", "participant", "version"},
     "Answer": {"id", "study", "participant"},
     "ItemSet": {"study", "participant", "item_ids", "lost_ids", "reserved_until", "code"},

@@ -1,0 +1,137 @@
+"""E-mails to experts: an invitation and two reminders at most, kept until they are sent."""
+
+import logging
+from datetime import datetime, timedelta
+from smtplib import SMTPException
+from urllib.parse import urljoin
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db.models import Exists, OuterRef
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from evalsite.annotation.models import Slot
+from evalsite.jobs.services import upkeep
+from evalsite.lib.clock import now
+from evalsite.participants.models import Expert, ExpertMail, ParticipantLink
+from evalsite.studies.models import Study
+from evalsite.studies.versions import shown_content
+
+logger = logging.getLogger(__name__)
+
+INVITATION, NOT_OPENED, DUE_SOON = 0, 1, 2
+# after the invitation, if the link hasn't been opened
+_UNOPENED = timedelta(days=3)
+# before the due date, if items are left
+_BEFORE_DUE = timedelta(days=7)
+# two e-mails are never closer than this
+_APART = timedelta(days=2)
+_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=10), timedelta(days=1)
+_AT_ONCE = 50
+
+
+def is_mail_on() -> bool:
+    """Return whether this site can send e-mail."""
+    return bool(settings.EMAIL_HOST and settings.DEFAULT_FROM_EMAIL)
+
+
+@upkeep
+def send_expert_mail() -> None:
+    """Send what is due: invitations, and reminders to people with items left."""
+    if not is_mail_on():
+        return
+    for expert in _list_reminded():
+        _plan_reminder(expert)
+    waiting = ExpertMail.objects.filter(sent_at__isnull=True, next_try_at__lte=now())
+    for mail in waiting.select_related("expert__link__participant", "expert__study__version")[
+        :_AT_ONCE
+    ]:
+        _try_to_send(mail)
+
+
+def _list_reminded() -> list[Expert]:
+    left = Slot.objects.assigned().filter(participant=OuterRef("link__participant"))
+    experts = Expert.objects.filter(
+        Exists(left), is_reminded=True, study__state=Study.State.LIVE, mails__sent_at__isnull=False
+    )
+    return list(experts.select_related("link").prefetch_related("mails").distinct())
+
+
+def _plan_reminder(expert: Expert) -> None:
+    mails = {mail.number: mail for mail in expert.mails.all()}
+    sent = [mail.sent_at for mail in mails.values() if mail.sent_at is not None]
+    if len(sent) < len(mails) or now() < max(sent) + _APART:
+        return
+    is_opened = ParticipantLink.objects.filter(token_hash=expert.link.token_hash).exists()
+    if NOT_OPENED not in mails and not is_opened and now() >= min(sent) + _UNOPENED:
+        number = NOT_OPENED
+    elif DUE_SOON not in mails and _is_due_soon(expert, now()):
+        number = DUE_SOON
+    else:
+        return
+    # two workers may plan the same one
+    ExpertMail.objects.get_or_create(
+        expert=expert, number=number, defaults={"study_id": expert.study_id}
+    )
+
+
+def _is_due_soon(expert: Expert, moment: datetime) -> bool:
+    if expert.due_on is None:
+        return False
+    return expert.due_on - _BEFORE_DUE <= moment.date() <= expert.due_on
+
+
+def _try_to_send(mail: ExpertMail) -> None:
+    """Send one e-mail, unless another worker does; keep the reason if that fails."""
+    pause = min(_FIRST_PAUSE * 2 ** min(mail.tries, 10), _LONGEST_PAUSE)
+    mine = ExpertMail.objects.filter(pk=mail.pk, sent_at__isnull=True, tries=mail.tries)
+    if not mine.update(tries=mail.tries + 1, next_try_at=now() + pause):
+        return
+    if not _is_wanted(mail):
+        ExpertMail.objects.filter(pk=mail.pk).delete()
+        return
+    try:
+        _write(mail).send()
+    except (SMTPException, OSError) as error:
+        # never the address: a log isn't the place for it
+        logger.warning("E-mail %s to an expert wasn't sent: %s", mail.pk, type(error).__name__)
+        problem = _describe(error)
+        ExpertMail.objects.filter(pk=mail.pk).update(problem=problem)
+    else:
+        ExpertMail.objects.filter(pk=mail.pk).update(sent_at=now(), problem="")
+
+
+def _describe(error: Exception) -> str:
+    code = getattr(error, "smtp_code", "")
+    return f"{type(error).__name__}{f' {code}' if code else ''}"[:200]
+
+
+def _is_wanted(mail: ExpertMail) -> bool:
+    """Whether there is still something to do for this person, in a study that runs."""
+    expert = mail.expert
+    left = Slot.objects.assigned().filter(participant=expert.link.participant_id)
+    runs = expert.study.state in (Study.State.LIVE, Study.State.PAUSED)
+    return runs and bool(expert.link.token) and left.exists()
+
+
+def _write(mail: ExpertMail) -> EmailMessage:
+    expert, study = mail.expert, mail.expert.study
+    texts = shown_content(study)["texts"]
+    path = reverse("participant-home", args=[expert.link.token])
+    context = {
+        "name": "" if expert.name == expert.email else expert.name,
+        "texts": texts,
+        "due_on": expert.due_on,
+        "number": mail.number,
+        "left": Slot.objects.assigned().filter(participant=expert.link.participant_id).count(),
+        "item_names": study.config.item_names.lower(),
+        "link": urljoin(expert.site_address, path),
+    }
+    text = render_to_string("participants/expert_mail.txt", context)
+    subject, _, body = text.strip().partition("\n")
+    answer_to = [texts["contact_email"]] if texts.get("contact_email") else []
+    return EmailMessage(
+        subject=" ".join(subject.split()), body=body.strip() + "\n", to=[expert.email],
+        reply_to=answer_to,
+    )  # fmt: skip

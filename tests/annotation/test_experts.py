@@ -1,0 +1,393 @@
+"""Experts: their items are theirs until reassigned, and they are reminded twice at most."""
+
+import re
+from datetime import date, timedelta
+from functools import partial
+from smtplib import SMTPServerDisconnected
+from unittest.mock import patch
+
+import pytest
+from django.core import mail
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.annotation.allocation.claims import claim_set
+from evalsite.annotation.allocation.leases import release_lapsed
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.running.expert_mail import send_expert_mail
+from evalsite.annotation.running.experts import (
+    list_progress,
+    list_takers,
+    parse_people,
+    reassign,
+)
+from evalsite.annotation.running.kept_places import list_holders
+from evalsite.annotation.running.launch import close_study
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now, standing_at
+from evalsite.participants.models import Expert, ExpertMail, ItemSet, Participant, ParticipantLink
+from evalsite.studies.models import Membership, Study
+from tests.support.experts import HOST, Visitor, invite
+from tests.support.factories import add_batch, launch, make_annotator, make_study, make_user
+from tests.support.invariants import check_invariants
+from tests.support.races import at_once
+from tests.support.tabs import make_live
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(name="mail_on")
+def _mail_on(settings) -> None:
+    settings.EMAIL_HOST, settings.DEFAULT_FROM_EMAIL = "mail.example.org", "eval@example.org"
+
+
+def small(**fields) -> Study:
+    return make_live(**{"items": 4, "set_size": 2, "is_practice_on": False, **fields})
+
+
+# --- eight days ----------------------------------------------------------------------------------
+
+
+def test_three_experts_over_eight_days_lose_no_place_and_are_reminded_twice_at_most(mail_on):
+    study, start = small(items=9, set_size=3, k=3), now()
+    experts = invite(study, due_on=(start + timedelta(days=8)).date(), is_reminded=True)
+    ana, ben, chen = (Visitor(expert) for expert in experts)
+    # day by day: who rates how many items
+    days = [
+        {}, {ana: 4}, {ana: 5, ben: 1}, {}, {ben: 2}, {chen: 3}, {ben: 6}, {chen: 6},
+    ]  # fmt: skip
+
+    for day, work in enumerate(days):
+        for hour in (1, 9, 17):
+            with standing_at(start + timedelta(days=day, hours=hour)):
+                send_expert_mail()
+                # a panel works in the same study, and everything that lapsed goes to others
+                passer_by = make_annotator(study)
+                claim_set(passer_by)
+                release_lapsed(study, but=passer_by)
+        with standing_at(start + timedelta(days=day, hours=20)):
+            for visitor, items in work.items():
+                if not visitor.me.consented_to:
+                    visitor.arrive()
+                assert visitor.work(items) == items
+
+    assert [(one.done, one.left) for one in list_progress(study)] == [(9, 0)] * 3
+    assert not ItemSet.objects.exclude(lost_ids=[]).exists()
+    counted = Annotation.objects.counted().filter(study=study)
+    assert counted.count() == Slot.objects.done().count() == 27
+    reminders = ExpertMail.objects.exclude(number=0)
+    assert [one.mails.exclude(number=0).count() for one in experts] == [1, 1, 2]
+    assert not reminders.filter(sent_at=None).exists()
+    assert len(mail.outbox) == 3 + 4
+    check_invariants(study)
+
+
+def test_an_assigned_place_survives_draft_saving_pauses_and_looking(mail_on):
+    study = small()
+    [expert] = invite(study, "Ana Costa")
+    visitor = Visitor(expert).arrive()
+    visitor.work(1)
+    page = visitor.open(2).page
+
+    visitor.client.post(f"{visitor.home}draft/", visitor.fields)
+    visitor.save()
+    visitor.open(1).save(("1", "2", "3"))
+
+    assert 'data-lease-until=""' in page.text
+    held = Slot.objects.leased().filter(participant=visitor.me)
+    assert held.count() == held.filter(lease_until__year=9999).count() == 2
+    with standing_at(now() + timedelta(days=400)):
+        assert visitor.work(9) == 2
+        assert not list_holders(study, before=now())
+    check_invariants(study)
+
+
+# --- who gets what -------------------------------------------------------------------------------
+
+
+def test_all_items_take_free_places_first_and_then_one_more_each():
+    study = small(k=2)
+    claim_set(make_annotator(study))
+
+    invite(study)
+
+    per_item = [item.slots.count() for item in study.items.main()]
+    assert sum(per_item) == 3 * 4 + 2
+    entries = AuditEntry.objects.filter(action="items topped up")
+    assert sum(one.detail["slots"] for one in entries) == sum(per_item) - 8
+    check_invariants(study)
+
+
+def test_a_share_is_even_and_keeps_items_of_an_input_together():
+    study = make_study(items=7)
+    for item in study.items.main().filter(key__in=["item-001", "item-002", "item-003"]):
+        item.group = "one input"
+        item.save()
+    study = launch(study)
+
+    experts = invite(study, what="share")
+
+    shares = [
+        set(expert.link.participant.slots.values_list("item__group", flat=True))
+        for expert in experts
+    ]
+    assert sorted(one.link.participant.slots.count() for one in experts) == [2, 2, 3]
+    assert not shares[0] & shares[1] | shares[1] & shares[2]
+    assert Slot.objects.assigned().count() == 7
+
+
+def test_a_column_gives_each_the_items_that_carry_their_name_or_address():
+    study = make_study(items=4)
+    named = ["ana  costa", "ben@example.org", "Ana Costa", ""]
+    for item, who in zip(study.items.main(), named, strict=True):
+        item.extra = {"rater": who}
+        item.save()
+    study = launch(study)
+
+    ana, ben = invite(study, "Ana Costa", "Ben Okafor", what="column", column="rater")
+
+    assert [one.link.participant.slots.count() for one in (ana, ben)] == [2, 1]
+    with pytest.raises(ValidationError) as refused:
+        invite(study, "Chen Li", what="column", column="rater")
+    assert refused.value.code == "no_items"
+    assert study.experts.count() == 2
+
+
+def test_one_item_of_an_input_per_person_is_respected():
+    study = make_study(items=2, groups="once")
+    study.items.main().update(group="same")
+    study = launch(study)
+
+    with pytest.raises(ValidationError) as refused:
+        invite(study, "Ana Costa")
+
+    assert refused.value.code == "once"
+    assert not Expert.objects.exists()
+    assert not Participant.objects.exists()
+
+
+@pytest.mark.one_database
+def test_names_and_addresses_are_read_in_every_usual_form():
+    text = "Eva Lind, eva@x.org\n\n Farid   Haddad \nbo@x.org\nAl <al@x.org>\nFarid Haddad"
+
+    assert parse_people(text) == [
+        ("Eva Lind", "eva@x.org"), ("Farid Haddad", ""), ("bo@x.org", "bo@x.org"),
+        ("Al", "al@x.org"),
+    ]  # fmt: skip
+    for wrong, code in [("", "nobody"), ("Eva, eva@", "address"), ("x" * 121, "long_name")]:
+        with pytest.raises(ValidationError) as refused:
+            parse_people(wrong)
+        assert refused.value.code == code
+
+
+def test_who_is_invited_already_stays_as_they_are():
+    study = small()
+    invite(study, "Ana Costa")
+
+    invite(study, "Ana Costa", "Ben Okafor")
+
+    assert study.experts.count() == 2
+    assert Slot.objects.assigned().count() == 8
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_people_invited_ten_times_at_once_are_invited_once():
+    study = small(k=1)
+
+    at_once([partial(invite, study) for _ in range(10)])
+
+    assert study.experts.count() == Participant.objects.count() == 3
+    assert Slot.objects.count() == 12
+    check_invariants(study)
+
+
+# --- moving on -----------------------------------------------------------------------------------
+
+
+def test_reassigned_items_go_to_a_person_without_them_and_late_answers_stay():
+    study = small(k=1)
+    ana, ben = invite(study, "Ana Costa", "Ben Okafor", what="share")
+    visitor = Visitor(ana).arrive()
+    visitor.work(1)
+    assert [one.pk for one in list_takers(ana)] == [ben.pk]
+    page = visitor.client.get(visitor.home, follow=True)
+
+    assert reassign(expert=ana, to=ben, by=make_user()) == 1
+
+    assert visitor.open(2).page.status_code == 302
+    late = visitor.show(page).save()
+    assert late.status_code == 302
+    assert [*visitor.me.annotations.values_list("status", flat=True)] == ["counted", "surplus"]
+    assert Visitor(ben).arrive().work(9) == 3
+    assert study.items.main().filter(slots__state=2).count() == 4
+    assert visitor.client.get(visitor.home, follow=True).status_code == 200
+    check_invariants(study)
+
+
+def test_reassigning_offers_nobody_who_has_one_of_the_items_and_can_free_them():
+    study = small(k=3)
+    ana, ben, _ = invite(study)
+    assert list_takers(ana) == []
+
+    with pytest.raises(ValidationError) as refused:
+        reassign(expert=ana, to=ben, by=make_user())
+    moved = [reassign(expert=ana, to=None, by=make_user()) for _ in range(2)]
+
+    assert refused.value.code == "has_items"
+    assert moved == [4, 0]
+    assert Slot.objects.free().count() == 4
+
+
+def test_closing_ends_the_work_and_keeps_nothing():
+    study = small()
+    [expert] = invite(study, "Ana Costa")
+    visitor = Visitor(expert).arrive()
+    visitor.work(1)
+
+    close_study(study=study, by=make_user())
+
+    assert not Slot.objects.leased().exists()
+    # what is answered is finished, and nothing else is asked
+    page = visitor.client.get(visitor.home, follow=True)
+    assert page.redirect_chain[-1][0].endswith("sets/1/review/")
+    visitor.client.post(f"{visitor.home}sets/1/review/")
+    assert visitor.me.item_sets.get().finished_at is not None
+    assert visitor.work(9) == 0
+
+
+# --- links, pay, e-mail --------------------------------------------------------------------------
+
+
+def test_a_link_starts_nothing_before_start_is_pressed_and_says_what_is_to_do():
+    study = small()
+    [expert] = invite(study, "Ana Costa", due_on=date(2126, 11, 30))
+
+    page = Client().get(f"/p/{expert.link.token}/")
+
+    assert "30 November 2126" in page.text
+    assert not ParticipantLink.objects.exists()
+    assert list_progress(study)[0].seen_at is None
+    Client().post(f"/p/{expert.link.token}/")
+    assert list_progress(study)[0].seen_at is not None
+
+
+@pytest.mark.parametrize(("pay", "shown"), [(None, False), ("2.50", True)])
+def test_an_unpaid_study_shows_experts_no_pay_and_no_code(pay, shown):
+    study = small(pay_per_set=pay)
+    visitor = Visitor(invite(study, "Ana Costa")[0])
+    texts = [visitor.client.get(visitor.home).text]
+    visitor.arrive()
+
+    for _ in range(4):
+        visitor.work(1)
+        texts.append(visitor.client.get(visitor.home, follow=True).text)
+    texts += [visitor.client.get(f"{visitor.home}{one}/").text for one in ("finish", "stop")]
+
+    words = " ".join(texts)
+    code = visitor.me.item_sets.first().code
+    assert (code in words) == ("£" in words) == shown
+    assert bool(re.search(r"\bpa(?:y|id)\b", words)) == shown
+
+
+def test_mail_that_fails_is_kept_reported_and_sent_later(mail_on, staff_client):
+    study, start = small(), now()
+    Membership.objects.get_or_create(study=study, user=make_user(), role="owner")
+    invite(study, "Ana Costa")
+    down = patch("django.core.mail.EmailMessage.send", side_effect=SMTPServerDisconnected)
+
+    with down:
+        for minute in (0, 1, 11):
+            with standing_at(start + timedelta(minutes=minute)):
+                send_expert_mail()
+
+    waiting = ExpertMail.objects.get()
+    assert (waiting.tries, waiting.sent_at, mail.outbox) == (2, None, [])
+    page = staff_client.get(reverse("admin:study-experts", args=[study.pk]))
+    assert "SMTPServerDisconnected" in page.text
+    for hours in (9, 10):
+        with standing_at(start + timedelta(hours=hours)):
+            send_expert_mail()
+    assert len(mail.outbox) == 1
+    assert study.experts.get().link.token in mail.outbox[0].body
+    assert mail.outbox[0].body.count(HOST) == 1
+    assert mail.outbox[0].reply_to == ["jane@example.org"]
+
+
+def test_without_a_mail_server_nothing_is_queued():
+    invite(small(), "Ana Costa", is_reminded=True)
+
+    send_expert_mail()
+
+    assert not ExpertMail.objects.exists()
+
+
+@pytest.mark.parametrize("state", ["paused", "closed"])
+def test_nobody_is_reminded_of_a_study_that_doesnt_run(mail_on, state):
+    study, start = small(), now()
+    invite(study, "Ana Costa", is_reminded=True)
+    send_expert_mail()
+    Study.objects.update(state=state, closed_at=now())
+
+    with standing_at(start + timedelta(days=4)):
+        send_expert_mail()
+
+    assert len(mail.outbox) == 1
+
+
+# --- pages ---------------------------------------------------------------------------------------
+
+
+def test_the_page_says_what_it_would_add_before_it_does(staff_client):
+    study = small(k=1)
+    address = reverse("admin:study-experts", args=[study.pk])
+    form = {"people": "Ana Costa\nBen Okafor", "what": "all", "due_on": "2126-11-30"}
+
+    shown = staff_client.post(address, form | {"do": "check"})
+    assert shown.context["needed"].added == 4
+    assert not Expert.objects.exists()
+    for _ in range(2):
+        staff_client.post(address, form | {"do": "invite"})
+
+    assert Expert.objects.count() == 2
+    assert Slot.objects.count() == 8
+    wrong = staff_client.post(address, form | {"what": "column", "due_on": "2020-01-01"})
+    assert wrong.status_code == 422
+    assert {*wrong.context["form"].errors} == {"column", "due_on"}
+
+
+def test_names_are_shown_to_those_who_may_see_identities(client):
+    study = small()
+    invite(study, "Ana Costa")
+    for name, fields in [("ed", {}), ("id", {"has_identities": True})]:
+        user = make_user(name)
+        Membership.objects.create(study=study, user=user, role="editor", **fields)
+        client.force_login(user)
+        urls = [reverse(f"admin:{one}", args=[study.pk]) for one in ("study-experts",)]
+        page = client.get(urls[0]).text
+        rows = client.post(reverse("admin:expert-links", args=[study.pk])).content.decode()
+        assert ("Ana Costa" in page) == ("Ana Costa" in rows) == bool(fields)
+    assert AuditEntry.objects.filter(action="identity view").count() == 1
+
+
+def test_the_list_of_experts_takes_as_many_queries_for_two_as_for_twenty(
+    staff_client, django_assert_max_num_queries
+):
+    study = small(k=20)
+    address = reverse("admin:study-experts", args=[study.pk])
+    invite(study, "Ana Costa", "Ben Okafor")
+    with django_assert_max_num_queries(20) as few:
+        staff_client.get(address)
+    invite(study, *(f"Person {number}" for number in range(18)))
+
+    with django_assert_max_num_queries(len(few.captured_queries)):
+        staff_client.get(address)
+
+
+def test_a_study_with_batches_that_open_later_assigns_what_is_open():
+    study = small()
+    add_batch(study, items=3, first=100)
+
+    invite(study, "Ana Costa")
+
+    assert Slot.objects.assigned().count() == 4
