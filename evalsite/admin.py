@@ -1,5 +1,6 @@
 """The admin site: the composition root of staff pages."""
 
+from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from typing import Any
@@ -18,8 +19,15 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
-from evalsite.studies.models import Study
-from evalsite.studies.staff_pages import StudyView, get_study, held_rank, is_enough
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import (
+    PLACES,
+    SIDED,
+    StudyView,
+    get_study,
+    held_rank,
+    is_enough,
+)
 from evalsite.studies.summary_lines import describe_study, name_of_protocol
 
 APPS_WITH_PAGES = (
@@ -28,7 +36,16 @@ APPS_WITH_PAGES = (
 PAGE = 50
 MACHINERY = ("axes", "django_tasks_database")
 ARCHIVED = (
-    "This study is archived, so nothing was changed. An owner can bring it back under Sharing."
+    "This study is archived, so nothing was changed. An owner can restore it from the menu above."
+)
+# where pages were before, below a study, and where they are
+MOVED = (
+    ("sharing/", "study-recruitments", ""),
+    ("design/", "study-design", ""),
+    ("planner/", "study-planner", ""),
+    ("planner/<path:rest>", "study-planner", "{rest}"),
+    ("export/", "study-export", ""),
+    ("export/<path:rest>", "study-export", "{rest}"),
 )
 
 
@@ -71,7 +88,8 @@ class EvalsiteAdminSite(AdminSite):
             for page in collect_study_views()
         ]
         new = path("studies/new/", self.admin_view(self._frame(new_study)), name="study-new")
-        return [new, *pages, *super().get_urls()]
+        records = path("records/", self.admin_view(self._frame(self.records)), name="records")
+        return [new, records, *pages, *map(_redirect_moved, MOVED), *super().get_urls()]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """The view for staff; of Django's pages about one row, a 404 for those who may not see it.
@@ -93,10 +111,7 @@ class EvalsiteAdminSite(AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """The studies of this person with their progress, those put away on a list of their own.
-
-        For superusers also the records.
-        """
+        """The studies of this person with their progress, those put away on a list of their own."""
         from evalsite.results.progress import outline_progress  # noqa: PLC0415 (needs the models)
 
         visible = Study.objects.visible_to(request.user)
@@ -114,15 +129,17 @@ class EvalsiteAdminSite(AdminSite):
             "studies": [
                 (study, name_of_protocol(study.protocol), progress[study.pk]) for study in rows
             ],
-            "app_list": self._records(request) if request.user.is_superuser else [],
             **(extra_context or {}),
         }
         request.current_app = self.name
         return TemplateResponse(request, "admin/index.html", context)
 
-    def _records(self, request: HttpRequest) -> list[dict[str, Any]]:
-        """Return the tables to link to; those of the machinery keep their addresses, unlinked."""
-        return [app for app in self.get_app_list(request) if app["app_label"] not in MACHINERY]
+    def records(self, request: HttpRequest) -> TemplateResponse:
+        """Show superusers the tables; those of the machinery keep their addresses, unlinked."""
+        if not request.user.is_superuser:
+            raise PermissionDenied
+        apps = [app for app in self.get_app_list(request) if app["app_label"] not in MACHINERY]
+        return TemplateResponse(request, "admin/records.html", {"apps": apps, "title": "Records"})
 
     def _frame(self, page: Any) -> Any:
         """Return the page with what the admin's own frame needs."""
@@ -141,6 +158,8 @@ class EvalsiteAdminSite(AdminSite):
     def _serve(self, page: StudyView) -> Any:
         """The page as a view: 404 for a study one may not see, 403 for a role that is too low."""
 
+        from evalsite.results.progress import count_edge  # noqa: PLC0415 (needs the models)
+
         def view(request: HttpRequest, study_id: UUID, **captured: Any) -> HttpResponseBase:
             study = get_study(request, study_id)
             rank = held_rank(request, study)
@@ -154,25 +173,83 @@ class EvalsiteAdminSite(AdminSite):
                 response.context_data = {
                     **self.each_context(request),
                     "study": study,
-                    "facts": describe_study(study),
-                    "tabs": self._tabs(study, page, rank),
+                    "frame": build_frame(study, page, rank, count_edge(study)),
                     **(response.context_data or {}),
                 }
             return response
 
         return view
 
-    def _tabs(self, study: Study, current: StudyView, rank: int) -> list[dict[str, Any]]:
-        """Return the study's navigation: only the pages that this person may open."""
-        return [
-            {
-                "label": page.tab,
-                "url": reverse(f"admin:{page.name}", args=[study.pk]),
-                "is_current": page.tab == (current.tab or current.within),
-            }
-            for page in collect_study_views()
-            if page.tab and page.is_shown(study) and is_enough(rank, page.role)
-        ]
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """One entry of the navigation."""
+
+    label: str
+    url: str
+    is_current: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """What surrounds each page of a study: its header, the five places and the tabs of this one."""
+
+    facts: list[str]
+    done: int
+    target: int
+    can_edit: bool
+    is_owner: bool
+    place: str
+    tab: str
+    is_sided: bool
+    places: list[Link]
+    tabs: list[Link]
+
+
+def build_frame(study: Study, current: StudyView, rank: int, edge: Any) -> Frame:
+    """Return the frame of a page, with only the pages that this person may open."""
+    views = collect_study_views()
+    tab = current.tab or current.within
+    place = next((page.place for page in views if tab and page.tab == tab), "")
+    shown = [
+        page for page in views if page.tab and page.is_shown(study) and is_enough(rank, page.role)
+    ]
+    firsts = {page.place: page for page in reversed(shown)}
+    return Frame(
+        facts=describe_study(study, items=edge.items, systems=edge.systems),
+        done=edge.done,
+        target=edge.target,
+        can_edit=is_enough(rank, Membership.Role.EDITOR),
+        is_owner=is_enough(rank, Membership.Role.OWNER),
+        place=place,
+        tab=tab,
+        is_sided=place in SIDED,
+        places=[
+            _link(study, firsts[label], label, label == place)
+            for label in PLACES
+            if label in firsts
+        ],
+        tabs=[
+            _link(study, page, page.tab, page.tab == tab) for page in shown if page.place == place
+        ],
+    )
+
+
+def _link(study: Study, page: StudyView, label: str, is_current: bool) -> Link:
+    url = reverse(f"admin:{page.name}", args=[study.pk])
+    return Link(label=label, url=url, is_current=is_current)
+
+
+def _redirect_moved(moved: tuple[str, str, str]) -> URLPattern:
+    """Return an old address that leads to the new one, what follows and the query included."""
+    old, name, more = moved
+
+    def view(request: HttpRequest, study_id: UUID, rest: str = "") -> HttpResponseBase:
+        address = reverse(f"admin:{name}", args=[study_id]) + more.format(rest=rest)
+        query = request.META.get("QUERY_STRING", "")
+        return redirect(f"{address}?{query}" if query else address, permanent=True)
+
+    return path(f"studies/<uuid:study_id>/{old}", view)
 
 
 def is_safe(request: HttpRequest) -> bool:

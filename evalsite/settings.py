@@ -66,7 +66,6 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "crispy_forms",
-    "crispy_bootstrap5",
     # before the queue, whose worker it replaces
     "evalsite.jobs",
     "django_tasks",
@@ -260,8 +259,8 @@ STORAGES = {
 WHITENOISE_MAX_AGE = 60
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
-CRISPY_ALLOWED_TEMPLATE_PACKS = "bootstrap5"
-CRISPY_TEMPLATE_PACK = "bootstrap5"
+CRISPY_ALLOWED_TEMPLATE_PACKS = "evalsite"
+CRISPY_TEMPLATE_PACK = "evalsite"  # templates/evalsite
 
 # --- limits on uploads (printed on the upload page) -------------------------------
 

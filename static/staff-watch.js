@@ -13,7 +13,7 @@ let timer = 0;
 let isWatched = true;
 let isLooking = false;
 
-status.className = "visually-hidden";
+status.className = "vh";
 status.setAttribute("role", "status");
 document.body.append(status);
 
@@ -65,6 +65,7 @@ function take(page) {
   // a page without scripts would come anew for as long as there is something to watch
   isWatched = page.querySelector("meta[http-equiv=refresh]") !== null;
   keepMessages(now);
+  takeHeader(page);
   // the same form has another token in each answer
   const token = page.querySelector(TOKENS)?.value ?? "";
   for (const part of [last, now]) giveToken(part, token);
@@ -81,7 +82,13 @@ function take(page) {
 function keepMessages(now) {
   const said = last.querySelector(".messagelist");
   if (!said || now.querySelector(".messagelist")) return;
-  now.querySelector(".es-tabs")?.after("\n", said.cloneNode(true));
+  now.prepend("\n", said.cloneNode(true), "\n");
+}
+
+// The progress at the edge of the header; its links and its menu stay as they are.
+function takeHeader(page) {
+  const [mine, fresh] = [document, page].map((one) => one.querySelector("header > .bar"));
+  if (mine && fresh && !mine.isEqualNode(fresh)) mine.replaceWith(document.importNode(fresh, true));
 }
 
 function giveToken(part, token) {

@@ -1,7 +1,6 @@
 """Staff pages: trying a study, launching it, and steering it while it runs."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -26,7 +25,6 @@ from evalsite.annotation.running.expert_views import expert_views
 from evalsite.annotation.running.launch import (
     archive_study,
     close_study,
-    count_held,
     launch_study,
     newest_launch,
     pause_study,
@@ -38,14 +36,11 @@ from evalsite.annotation.running.pilot import start_pilot
 from evalsite.annotation.running.places_views import places_views
 from evalsite.annotation.running.recruiting_views import recruiting_views
 from evalsite.jobs.live_page import keep_watching
-from evalsite.participants.joins import count_recent_joins
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.staff_pages import StudyView, has_role, study_url
 
 PAGE = 50
-# so many people who join in so short a time may be a script
-BURST, BURST_WINDOW = 30, timedelta(minutes=10)
 
 
 # --- pilot --------------------------------------------------------------------------
@@ -86,7 +81,7 @@ def take_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
 def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the checklist; once launched is pressed, how far the job is."""
     if study.is_launched:
-        return redirect("admin:study-sharing", study.pk)
+        return redirect("admin:study-overview", study.pk)
     job = newest_launch(study)
     checks = check_launch(study)
     response = TemplateResponse(
@@ -122,31 +117,6 @@ def take_offer(request: HttpRequest, study: Study) -> HttpResponseBase:
     else:
         messages.success(request, f"Changed: {offer.words[:1].lower()}{offer.words[1:]}.")
     return redirect("admin:study-launch", study.pk)
-
-
-@require_safe
-def show_sharing(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Show the link to hand out, and the buttons that pause, resume and close."""
-    if not study.is_launched:
-        return redirect("admin:study-launch", study.pk)
-    join_url = request.build_absolute_uri(reverse("study-join", args=[study.pk]))
-    return TemplateResponse(
-        request,
-        "studies/sharing.html",
-        {
-            "join_url": join_url,
-            "burst": _count_burst(study),
-            # an archived or running study has no button that these would bar
-            "held": count_held(study) if study.state == Study.State.CLOSED else None,
-            "is_owner": has_role(request, study, Membership.Role.OWNER),
-        },
-    )
-
-
-def _count_burst(study: Study) -> int:
-    """Return how many people joined in the last minutes if those are many; 0 otherwise."""
-    joined = count_recent_joins(study, BURST_WINDOW)
-    return joined if joined >= BURST else 0
 
 
 @require_safe
@@ -200,6 +170,7 @@ def _steer(service: Callable[..., Any], done: str = "") -> Callable[..., HttpRes
         else:
             if done:
                 messages.success(request, done)
+        # that of a study on its way, with its job; of a launched one the overview
         return redirect("admin:study-launch", study.pk)
 
     return view
@@ -223,7 +194,13 @@ study_views = [
     *recruiting_views,
     *expert_views,
     StudyView(
-        path="pilot/", name="study-pilot", view=show_pilot, role=_EDITOR, tab="Pilot", order=40
+        path="pilot/",
+        name="study-pilot",
+        view=show_pilot,
+        role=_EDITOR,
+        place="Set up",
+        tab="Pilot",
+        order=40,
     ),
     StudyView(path="pilot/take/", name="study-pilot-take", view=take_pilot, role=_EDITOR),
     StudyView(
@@ -231,8 +208,9 @@ study_views = [
         name="study-launch",
         view=show_launch,
         role=_EDITOR,
+        place="Set up",
         tab="Launch",
-        order=50,
+        order=15,
         is_shown=lambda study: not study.is_launched,
     ),
     StudyView(
@@ -248,16 +226,7 @@ study_views = [
         view=_steer(restart_launch),
         role=_OWNER,
     ),
-    StudyView(
-        path="sharing/",
-        name="study-sharing",
-        view=show_sharing,
-        role=_EDITOR,
-        tab="Sharing",
-        order=50,
-        is_shown=lambda study: study.is_launched,
-    ),
-    StudyView(path="held/", name="study-held", view=show_held, role=_EDITOR, within="Monitor"),
+    StudyView(path="held/", name="study-held", view=show_held, role=_EDITOR, within="Overview"),
     StudyView(path="held/<int:item_id>/release/", name="item-release", view=release, role=_EDITOR),
     StudyView(
         path="pause/",
@@ -276,7 +245,7 @@ study_views = [
         name="study-close-confirm",
         view=confirm_close,
         role=_OWNER,
-        within="Sharing",
+        within="Overview",
     ),
     StudyView(
         path="close/now/",

@@ -16,28 +16,30 @@ from evalsite.studies.staff_pages import StudyView
 _EDITOR = Membership.Role.EDITOR
 
 study_views = [
-    StudyView(path="export/", name="study-export", view=show_export, tab="Export", order=90),
-    StudyView(path="export/codebook/", name="export-codebook", view=show_codebook, within="Export"),
-    StudyView(path="export/codebook.csv", name="export-codebook-csv", view=download_codebook),
+    StudyView(
+        path="files/", name="study-export", view=show_export, place="Files", tab="Files", order=90
+    ),
+    StudyView(path="files/codebook/", name="export-codebook", view=show_codebook, within="Files"),
+    StudyView(path="files/codebook.csv", name="export-codebook-csv", view=download_codebook),
     # before the other files, whose addresses look alike
     StudyView(
-        path="export/participants_ids.csv",
+        path="files/participants_ids.csv",
         name="export-identities",
         view=download_identities,
         role=_EDITOR,
         is_reading=True,
     ),
     StudyView(
-        path="export/<slug:file>.csv", name="export-file", view=download_file, is_reading=True
+        path="files/<slug:file>.csv", name="export-file", view=download_file, is_reading=True
     ),
     StudyView(
-        path="export/<slug:file>.xlsx",
+        path="files/<slug:file>.xlsx",
         name="export-workbook",
         view=download_workbook,
         is_reading=True,
     ),
     StudyView(
-        path="export/large/<uuid:job_id>/",
+        path="files/large/<uuid:job_id>/",
         name="export-ready",
         view=download_ready,
         is_reading=True,

@@ -28,8 +28,8 @@ def why_kept(study: Study) -> str:
     """Say why this study can't be deleted, and what to do instead; "" if it can."""
     if study.is_launched:
         return (
-            "The study has been launched, so it can't be deleted. Close it, then archive it under "
-            "Sharing."
+            "The study has been launched, so it can't be deleted. Close it, then archive it in the "
+            "menu beside its title."
         )
     if batches := study.batches.count():
         each = "it" if batches == 1 else "each of them"

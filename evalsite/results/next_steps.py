@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from evalsite.results.progress import Activity, Progress
-from evalsite.studies.models import Study
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import count_of
 
@@ -16,6 +16,8 @@ class Step:
     why: str
     url_name: str
     action: str
+    role: Membership.Role = Membership.Role.EDITOR
+    is_post: bool = False
 
 
 def next_steps(study: Study, progress: Progress, activity: Activity) -> list[Step]:
@@ -91,8 +93,9 @@ def _while_running(study: Study, progress: Progress) -> list[Step]:
             Step(
                 title="Resume the study",
                 why="It is paused, so no new work is handed out.",
-                url_name="study-sharing",
-                action="Open sharing",
+                url_name="study-resume",
+                action="Resume",
+                is_post=True,
             )
         ]
     if not study.is_open:
@@ -102,17 +105,18 @@ def _while_running(study: Study, progress: Progress) -> list[Step]:
             Step(
                 title="Close the study",
                 why="Every item has its answers.",
-                url_name="study-sharing",
-                action="Open sharing",
+                url_name="study-close-confirm",
+                action="Close…",
+                role=Membership.Role.OWNER,
             )
         ]
     missing = count_of(progress.target - progress.done, "answer")
     return [
         Step(
-            title="Share the link",
+            title="Invite people",
             why=f"{missing} still to come.",
-            url_name="study-sharing",
-            action="Get the link",
+            url_name="study-recruitments",
+            action="Invite people",
         )
     ]
 
@@ -153,11 +157,13 @@ def _to_take_out(progress: Progress) -> list[Step]:
             why="Systems compared, with intervals, and how much raters agree.",
             url_name="study-results",
             action="Open results",
+            role=Membership.Role.VIEWER,
         ),
         Step(
             title="Download the ratings",
             why=f"{count_of(progress.done, 'answer')} so far, as CSV with a codebook.",
             url_name="study-export",
-            action="Open export",
+            action="Open files",
+            role=Membership.Role.VIEWER,
         ),
     ]

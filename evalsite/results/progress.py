@@ -58,6 +58,45 @@ def progress_of(study: Study) -> Progress:
     return Progress(done=answers["done"], target=items * study.k + added, last_at=answers["last"])
 
 
+# --- the header of a study's pages --------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edge:
+    """What the header of each page counts: answers of how many, items and systems."""
+
+    done: int
+    target: int
+    items: int
+    systems: int
+
+
+def count_edge(study: Study) -> Edge:
+    """Count what the header shows, in one query."""
+    items = Item.objects.main()
+    row = (
+        Study.objects.filter(pk=study.pk)
+        .order_by()
+        .values("pk")
+        .annotate(
+            done=_count_in_study(Annotation.objects.counted()),
+            items=_count_in_study(items),
+            open=_count_in_study(items.open()),
+            added=_count_in_study(Slot.objects.filter(no__gte=TOP_UP_FROM)),
+            systems=_count_in_study(System.objects.all()),
+        )
+        .get()
+    )
+    target = row["open"] * study.k + row["added"]
+    return Edge(done=row["done"], target=target, items=row["items"], systems=row["systems"])
+
+
+def _count_in_study(rows: QuerySet[Any]) -> Any:
+    """Return the count of these rows in the study of the query around it."""
+    mine = rows.filter(study=OuterRef("pk")).order_by().values("study")
+    return Coalesce(Subquery(mine.annotate(rows=Count("pk")).values("rows")), 0)
+
+
 # --- many studies at once -------------------------------------------------------------------
 
 

@@ -11,9 +11,11 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from evalsite.annotation.running.kept_places import IDLE_MINUTES, Holder, count_places, list_holders
+from evalsite.annotation.running.launch import count_held
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.jobs.live_page import keep_watching
 from evalsite.lib.clock import now
+from evalsite.participants.joins import count_recent_joins
 from evalsite.quality.top_up import find_shortage
 from evalsite.results.analysis_plan.views import plan_views
 from evalsite.results.design.views import design_views
@@ -38,6 +40,8 @@ from evalsite.studies.staff_pages import StudyView, has_role, study_url
 from evalsite.studies.summary_lines import count_of, format_money
 
 PAGE = 50
+# so many people who join in so short a time may be a script
+BURST, BURST_WINDOW = 30, timedelta(minutes=10)
 
 
 @require_safe
@@ -51,14 +55,23 @@ def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
             "progress": progress,
             "activity": activity,
             "facts_now": _facts(study, activity),
+            "burst": _count_burst(study),
+            # a running or archived study has no button that these would bar
+            "held": count_held(study) if study.state == Study.State.CLOSED else None,
             **_results_so_far(study),
             "steps": [
                 (step, url)
                 for step in next_steps(study, progress, activity)
-                if (url := study_url(step.url_name, study))
+                if has_role(request, study, step.role) and (url := study_url(step.url_name, study))
             ],
         },
     )
+
+
+def _count_burst(study: Study) -> int:
+    """Return how many people joined in the last minutes if those are many; 0 otherwise."""
+    joined = count_recent_joins(study, BURST_WINDOW) if study.state == Study.State.LIVE else 0
+    return joined if joined >= BURST else 0
 
 
 def _results_so_far(study: Study) -> dict[str, Any]:
@@ -139,9 +152,21 @@ def _chosen_batch(request: HttpRequest, known: set[UUID]) -> UUID | None:
 
 study_views = [
     StudyView(
-        path="overview/", name="study-overview", view=show_overview, tab="Overview", order=10
+        path="overview/",
+        name="study-overview",
+        view=show_overview,
+        place="Overview",
+        tab="Overview",
+        order=10,
     ),
-    StudyView(path="monitor/", name="study-monitor", view=show_monitor, tab="Monitor", order=60),
+    StudyView(
+        path="monitor/",
+        name="study-monitor",
+        view=show_monitor,
+        place="Overview",
+        tab="Monitor",
+        order=11,
+    ),
     *design_views,
     *result_views,
     *plan_views,

@@ -12,6 +12,10 @@ from evalsite.studies.models import Membership, Study
 
 StudyViewFunction = Callable[..., HttpResponseBase]
 
+PLACES = ("Overview", "Set up", "People", "Results", "Files")
+# the navigation of these stands beside the page; that of the others is a line above it
+SIDED = ("Set up", "Results")
+
 _RANK = {Membership.Role.VIEWER: 0, Membership.Role.EDITOR: 1, Membership.Role.OWNER: 2}
 
 
@@ -21,8 +25,8 @@ class StudyView:
 
     The view gets the request, the study (one the person may see) and what the path captures.
     It returns a TemplateResponse on a template that extends `studies/study.html`, or a redirect.
-    A page with a `tab` is in the study's navigation, sorted by `order`, if `is_shown` is true.
-    A page behind one of these names that tab in `within`.
+    A page with a `tab` is in the navigation of its `place`, sorted by `order`, if `is_shown` is
+    true; a place leads to the first of its tabs. A page behind a tab names that tab in `within`.
     What is posted to a page changes the study, so an archived one refuses it, unless the page
     says with `is_reading` that it only computes, exports, or brings the study back.
     """
@@ -31,6 +35,7 @@ class StudyView:
     name: str
     view: StudyViewFunction
     role: Membership.Role = Membership.Role.VIEWER
+    place: str = ""
     tab: str = ""
     within: str = ""
     order: int = 100

@@ -99,6 +99,7 @@ study_views = [
         name="study-settings",
         view=show_settings,
         role=Membership.Role.EDITOR,
+        place="Set up",
         tab="Settings",
         order=30,
     ),

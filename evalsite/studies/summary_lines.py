@@ -48,10 +48,8 @@ def name_of_protocol(name: str) -> str:
     return name if folder is None or folder.problems else folder.instrument.title
 
 
-def describe_study(study: Study) -> list[str]:
-    """Return the facts of the line under a study's title."""
-    items = Item.objects.main().filter(study=study).count()
-    systems = study.systems.count()
+def describe_study(study: Study, *, items: int, systems: int) -> list[str]:
+    """Return the facts of the line beside a study's title."""
     facts = [name_of_protocol(study.protocol)]
     if study.version is not None:
         facts.append(str(study.version))

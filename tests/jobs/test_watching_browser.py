@@ -23,7 +23,7 @@ from tests.support.reports import keep_report, make_content
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-STATUS = "p.visually-hidden[role=status]"
+STATUS = "p.vh[role=status]"
 # how long a page waits before it asks again, at best and during an outage
 PAUSE, LONGEST_PAUSE = 2_000, 30_000
 
@@ -149,7 +149,7 @@ def test_page_that_stands_still_is_not_touched(page: Page, live_server: Any) -> 
     note_changes(page)
 
     for _ in range(3):
-        with page.expect_response("**/export/"):
+        with page.expect_response("**/files/"):
             page.clock.run_for(PAUSE)
 
     assert page.evaluate("window.changes") == 0
@@ -204,21 +204,21 @@ def test_outage_is_survived_with_longer_pauses(page: Page, live_server: Any) -> 
     )
     told = ""
 
-    page.route("**/export/", lambda route: route.fulfill(status=503, body="<p>away</p>"))
+    page.route("**/files/", lambda route: route.fulfill(status=503, body="<p>away</p>"))
     for pause in (4_000, 8_000, 16_000, LONGEST_PAUSE, LONGEST_PAUSE):
         page.clock.run_for(LONGEST_PAUSE)
         told += f"{pause} "
         expect(page.locator("body")).to_have_attribute(
             "data-pauses", re.compile(f"^(2000 )*{told}")
         )
-    page.unroute("**/export/")
+    page.unroute("**/files/")
     finish(job)
     page.clock.run_for(LONGEST_PAUSE)
 
     expect(page.locator("[aria-label='Download annotations.csv']")).to_be_visible()
 
 
-def test_launched_study_leads_to_its_link(page: Page, live_server: Any) -> None:
+def test_launched_study_leads_to_its_overview(page: Page, live_server: Any) -> None:
     user = make_user(is_superuser=True)
     sign_in(page, live_server, user)
     study = make_study(items=2, by=user)
@@ -227,7 +227,7 @@ def test_launched_study_leads_to_its_link(page: Page, live_server: Any) -> None:
 
     run_waiting_jobs()
 
-    page.wait_for_url(f"**{reverse('admin:study-sharing', args=[study.pk])}")
+    page.wait_for_url(f"**{reverse('admin:study-overview', args=[study.pk])}")
 
 
 def test_who_is_signed_out_is_led_to_the_way_in(page: Page, live_server: Any) -> None:

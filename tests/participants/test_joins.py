@@ -234,7 +234,7 @@ def test_twenty_people_at_once_are_let_in_up_to_the_limit():
 def test_a_burst_is_shown_where_joining_can_be_paused(staff_client, settings):
     settings.JOINS_PER_ADDRESS = settings.JOINS_PER_STUDY = 1000
     study = make_open()
-    page = reverse("admin:study-sharing", args=[study.pk])
+    page = reverse("admin:study-overview", args=[study.pk])
     JoinCount.objects.bulk_create(
         JoinCount(study=study, joined_at=now() - timedelta(minutes=minutes))
         for minutes in [*range(1, 10)] * 3 + [11] * 20

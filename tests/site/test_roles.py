@@ -50,7 +50,7 @@ READ = {
         "study-places-kept", "study-recruitments", "study-recruitment", "study-experts",
         "expert-reassign",
         "personal-links",
-        "study-settings", "study-pilot", "study-launch", "study-sharing", "study-held",
+        "study-settings", "study-pilot", "study-launch", "study-held",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
         "ratings-undo-confirm", "metrics-preview", "metrics-faults",

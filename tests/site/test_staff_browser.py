@@ -39,7 +39,6 @@ LIVE = (
     "study-overview",
     "study-monitor",
     "study-settings",
-    "study-sharing",
     "study-recruitments",
     "study-close-confirm",
     "study-design",
@@ -60,7 +59,8 @@ def walk(page, live_server):
     sign_in(page, live_server, user)
     draft = make_study(items=3, title="A draft with a long title " * 4, by=user)
     live = launch(make_study(items=3, title="A live one", by=user))
-    addresses = [reverse("admin:index"), reverse("admin:study-new")]
+    addresses = [reverse("admin:index"), reverse("admin:study-new"), reverse("admin:records")]
+    addresses += [reverse("admin:password_change")]
     addresses += [reverse(f"admin:{name}", args=[draft.pk]) for name in DRAFT]
     addresses += [reverse(f"admin:{name}", args=[live.pk]) for name in LIVE]
     # further answers foreseen, a number that is none, and a batch that waits
@@ -84,9 +84,10 @@ def walk(page, live_server):
         yield address
     closed = launch(make_study(items=3, title="A closed one", by=user))
     close_study(study=closed, by=user)
-    page.goto(f"{live_server}{reverse('admin:study-sharing', args=[closed.pk])}")
-    yield "sharing of a closed study"
-    follow(page, "button:text-is('Archive')")
+    page.goto(f"{live_server}{reverse('admin:study-overview', args=[closed.pk])}")
+    page.click(".do summary")
+    yield "menu of a closed study"
+    follow(page, ".do button")
     yield "archived"
     page.goto(f"{live_server}{reverse('admin:index')}")
     follow(page, "text=Archived studies")
@@ -112,7 +113,7 @@ def test_link_to_share_is_copied_by_its_button(page, live_server):
     sign_in(page, live_server, user)
     study = launch(make_study(by=user))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(f"{live_server}{reverse('admin:study-sharing', args=[study.pk])}")
+    page.goto(f"{live_server}{reverse('admin:study-recruitments', args=[study.pk])}")
 
     page.click("text=Copy")
     page.wait_for_selector("text=Copied.")

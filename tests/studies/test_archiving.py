@@ -44,7 +44,7 @@ def archived(closed, researcher) -> Study:
 
 
 def test_closed_study_is_archived_and_brought_back_with_its_buttons(staff_client, closed):
-    assert url("study-archive", closed) in staff_client.get(url("study-sharing", closed)).text
+    assert url("study-archive", closed) in staff_client.get(url("study-overview", closed)).text
 
     page = staff_client.post(url("study-archive", closed), follow=True)
 
@@ -75,7 +75,7 @@ def test_archived_study_stands_on_a_list_of_its_own(staff_client, archived, rese
 
 def test_home_speaks_of_archived_studies_only_where_there_are_some(staff_client, closed):
     assert "rchived" not in staff_client.get(HOME).text
-    assert "None. A closed study is archived" in staff_client.get(HOME, {"archived": ""}).text
+    assert "To archive a closed study" in staff_client.get(HOME, {"archived": ""}).text
 
 
 def test_strangers_see_no_archived_study(client, archived):
@@ -84,7 +84,7 @@ def test_strangers_see_no_archived_study(client, archived):
     page = client.get(HOME, {"archived": ""})
 
     assert archived.title not in page.text
-    assert "None. A closed study is archived" in page.text
+    assert "To archive a closed study" in page.text
 
 
 # --- nothing of it changes ------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_pages_of_an_archived_study_say_so_and_are_read(staff_client, archived):
         page = staff_client.get(url(name, archived))
 
         assert page.status_code == 200, name
-        assert "This study is archived: it can be read" in page.text, name
+        assert "This study is archived: you can read" in page.text, name
         assert "Save settings" not in page.text, name
 
 

@@ -181,7 +181,7 @@ def take_back(request: HttpRequest, study: Study) -> HttpResponseBase:
         messages.success(request, f"Taken back: {places} from {people}.")
     else:
         messages.warning(request, "Nothing was taken back: these places are no longer held.")
-    return redirect("admin:study-sharing" if study.has_ended else "admin:study-monitor", study.pk)
+    return redirect("admin:study-overview", study.pk)
 
 
 # --- the job ------------------------------------------------------------------------
@@ -209,7 +209,7 @@ _BATCH = "batches/<uuid:batch_id>/open/"
 
 places_views = [
     StudyView(
-        path="answers/", name="study-answers", view=show_answers, role=_EDITOR, within="Monitor"
+        path="answers/", name="study-answers", view=show_answers, role=_EDITOR, within="Overview"
     ),
     StudyView(
         path="answers/change/", name="study-answers-change", view=change_answers, role=_EDITOR
@@ -227,7 +227,7 @@ places_views = [
         name="study-places-kept",
         view=show_kept,
         role=_EDITOR,
-        within="Monitor",
+        within="Overview",
     ),
     StudyView(
         path="places/kept/take-back/", name="study-places-take-back", view=take_back, role=_EDITOR

@@ -371,8 +371,9 @@ recruiting_views = [
         name="study-recruitments",
         view=show_recruitments,
         role=_EDITOR,
+        place="People",
         tab="Invite",
-        order=45,
+        order=66,
     ),
     StudyView(path="invite/new/", name="recruitment-new", view=create, role=_EDITOR),
     StudyView(

@@ -84,12 +84,12 @@ def download_bundle(request: HttpRequest, study: Study, job_id: UUID) -> HttpRes
 
 
 bundle_views = [
-    StudyView(path="export/bundle/", name="export-bundle", view=show_bundles, within="Export"),
+    StudyView(path="files/bundle/", name="export-bundle", view=show_bundles, within="Files"),
     StudyView(
-        path="export/bundle/make/", name="export-bundle-make", view=make_bundle, is_reading=True
+        path="files/bundle/make/", name="export-bundle-make", view=make_bundle, is_reading=True
     ),
     StudyView(
-        path="export/bundle/<uuid:job_id>.zip",
+        path="files/bundle/<uuid:job_id>.zip",
         name="export-bundle-file",
         view=download_bundle,
         is_reading=True,

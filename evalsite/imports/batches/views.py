@@ -301,7 +301,9 @@ def _name_optional_columns(config: Protocol) -> list[str]:
 
 
 item_views = [
-    StudyView(path="items/", name="batch-list", view=list_batches, tab="Items", order=20),
+    StudyView(
+        path="items/", name="batch-list", view=list_batches, place="Set up", tab="Items", order=20
+    ),
     StudyView(path="items/template.csv", name="batch-template", view=download_template),
     *ItemPages().list_views(),
 ]

@@ -27,7 +27,7 @@ class MetricPages(ImportPages):
     """Files of scores."""
 
     importer = METRICS
-    list_name, within = "metrics-list", "Results"
+    list_name, within = "metrics-list", "Automatic metrics"
     prefix, path = "metrics", "metrics/upload/"
     undo_prefix, undo_path = "metrics", "metrics/<uuid:file_id>/undo/"
     noun = "scores"
@@ -137,7 +137,8 @@ def _name_outputs(study: Study) -> Iterator[tuple[int, str, str]]:
 
 
 metrics_views = [
-    StudyView(path="metrics/", name="metrics-list", view=list_metrics, within="Results"),
+    StudyView(path="metrics/", name="metrics-list", view=list_metrics,
+              place="Results", tab="Automatic metrics", order=78),
     StudyView(path="metrics/template.csv", name="metrics-template",
               view=download_metrics_template),
     StudyView(path="metrics/missing.csv", name="metrics-missing", view=download_missing_metrics),

@@ -85,6 +85,8 @@ plan_views = [
         path="analysis-plan/",
         name="study-analysis-plan",
         view=show_analysis_plan,
-        within="Results",
+        place="Set up",
+        tab="Analysis plan",
+        order=42,
     ),
 ]

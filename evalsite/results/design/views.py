@@ -75,6 +75,15 @@ def count_design(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 design_views = [
-    StudyView(path="design/", name="study-design", view=show_design, tab="Design", order=62),
-    StudyView(path="design/count/", name="study-design-count", view=count_design, is_reading=True),
+    StudyView(
+        path="results/balance/",
+        name="study-design",
+        view=show_design,
+        place="Results",
+        tab="Balance",
+        order=72,
+    ),
+    StudyView(
+        path="results/balance/count/", name="study-design-count", view=count_design, is_reading=True
+    ),
 ]

@@ -206,13 +206,20 @@ def take_exclusion_back(request: HttpRequest, study: Study, exclusion_id: int) -
 _EDITOR = Membership.Role.EDITOR
 
 exclusion_views = [
-    StudyView(path="exclusions/", name="study-exclusions", view=show_exclusions, within="People"),
+    StudyView(
+        path="exclusions/",
+        name="study-exclusions",
+        view=show_exclusions,
+        place="People",
+        tab="Exclusions",
+        order=69,
+    ),
     StudyView(
         path="exclusions/new/",
         name="study-exclude",
         view=confirm_exclusion,
         role=_EDITOR,
-        within="People",
+        within="Exclusions",
     ),
     StudyView(
         path="exclusions/<int:exclusion_id>/take-back/",

@@ -117,8 +117,15 @@ def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[st
 
 
 people_views = [
-    StudyView(path="people/", name="study-people", view=show_people, tab="People", order=65),
     StudyView(
-        path="people/<str:pseudonym>/", name="study-person", view=show_person, within="People"
+        path="people/",
+        name="study-people",
+        view=show_people,
+        place="People",
+        tab="Quality",
+        order=65,
+    ),
+    StudyView(
+        path="people/<str:pseudonym>/", name="study-person", view=show_person, within="Quality"
     ),
 ]

@@ -396,7 +396,13 @@ def send_plan(request: HttpRequest, study: Study, job_id: UUID) -> HttpResponseB
 
 planner_views = [
     StudyView(
-        path="planner/", name="study-planner", view=show_planner, within="Design", is_reading=True
+        path="results/power/",
+        name="study-planner",
+        view=show_planner,
+        place="Results",
+        tab="Precision and power",
+        order=74,
+        is_reading=True,
     ),
-    StudyView(path="planner/<uuid:job_id>/plan.csv", name="study-plan-data", view=send_plan),
+    StudyView(path="results/power/<uuid:job_id>/plan.csv", name="study-plan-data", view=send_plan),
 ]

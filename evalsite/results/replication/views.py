@@ -171,13 +171,20 @@ def send_repeat(request: HttpRequest, study: Study, job_id: UUID) -> HttpRespons
 
 
 repeating_views = [
-    StudyView(path="results/repeat/", name="study-repeat", view=show_repeat, within="Results"),
+    StudyView(
+        path="results/repeat/",
+        name="study-repeat",
+        view=show_repeat,
+        place="Results",
+        tab="Replication",
+        order=76,
+    ),
     StudyView(
         path="results/repeat/choose/",
         name="study-repeat-choose",
         view=choose_repeat,
         role=Membership.Role.EDITOR,
-        within="Results",
+        within="Replication",
     ),
     StudyView(
         path="results/repeat/<uuid:job_id>/comparison.json",

@@ -147,13 +147,20 @@ def send_report(request: HttpRequest, study: Study, report_id: UUID) -> HttpResp
 
 
 result_views = [
-    StudyView(path="results/", name="study-results", view=show_results, tab="Results", order=68),
+    StudyView(
+        path="results/",
+        name="study-results",
+        view=show_results,
+        place="Results",
+        tab="Summary",
+        order=68,
+    ),
     StudyView(
         path="results/compute/",
         name="study-results-compute",
         view=compute_results,
         role=Membership.Role.EDITOR,
-        within="Results",
+        within="Summary",
         is_reading=True,
     ),
     StudyView(
