@@ -80,15 +80,15 @@ def count_edge(study: Study) -> Edge:
         .values("pk")
         .annotate(
             done=_count_in_study(Annotation.objects.counted()),
-            items=_count_in_study(items),
-            open=_count_in_study(items.open()),
+            all_items=_count_in_study(items),
+            open_items=_count_in_study(items.open()),
             added=_count_in_study(Slot.objects.filter(no__gte=TOP_UP_FROM)),
-            systems=_count_in_study(System.objects.all()),
+            all_systems=_count_in_study(System.objects.all()),
         )
         .get()
     )
-    target = row["open"] * study.k + row["added"]
-    return Edge(done=row["done"], target=target, items=row["items"], systems=row["systems"])
+    target = row["open_items"] * study.k + row["added"]
+    return Edge(done=row["done"], target=target, items=row["all_items"], systems=row["all_systems"])
 
 
 def _count_in_study(rows: QuerySet[Any]) -> Any:

@@ -282,7 +282,7 @@ def test_a_draft_whose_answers_were_all_imported_is_shown_as_complete(
 ) -> None:
     def state_shown() -> list[bool]:
         pages = [reverse("admin:index"), reverse("admin:study-overview", args=[study.pk])]
-        words = "draft, complete (imported)"
+        words = "Complete (imported)"
         return [words in staff_client.get(page).content.decode() for page in pages]
 
     load(study, rows_for(study, ["w1"])[:3])

@@ -142,7 +142,7 @@ def test_the_preview_tells_encoding_and_delimiter(staff_client: Client, study: S
     faulty = show(staff_client, study, upload(staff_client, study, text.replace("baseline", "x")))
 
     for page in (good, faulty):
-        said = page.partition("</h2>")[2]
+        said = page.partition("</h1>")[2]
         assert "<p>UTF-8 · 6 rows" in said
         assert "· comma</p>" in said
 

@@ -266,7 +266,7 @@ def test_preferences_are_not_planned_by_their_net_wins(staff_client):
 
     assert list_models(study) == {}
     assert "compute them first" not in html
-    assert "Preferences can't show this" in html
+    assert "Preferences can&#x27;t show this" in html
 
 
 def test_results_that_tell_no_variances_are_not_asked_for_again(staff_client):

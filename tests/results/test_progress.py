@@ -77,8 +77,8 @@ def test_more_answers_and_items_than_are_counted_are_said_to_be_more(
 
     page = staff_client.get(reverse("admin:index")).text
 
-    assert ">more than 3 of 4<" in page
-    assert ">0; more than 3 items<" in page
+    assert ">more than 3 of 4 answers<" in page
+    assert ">0 answers; more than 3 items<" in page
 
 
 def test_answers_of_a_study_with_more_than_are_counted_are_not_counted(

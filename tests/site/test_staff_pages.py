@@ -8,12 +8,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.admin import collect_study_views
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.staff_pages import PLACES
 from tests.support.factories import add_batch, launch, make_participant, make_study, make_user
 
 pytestmark = pytest.mark.one_database
@@ -159,88 +157,6 @@ def test_superuser_who_is_no_member_may_open_every_page(db):
     root = sign_in(make_user("root", is_superuser=True))
 
     assert {root.get(url(name, study)).status_code for name in PAGES} <= {200, 302}
-
-
-def test_tabs_show_only_what_one_may_open(db):
-    study = make_study()
-
-    page = member(study, "viewer").get(url("study-overview", study))
-
-    labels = [tab.label for tab in page.context["frame"].tabs]
-    assert "Overview" in labels
-    assert not {"Settings", "Pilot", "Launch"} & set(labels)
-
-
-@pytest.mark.parametrize("role", ["owner", "editor", "viewer"])
-def test_five_places_lead_to_pages_one_may_open(db, role):
-    study = make_study()
-    client = member(study, role)
-
-    places = client.get(url("study-overview", study)).context["frame"].places
-
-    assert [place.label for place in places] == list(PLACES)
-    assert {client.get(place.url).status_code for place in places} == {200}
-
-
-def test_every_tab_has_a_place_and_every_other_page_a_tab():
-    views = collect_study_views()
-    tabs = {page.tab: page.place for page in views if page.tab}
-
-    assert set(tabs.values()) == set(PLACES)
-    assert {page.within for page in views if page.within} <= set(tabs)
-
-
-def test_launch_tab_goes_with_the_launch(staff_client):
-    study = make_study()
-    before = staff_client.get(url("study-settings", study)).context["frame"].tabs
-    launch(study)
-
-    after = staff_client.get(url("study-settings", study)).context["frame"].tabs
-
-    gone = {tab.label for tab in before} - {tab.label for tab in after}
-    assert gone == {"Launch"}
-
-
-@pytest.mark.parametrize(
-    ("old", "name", "more"),
-    [
-        ("sharing/", "study-recruitments", ""),
-        ("design/", "study-design", ""),
-        ("planner/", "study-planner", ""),
-        ("export/", "study-export", ""),
-        ("export/codebook.csv", "study-export", "codebook.csv"),
-    ],
-)
-def test_old_addresses_lead_to_the_new_ones(staff_client, old, name, more):
-    study = make_study()
-
-    response = staff_client.get(f"/admin/studies/{study.pk}/{old}?page=2")
-
-    assert response.status_code == 301
-    assert response.url == f"{url(name, study)}{more}?page=2"
-
-
-@pytest.mark.parametrize(
-    ("state", "editor", "owner"),
-    [
-        ("live", {"study-pause"}, {"study-pause", "study-close-confirm"}),
-        ("paused", {"study-resume"}, {"study-resume", "study-close-confirm"}),
-        ("closed", set(), {"study-archive"}),
-        ("archived", set(), {"study-unarchive"}),
-    ],
-)
-def test_menu_of_the_header_changes_the_state(db, state, editor, owner):
-    study = launch(make_study())
-    Study.objects.update(state=state)
-    names = ("study-pause", "study-resume", "study-close-confirm", "study-archive")
-
-    given = {}
-    for role in ROLES:
-        page = member(study, role).get(url("study-analysis-plan", study)).text
-        offered = (*names, "study-unarchive")
-        given[role] = {name for name in offered if f'"{url(name, study)}"' in page}
-
-    assert given == {"owner": owner, "editor": editor, "viewer": set()}
 
 
 def test_bad_59_page_of_a_post_without_its_token_says_what_to_do(researcher):
