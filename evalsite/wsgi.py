@@ -1,8 +1,8 @@
 """The WSGI entry point."""
 
 import gc
-import sys
 import os
+import sys
 
 from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
