@@ -23,6 +23,7 @@ from evalsite.exports.rows import (
     Group,
     OutputIndex,
     as_text,
+    as_text_or_empty,
     choose,
     find_exclusions,
     hyphenate,
@@ -98,9 +99,9 @@ class Answer:
 # Texts and numbers as the database has them: Django would take its time to make objects of them.
 _FIELDS = (
     "id", "participant_id", "item_id", "version_id", "is_wanted",
-    as_text("item__batch_id"), "item__key", "item__group", "item__cluster", "item__kind",
-    as_text("item__repeat_of__key"), as_text("key"), "participant__pseudonym",
-    choose(Q(participant__is_person=True), "yes", "no"), as_text("item_set__number"),
+    as_text_or_empty("item__batch_id"), "item__key", "item__group", "item__cluster", "item__kind",
+    as_text_or_empty("item__repeat_of__key"), as_text("key"), "participant__pseudonym",
+    choose(Q(participant__is_person=True), "yes", "no"), as_text_or_empty("item_set__number"),
     as_text("place"), as_text("order_shown"), "status", "origin", "outcome", "reason", "note",
     choose(Q(is_aided=True), "yes", "no"), "device", "language", as_text("started_at"),
     as_text("submitted_at"), "active_ms", "time_given",
@@ -310,7 +311,8 @@ class AnswerReader:
         ratings = self._find_related(Rating, answers).order_by().values_list(
             "annotation_id", "file_row", "criterion", "output_id", "id", "value", "value_typed"
         )  # fmt: skip
-        find_output, ranks, last = self._outputs.find, self._ranks, len(self._ranks)
+        find_output, find_score, compared = self._outputs.find, self._find_score, self._compared
+        ranks, last = self._ranks, len(self._ranks)
         for row in ratings.iterator(chunk_size=PAGE):
             annotation, file_row, criterion, output, pk, value, typed = row
             if annotation not in found:
@@ -318,13 +320,13 @@ class AnswerReader:
             answer, rows = found[annotation]
             number, name = (0, "") if output is None else find_output(output)
             chosen = number
-            if criterion in self._compared:
+            if criterion in compared:
                 # which of two is preferred is said of neither output
                 number, name = 0, ""
                 comparison = self._compare_systems(answer, chosen)
-                score = self._find_score(criterion, value, typed, None, comparison)
+                score = find_score(criterion, value, typed, None, comparison)
             else:
-                score = self._find_score(criterion, value, typed, answer.standard)
+                score = find_score(criterion, value, typed, answer.standard)
             rank = ranks.get(criterion, last)
             rows.append(
                 RatingRow(

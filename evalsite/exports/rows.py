@@ -31,9 +31,14 @@ PAGE = 2_000
 _LONG_ROWS = 500
 
 
-def as_text(field: str) -> Coalesce:
-    """Return the field as a text of the database, which Django takes as it is; "" if empty."""
-    return Coalesce(Cast(field, TextField()), Value(""), output_field=TextField())
+def as_text(field: str) -> Cast:
+    """Return the field as a text of the database, which Django takes as it is."""
+    return Cast(field, TextField())
+
+
+def as_text_or_empty(field: str) -> Coalesce:
+    """Return a field that may be NULL as a text of the database, or ""."""
+    return Coalesce(as_text(field), Value(""), output_field=TextField())
 
 
 def choose(condition: Q, text: str, other: str) -> Case:
@@ -105,7 +110,7 @@ def read_items(study: Study) -> Iterator[Group]:
     """Rows of items.csv: the outputs of the study, as items were uploaded."""
     rows = Output.objects.filter(item__study=study).order_by("item_id", "position").values_list(
         Value(str(study.pk)), "item__batch_id", "item__key", "item__group",
-        "item__cluster", "item__kind", as_text("item__repeat_of__key"), "item__held_at",
+        "item__cluster", "item__kind", as_text_or_empty("item__repeat_of__key"), "item__held_at",
         "position",
         "system__name", "text", "item__inputs", "item__gold", "item__extra",
     )  # fmt: skip
