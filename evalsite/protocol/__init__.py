@@ -7,6 +7,8 @@ A protocol is a folder with an `AppConfig` that subclasses `ProtocolConfig`, a s
 
 from evalsite.protocol.checking import check_instrument as check_instrument
 from evalsite.protocol.data import FORMAT as FORMAT
+from evalsite.protocol.entry_questions import Eligibility as Eligibility
+from evalsite.protocol.entry_questions import EntryQuestion as EntryQuestion
 from evalsite.protocol.faults import Fault as Fault
 from evalsite.protocol.faults import Faults as Faults
 from evalsite.protocol.installed import ProtocolConfig as ProtocolConfig
@@ -20,8 +22,6 @@ from evalsite.protocol.parts import Aid as Aid
 from evalsite.protocol.parts import ComprehensionQuestion as ComprehensionQuestion
 from evalsite.protocol.parts import Criterion as Criterion
 from evalsite.protocol.parts import Design as Design
-from evalsite.protocol.parts import Eligibility as Eligibility
-from evalsite.protocol.parts import EntryQuestion as EntryQuestion
 from evalsite.protocol.parts import Example as Example
 from evalsite.protocol.parts import Ignore as Ignore
 from evalsite.protocol.parts import IgnoreReason as IgnoreReason

@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from evalsite.protocol.data import FORMAT
+from evalsite.protocol.entry_questions import check_eligibility
 from evalsite.protocol.examples import check_comprehension, check_examples
 from evalsite.protocol.faults import (
     Faults,
@@ -378,57 +379,12 @@ def _check_ignore(ignore: Any, faults: Faults) -> None:
 
 
 def _check_eligibility(eligibility: Any, faults: Faults, *, is_foreign: bool) -> None:
-    needed = {"questions", "rule", "refusal", "accept"}
-    if eligibility is None or not check_keys(
-        eligibility, "eligibility", faults, needed=needed, optional=()
-    ):
+    if eligibility is None:
         return
-    for name in ("rule", "refusal"):
-        check_text(eligibility.get(name, "-"), f"eligibility.{name}", faults)
-    at = "eligibility.questions"
-    answers = {}
-    for number, question in enumerate(
-        check_list(eligibility.get("questions", [{}]), at, faults, least=1)
-    ):
-        key = _check_entry_question(question, f"{at}.{number}", faults)
-        if key:
-            choices = check_list(question.get("choices", []), "", Faults())
-            answers[key] = [one.get("value") for one in choices if isinstance(one, Mapping)]
-    if "accept" in eligibility:
-        _check_accept(eligibility["accept"], answers, faults, is_foreign=is_foreign)
-
-
-def _check_entry_question(question: Any, place: str, faults: Faults) -> str:
-    """Return the question's key; "" if it has none."""
-    if not check_keys(
-        question, place, faults, needed={"key", "label"}, optional={"help", "choices"}
-    ):
-        return ""
-    check_text(question.get("label", "-"), f"{place}.label", faults)
-    check_text(question.get("help", ""), f"{place}.help", faults, may_be_empty=True)
-    choices = check_list(question.get("choices", []), f"{place}.choices", faults)
-    for number, choice in enumerate(choices):
-        at = f"{place}.choices.{number}"
-        if check_keys(choice, at, faults, needed={"value", "label"}, optional=()):
-            check_text(choice.get("value", "-"), f"{at}.value", faults)
-            check_text(choice.get("label", "-"), f"{at}.label", faults)
-    key = question.get("key", "")
-    return str(key) if key and check_key(key, f"{place}.key", faults) else ""
-
-
-def _check_accept(
-    accept: Any, answers: Mapping[str, list[Any]], faults: Faults, *, is_foreign: bool
-) -> None:
-    at = "eligibility.accept"
+    check_eligibility(eligibility, faults)
+    accept = eligibility.get("accept") if isinstance(eligibility, Mapping) else None
     if isinstance(accept, str):
-        _check_hook(accept, at, faults, is_foreign=is_foreign)
-        return
-    if not isinstance(accept, Mapping):
-        faults.add("type", at, "must be an object")
-        return
-    for key, values in accept.items():
-        for value in check_list(values, f"{at}.{key}", faults, least=1):
-            check_choice(value, answers.get(key, []), f"{at}.{key}", faults)
+        _check_hook(accept, "eligibility.accept", faults, is_foreign=is_foreign)
 
 
 def _check_aids(aids: Any, faults: Faults) -> None:

@@ -4,13 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from evalsite.protocol.entry_questions import read_eligibility, write_eligibility
 from evalsite.protocol.parts import (
     Aid,
     ComprehensionQuestion,
     Criterion,
     Design,
-    Eligibility,
-    EntryQuestion,
     Example,
     Ignore,
     IgnoreReason,
@@ -54,7 +53,7 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
         "examples": [_write_example(example, scales) for example in protocol.examples],
         "practice": [_write_example(example, scales) for example in protocol.practice],
         "comprehension": [_write(question) for question in protocol.comprehension],
-        "eligibility": protocol.eligibility and _write_eligibility(protocol.eligibility),
+        "eligibility": protocol.eligibility and write_eligibility(protocol.eligibility),
         "ignore": protocol.ignore and _write_ignore(protocol.ignore),
         "design": _write(protocol.design),
         "aids": [_write(aid) for aid in protocol.aids],
@@ -142,25 +141,6 @@ def _write_example(example: Example, scales: Mapping[str, Any]) -> dict[str, Any
     return data
 
 
-def _write_eligibility(eligibility: Eligibility) -> dict[str, Any]:
-    accept = eligibility.accept
-    return {
-        "questions": [_write_question(question) for question in eligibility.questions],
-        "rule": eligibility.rule,
-        "refusal": eligibility.refusal,
-        "accept": accept if isinstance(accept, str) else {
-            key: list(answers) for key, answers in accept.items()
-        },
-    }  # fmt: skip
-
-
-def _write_question(question: EntryQuestion) -> dict[str, Any]:
-    data = _write(question)
-    if question.choices:
-        data["choices"] = [{"value": value, "label": label} for value, label in question.choices]
-    return data
-
-
 def _write_ignore(ignore: Ignore) -> dict[str, Any]:
     return _write(ignore) | {"reasons": [_write(reason) for reason in ignore.reasons]}
 
@@ -191,7 +171,7 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
         "layout": _read_layout(data["layout"]),
         "criteria": criteria,
         **_read_examples(data, criteria),
-        "eligibility": _read_eligibility(data.get("eligibility")),
+        "eligibility": read_eligibility(data["eligibility"]) if data.get("eligibility") else None,
         "ignore": _read_ignore(data.get("ignore")),
         "design": Design(**_without_own(data.get("design", {}))),
         "aids": tuple(Aid(**_without_own(one)) for one in data.get("aids", [])),
@@ -270,26 +250,6 @@ def _read_example(data: Mapping[str, Any], scales: Mapping[str, Any]) -> Example
         marked=data.get("x_marked", {}),
         label=data.get("label", ""),
         criterion=data.get("criterion", ""),
-    )
-
-
-def _read_eligibility(data: Mapping[str, Any] | None) -> Eligibility | None:
-    if data is None:
-        return None
-    questions = tuple(
-        EntryQuestion(
-            key=one["key"],
-            label=one["label"],
-            help=one.get("help", ""),
-            choices=tuple((choice["value"], choice["label"]) for choice in one.get("choices", [])),
-        )
-        for one in data["questions"]
-    )
-    accept = data["accept"]
-    if not isinstance(accept, str):
-        accept = {key: tuple(answers) for key, answers in accept.items()}
-    return Eligibility(
-        questions=questions, rule=data["rule"], refusal=data["refusal"], accept=accept
     )
 
 

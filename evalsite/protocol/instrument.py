@@ -12,13 +12,13 @@ from django.utils.module_loading import import_string
 from evalsite.protocol import screens
 from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import read_instrument, write_instrument
+from evalsite.protocol.entry_questions import Eligibility, allows
 from evalsite.protocol.faults import Faults
 from evalsite.protocol.parts import (
     Aid,
     ComprehensionQuestion,
     Criterion,
     Design,
-    Eligibility,
     Example,
     Ignore,
     IgnoreReason,
@@ -132,7 +132,11 @@ class Protocol:
         accept = self.eligibility.accept
         if isinstance(accept, str):
             return bool(import_string(accept)(answers))
-        return all(answers.get(key) in allowed for key, allowed in accept.items())
+        return all(
+            allows(question, accept[question.key], answers.get(question.key, ""))
+            for question in self.eligibility.questions
+            if question.key in accept
+        )
 
     def item_context(self, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the item template needs beside inputs and outputs."""

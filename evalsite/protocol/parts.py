@@ -124,30 +124,6 @@ class Design:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntryQuestion:
-    """A question asked before any work, openly, so that the answer does not give the rule away."""
-
-    key: str
-    label: str
-    help: str = ""
-    choices: tuple[tuple[str, str], ...] = ()  # value and label; none: an answer in words
-
-
-@dataclass(frozen=True, kw_only=True)
-class Eligibility:
-    """Who may take part: what is asked, and the message for people who may not.
-
-    `accept`: by question, the answers that allow taking part; or the dotted name of a function
-    `(answers) -> bool`.
-    """
-
-    questions: tuple[EntryQuestion, ...]
-    rule: str
-    refusal: str
-    accept: Mapping[str, Sequence[str]] | str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Example:
     """A worked or practice item: inputs by column, output texts, given scores, and the why.
 
