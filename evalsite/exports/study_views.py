@@ -2,6 +2,7 @@
 
 from evalsite.exports.bundle.views import bundle_views
 from evalsite.exports.views import (
+    download_answers,
     download_codebook,
     download_file,
     download_identities,
@@ -26,6 +27,13 @@ study_views = [
         path="files/participants_ids.csv",
         name="export-identities",
         view=download_identities,
+        role=_EDITOR,
+        is_reading=True,
+    ),
+    StudyView(
+        path="files/participants_answers.csv",
+        name="export-answers",
+        view=download_answers,
         role=_EDITOR,
         is_reading=True,
     ),

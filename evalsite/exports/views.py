@@ -1,6 +1,6 @@
 """Staff pages of export: what can be downloaded, the files, and the codebook."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -35,6 +35,7 @@ from evalsite.exports.jobs import (
     read_choice,
     start_export,
 )
+from evalsite.exports.person_answers import ANSWERS_FILE, has_answers, write_answers
 from evalsite.exports.selection import Selection, SelectionForm
 from evalsite.exports.services import (
     Choice,
@@ -102,18 +103,34 @@ def _describe_identities(request: HttpRequest, study: Study) -> dict[str, Any] |
     """Return what the page offers to those who may see identities; None for everyone else."""
     if not may_see_identities(request, study):
         return None
-    return {"count": count_identities(study), "last": find_last_view(study)}
+    return {
+        "count": count_identities(study),
+        "last": find_last_view(study),
+        "has_answers": has_answers(study),
+    }
 
 
 @require_POST
 def download_identities(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Send participants_ids.csv to those who may see identities; the log keeps who took it."""
+    return _send_personal(request, study, IDS_FILE, write_identities)
+
+
+@require_POST
+def download_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Send participants_answers.csv to those who may see identities; the log keeps who took it."""
+    return _send_personal(request, study, ANSWERS_FILE, write_answers)
+
+
+def _send_personal(
+    request: HttpRequest, study: Study, name: str, write: Callable[..., str]
+) -> HttpResponseBase:
     if not may_see_identities(request, study):
         raise PermissionDenied
     for_spreadsheets = request.POST.get("for") == "spreadsheets"
-    text = write_identities(study, by=request.user, for_spreadsheets=for_spreadsheets)
+    text = write(study, by=request.user, for_spreadsheets=for_spreadsheets)
     mark = BYTE_ORDER_MARK if for_spreadsheets else ""
-    response = send_csv(f"{mark}{text}", f"{name_start(study)}-{IDS_FILE}")
+    response = send_csv(f"{mark}{text}", f"{name_start(study)}-{name}")
     response.headers["Cache-Control"] = "no-store"
     return response
 

@@ -1,43 +1,84 @@
 """What participants are asked at entry and at the end."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
 
 from evalsite.fields import NoteField, refuse_halves
-from evalsite.protocol import Eligibility, Protocol
+from evalsite.protocol import Eligibility, EntryQuestion, Protocol
+from evalsite.protocol.entry_questions import LARGEST_NUMBER, LONGEST_TEXT, join_options
 
-LONGEST_ANSWER = 100
+# more answers than these are a list to open
+_MOST_BUTTONS = 12
 
 
-class EntryForm(forms.Form):
-    """The protocol's entry questions: open ones as text boxes, others as radio buttons."""
+class PersonForm(forms.Form):
+    """Questions about the person who answers them."""
+
+    def __init__(self, data: Any = None, *, questions: Iterable[EntryQuestion]) -> None:
+        super().__init__(data)
+        self.questions = tuple(questions)
+        for question in self.questions:
+            self.fields[question.key] = _make_field(question)
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """Return each answer as the text that is stored."""
+        found = {}
+        for question in self.questions:
+            value: Any = self.cleaned_data.get(question.key)
+            is_several = question.asks_for == "several"
+            found[question.key] = join_options(value) if is_several else str(value)
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return each question as the page shows it, with what was entered and what is wrong."""
+        return [
+            {
+                "key": question.key,
+                "label": question.label,
+                "help": question.help,
+                "kind": question.asks_for,
+                "choices": question.choices,
+                "is_long": question.asks_for == "choice" and len(question.choices) > _MOST_BUTTONS,
+                "value": self[question.key].value() or "",
+                "error": next(iter(self.errors.get(question.key, [])), ""),
+            }
+            for question in self.questions
+        ]
+
+
+def _make_field(question: EntryQuestion) -> forms.Field:
+    words = {"question": question.label}
+    messages = {"required": _("Answer this question: %(question)s") % words}
+    fields: dict[str, Any] = {"label": question.label, "error_messages": messages}
+    if question.asks_for in ("choice", "several"):
+        messages["invalid_choice"] = _("Choose one of the answers")
+        several = question.asks_for == "several"
+        kind = forms.MultipleChoiceField if several else forms.ChoiceField
+        return kind(choices=question.choices, **fields)
+    if question.asks_for == "number":
+        whole = _("Enter a whole number: %(question)s") % words
+        messages |= dict.fromkeys(("invalid", "min_value", "max_value"), whole)
+        return forms.IntegerField(min_value=-LARGEST_NUMBER, max_value=LARGEST_NUMBER, **fields)
+    messages["max_length"] = _(
+        "Shorten this answer to at most %(limit_value)d characters. It has %(show_value)d now"
+    )
+    return forms.CharField(max_length=LONGEST_TEXT, validators=[refuse_halves], **fields)
+
+
+class EntryForm(PersonForm):
+    """The entry questions of a study."""
 
     def __init__(self, data: Any = None, *, config: Protocol, eligibility: Eligibility) -> None:
-        super().__init__(data)
+        super().__init__(data, questions=eligibility.questions)
         self.config = config
-        for question in eligibility.questions:
-            missing = {
-                "required": _("Answer this question: %(question)s") % {"question": question.label}
-            }
-            if question.choices:
-                self.fields[question.key] = forms.ChoiceField(
-                    label=question.label,
-                    choices=question.choices,
-                    error_messages={**missing, "invalid_choice": _("Choose one of the answers")},
-                )
-            else:
-                self.fields[question.key] = forms.CharField(
-                    label=question.label,
-                    max_length=LONGEST_ANSWER,
-                    error_messages=missing,
-                    validators=[refuse_halves],
-                )
 
     def clean(self) -> dict[str, Any]:
         if not self.errors:
-            self.config.check_entry(self.cleaned_data)
+            self.config.check_entry(self.answers)
         return self.cleaned_data
 
 

@@ -9,6 +9,8 @@ from evalsite.protocol.checking import check_instrument as check_instrument
 from evalsite.protocol.data import FORMAT as FORMAT
 from evalsite.protocol.entry_questions import Eligibility as Eligibility
 from evalsite.protocol.entry_questions import EntryQuestion as EntryQuestion
+from evalsite.protocol.entry_questions import NoneOf as NoneOf
+from evalsite.protocol.entry_questions import NumberRange as NumberRange
 from evalsite.protocol.faults import Fault as Fault
 from evalsite.protocol.faults import Faults as Faults
 from evalsite.protocol.installed import ProtocolConfig as ProtocolConfig

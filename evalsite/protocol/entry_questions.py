@@ -89,7 +89,8 @@ def allows(question: EntryQuestion, rule: Rule, answer: str) -> bool:
     if question.asks_for == "text":
         given, named = {_fold(answer)}, [_fold(one) for one in _answers_of(rule)]
     else:
-        given, named = set(split_options(answer)), list(_answers_of(rule))
+        given = set(split_options(answer) if question.asks_for == "several" else [answer])
+        named = list(_answers_of(rule))
     is_named = not given.isdisjoint(named)
     return bool(answer) and is_named != isinstance(rule, NoneOf)
 
@@ -110,6 +111,15 @@ def join_options(options: Sequence[str]) -> str:
 
 def split_options(answer: str) -> list[str]:
     return answer.split(SEPARATOR) if answer else []
+
+
+def is_offered(question: EntryQuestion, answer: str) -> bool:
+    """Tell whether this answer was chosen or a number, and not written in words."""
+    if question.asks_for == "number":
+        return answer.removeprefix("-").isdecimal()
+    offered = {value for value, _ in question.choices}
+    given = split_options(answer) if question.asks_for == "several" else [answer]
+    return offered.issuperset(given)
 
 
 def find_accepted(question: EntryQuestion, rule: Rule | None) -> str:

@@ -258,7 +258,9 @@ class SettingsForm(forms.ModelForm):
         if config.eligibility is None:
             del self.fields["is_eligibility_on"]
         else:
-            self.fields["is_eligibility_on"].help_text = config.eligibility.rule
+            self.fields["is_eligibility_on"].help_text = config.eligibility.rule or (
+                "Asks the questions before the work. Off: everyone may take part."
+            )
         if not config.aids:
             del self.fields["is_aided"]
         else:

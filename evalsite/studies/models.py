@@ -11,6 +11,7 @@ from django.utils.crypto import get_random_string
 
 from evalsite.lib.clock import now
 from evalsite.protocol import Protocol, get_protocol
+from evalsite.studies.questions import replace_questions
 from evalsite.studies.team_models import Invitation as Invitation
 from evalsite.studies.team_models import Membership as Membership
 from evalsite.studies.team_models import TeamRole as TeamRole
@@ -67,9 +68,11 @@ class Study(models.Model):
         "check_every", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
         "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
     )  # fmt: skip
+    # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
+    QUESTIONS = ("questions",)
     PAY = ("minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency")
     HISTORY = ("is_demo", "expected_participants", "created_at", "revision")
-    SELDOM_READ = (*TEXTS, *HISTORY)
+    SELDOM_READ = (*TEXTS, *QUESTIONS, *HISTORY)
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     # Which protocols exist is a setting, so the names are not choices of the column.
@@ -89,6 +92,7 @@ class Study(models.Model):
     consent = models.TextField(blank=True)
     instructions = models.TextField(blank=True)
     language = models.CharField(max_length=35, default="en")
+    questions = models.JSONField(default=dict, blank=True)
 
     # how work is handed out
     k = models.PositiveSmallIntegerField(
@@ -175,7 +179,7 @@ class Study(models.Model):
     def config(self) -> Protocol:
         """What is asked: frozen since the launch; until then the protocol as it is installed."""
         if self.version_id is None:
-            return get_protocol(self.protocol)
+            return replace_questions(get_protocol(self.protocol), self.questions)
         return read_instrument(self.pk, self.version_id, self.protocol)
 
     @property

@@ -18,7 +18,7 @@ DESIGN = (
     "options", "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups",
     "item_order", "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
     "is_practice_on", "may_skip_practice", "is_qualification_on", "pass_mark",
-    "is_eligibility_on", "is_aided", "expected_participants",
+    "is_eligibility_on", "is_aided", "expected_participants", "questions",
 )  # fmt: skip
 # What participants read: after launch a change makes the next version.
 SHOWN = (

@@ -18,6 +18,7 @@ from evalsite.studies.forms import (
     settings_sections,
 )
 from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.question_views import question_views
 from evalsite.studies.services import create_study
 from evalsite.studies.setting_changes import ChangedMeanwhile, change_settings
 from evalsite.studies.staff_pages import StudyView, has_role
@@ -103,5 +104,6 @@ study_views = [
         tab="Settings",
         order=30,
     ),
+    *question_views,
     *team_views,
 ]

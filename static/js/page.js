@@ -2,6 +2,7 @@
 // Each of them is complete without it.
 
 const LINK = "evalsite:link:";
+const REFUSED = "evalsite:refused:";
 
 const memory = {
   read(key) {
@@ -71,12 +72,20 @@ function offerReturn(form) {
   const offer = form.querySelector("[data-resume]");
   offer.querySelector("a").href = link;
   offer.hidden = false;
+  // answered once: by whoever uses this browser, as far as it remembers
+  if (memory.read(REFUSED + form.dataset.study)) {
+    for (const start of form.querySelectorAll(":scope > .actions")) start.hidden = true;
+  }
 }
 
 for (const button of document.querySelectorAll("[data-copy]")) offerCopying(button);
 
 for (const box of document.querySelectorAll("[data-link]")) {
   if (box.dataset.study) memory.write(LINK + box.dataset.study, box.dataset.link);
+}
+
+for (const box of document.querySelectorAll("[data-refused]")) {
+  memory.write(REFUSED + box.dataset.refused, "1");
 }
 
 for (const form of document.querySelectorAll("form[data-study]")) offerReturn(form);

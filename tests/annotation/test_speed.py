@@ -64,7 +64,7 @@ def finish(tab: Tab, go: str = "finish", number: int = 1) -> Any:
 
 
 def test_every_column_of_a_study_is_in_one_group_or_says_what_the_study_is():
-    groups = (*Study.TEXTS, *Study.DESIGN, *Study.PAY, *Study.HISTORY)
+    groups = (*Study.TEXTS, *Study.DESIGN, *Study.QUESTIONS, *Study.PAY, *Study.HISTORY)
     others = {
         "id",
         "protocol",

@@ -51,6 +51,7 @@ READ = {
         "expert-reassign",
         "personal-links",
         "study-settings", "study-pilot", "study-launch", "study-held",
+        "study-questions", "study-question",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
         "ratings-undo-confirm", "metrics-preview", "metrics-faults",
@@ -69,6 +70,7 @@ POST = {
     ],
     EDITORS: [
         "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
+        "export-answers", "study-questions", "study-question",
         "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
         "recruitment-bonuses", "bonuses-mark", "study-experts", "expert-reassign",
         "expert-links", "expert-renew", "experts-due",
@@ -93,6 +95,7 @@ OWN = {("get", "study-member"), ("post", "member-remove")}
 # What takes more than the role: identities.
 IDENTITIES = {
     ("post", "export-bundle-file"), ("post", "export-identities"),
+    ("post", "export-answers"),
     ("post", "recruitment-bonuses"), ("post", "bonuses-mark"),
 }  # fmt: skip
 ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is the page's own
@@ -136,6 +139,7 @@ def find_parts(study: Study) -> dict[str, Any]:
         "name": "informativeness-systems",
         "kind": "svg",
         "number": 0,
+        "key": "variety",
         "member_id": Membership.objects.get(study=study, user=jane).pk,
         "invitation_id": invited.pk,
         "expert_id": invite(study, "Ana Costa", by=jane)[0].pk,

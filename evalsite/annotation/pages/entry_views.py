@@ -30,7 +30,7 @@ from evalsite.annotation.pages.saving import Saved
 from evalsite.lib.clock import now
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import address, page_context, participant_page, personal_link
-from evalsite.participants.forms import LONGEST_ANSWER, EntryForm
+from evalsite.participants.forms import EntryForm
 from evalsite.participants.models import Participant
 from evalsite.participants.services import consent_hash, consent_text, has_agreed, shown_codes
 from evalsite.participants.visits import find_visit, find_way_out, name_platform
@@ -43,8 +43,6 @@ NOT_AGREED = _("Choose whether you want to take part.")
 TEXT_NOT_SHOWN = _("Please read this text before you agree to it.")
 TEXT_CHANGED = _("This text has just changed. Please read it again before you decide.")
 
-# more answers than these are a list to open
-_MOST_BUTTONS = 12
 # how often a page that waits for a place asks again
 SECONDS_BETWEEN_CHECKS = 60
 
@@ -133,27 +131,13 @@ def entry(request: HttpRequest, me: Participant) -> HttpResponse:
         eligibility=eligibility,
     )
     if form.is_bound and form.is_valid():
-        settle_entry(participant=me, answers=form.cleaned_data)
+        settle_entry(participant=me, answers=form.answers)
         if entry_step(me) == TAKE_PLACE:
             return _go_waiting(request)
         return redirect(address(request, "participant-home"))
-    errors = {name: messages[0] for name, messages in form.errors.items()}
-    context = page_context(request, me) | {
-        "questions": [
-            {
-                "key": question.key,
-                "label": question.label,
-                "help": question.help,
-                "choices": question.choices,
-                "is_long": len(question.choices) > _MOST_BUTTONS,
-                "value": form[question.key].value() or "",
-                "error": errors.get(question.key, ""),
-            }
-            for question in eligibility.questions
-        ],
-        "error_list": list(errors.items()),
-        "longest": LONGEST_ANSWER,
-    }
+    rows = form.rows()
+    errors = [(row["key"], row["error"]) for row in rows if row["error"]]
+    context = page_context(request, me) | {"questions": rows, "error_list": errors}
     return render(request, "participants/entry.html", context, status=422 if errors else 200)
 
 
@@ -166,6 +150,7 @@ def refused(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
         "message": eligibility.refusal,
+        "study_id": me.study_id,
         "platform": name_platform(me),
     }
     return render(request, "participants/refused.html", context)

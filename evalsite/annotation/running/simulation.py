@@ -32,6 +32,7 @@ from evalsite.participants.joins import unlimited_joins
 from evalsite.participants.models import Origin, Participant, ParticipantLink, hash_token
 from evalsite.participants.services import admit_participant
 from evalsite.protocol import Criterion
+from evalsite.protocol.entry_questions import find_accepted
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Item, Output, Study
 
@@ -225,9 +226,11 @@ class Visitor:
         eligibility = self.study.config.eligibility
         if eligibility is None:
             return {}
-        first = {q.key: q.choices[0][0] if q.choices else "English" for q in eligibility.questions}
         accept = {} if isinstance(eligibility.accept, str) else eligibility.accept
-        return first | {key: answers[0] for key, answers in accept.items()}
+        return {
+            question.key: find_accepted(question, accept.get(question.key))
+            for question in eligibility.questions
+        }
 
     def _on_instructions(self) -> dict[str, str]:
         """Return the right answer to each question on the instructions, by most people."""

@@ -39,6 +39,7 @@ from evalsite.exports.bundle.format import (
     SCORES_SINCE,
     STUDY,
     STUDY_FIELDS,
+    STUDY_FIELDS_IF_ANY,
     VERSION_FIELDS,
     name_data,
     write_checksums,
@@ -49,6 +50,7 @@ from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import FORMAT as INSTRUMENT_FORMAT
 from evalsite.protocol.version_0_1 import read_criteria, read_stored
 from evalsite.studies.models import Batch, Study, StudyVersion
+from evalsite.studies.questions import check_own_questions
 
 Plain = dict[str, Any]
 _T = TypeVar("_T")
@@ -336,6 +338,9 @@ def _complete(about: Plain) -> None:
         study.setdefault("metric_files", [])
         about["counts"].setdefault("metrics", 0)
     study.setdefault("may_skip_practice", False)
+    empty = Study()
+    for name in STUDY_FIELDS_IF_ANY:
+        study.setdefault(name, getattr(empty, name))
     for file in (*study["batches"], *study["ratings_files"], *study["metric_files"]):
         file.setdefault(IMPORT_NOTES, [])
 
@@ -348,6 +353,8 @@ def _check_about(about: Plain) -> None:
             raise Misshapen(f"{name} can't be {flags[name]!r}")
     study = about["study"]
     read_fields(Study, ("id", *STUDY_FIELDS), study)
+    if faults := check_own_questions(study["questions"]):
+        raise Misshapen(str(faults[0]))
     for model, names, rows in (
         (Batch, BATCH_FIELDS, study["batches"]),
         (RatingsFile, RATINGS_FILE_FIELDS, study["ratings_files"]),

@@ -31,6 +31,7 @@ from evalsite.exports.bundle.format import (
     RATINGS_FILE_FIELDS,
     SET_FIELDS,
     STUDY_FIELDS,
+    STUDY_FIELDS_IF_ANY,
     VERSION_FIELDS,
     Contents,
     to_plain,
@@ -40,6 +41,8 @@ from evalsite.exports.bundle.read import in_pages
 from evalsite.imports.models import MetricScore
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
+from evalsite.protocol import EntryQuestion
+from evalsite.protocol.entry_questions import is_offered
 from evalsite.quality.models import Exclusion
 from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.studies.models import Item, Output, Study, System
@@ -70,7 +73,11 @@ class Serializer:
         """Return the study itself, its versions, systems, batches and files of ratings."""
         study, data = self.study, self.contents.has_data
         return {
-            **_pick(study, STUDY_FIELDS),
+            **{
+                name: value
+                for name, value in _pick(study, STUDY_FIELDS).items()
+                if value or name not in STUDY_FIELDS_IF_ANY
+            },
             "id": str(study.pk),
             "version": study.version and study.version.number,
             "versions": [_pick(one, VERSION_FIELDS) for one in study.versions.all()],
@@ -169,19 +176,22 @@ class Serializer:
         is_on_instructions = answer.question.startswith(ON_INSTRUCTIONS)
         if not (is_on_instructions or self.contents.has_entry_answers):
             return False
-        name = ON_INSTRUCTIONS if is_on_instructions else answer.question
-        return self.contents.has_free_text or answer.value in self._choices.get(name, ())
+        if self.contents.has_free_text:
+            return True
+        if is_on_instructions:
+            return answer.value in self._on_instructions
+        asked = self._questions.get(answer.question)
+        return asked is not None and is_offered(asked, answer.value)
 
     @cached_property
-    def _choices(self) -> dict[str, Collection[str]]:
-        """What could be chosen, by the question that offers choices."""
-        config = self.study.config
-        asked = config.eligibility.questions if config.eligibility else ()
-        choices: dict[str, Collection[str]] = {
-            question.key: {key for key, _ in question.choices} for question in asked
-        }
-        on_instructions = {choice for one in config.comprehension for choice in one.choices}
-        return choices | {ON_INSTRUCTIONS: on_instructions}
+    def _questions(self) -> dict[str, EntryQuestion]:
+        eligibility = self.study.config.eligibility
+        return {one.key: one for one in eligibility.questions} if eligibility else {}
+
+    @cached_property
+    def _on_instructions(self) -> Collection[str]:
+        asked = self.study.config.comprehension
+        return {choice for one in asked for choice in one.choices}
 
     def _read_consent(self, consent: Consent) -> Plain:
         version = self._versions.get(consent.version_id or 0)

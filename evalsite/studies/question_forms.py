@@ -1,0 +1,170 @@
+"""Forms for the questions about people that a study asks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from evalsite.protocol import EntryQuestion, Faults
+from evalsite.protocol.entry_questions import KINDS, NoneOf, NumberRange, Rule
+from evalsite.studies.forms import use_our_words
+
+KIND_LABELS = {
+    "choice": "One of several answers",
+    "several": "Any number of answers",
+    "number": "A whole number",
+    "text": "A short text",
+}
+_RULES = (
+    ("", "anything: the answer is only recorded"),
+    ("one_of", "one of these"),
+    ("none_of", "none of these"),
+)
+# by the stable code of a fault: the field it is shown at, and what to do
+_FAULTS = {
+    "length": ("choices", "Enter at least two answers, one per line, and 100 at most."),
+    "duplicate": ("choices", "Two of these answers are the same. Remove one."),
+    "separator": ("choices", "An answer can’t contain “;”. Use another sign."),
+    "not_allowed": ("answers", "Each line here must be one of the answers above."),
+    "order": ("least", "The lowest number is above the highest."),
+    "out_of_range": ("least", "Enter smaller numbers: nine digits at most."),
+}
+
+
+class QuestionForm(forms.Form):
+    """One question about a person, and which answers allow taking part."""
+
+    label = forms.CharField(label="Question", max_length=300)
+    help = forms.CharField(
+        label="Help", max_length=300, required=False, help_text="A line below it. Optional."
+    )
+    kind = forms.ChoiceField(
+        label="Kind of answer", choices=[(kind, KIND_LABELS[kind]) for kind in KINDS]
+    )
+    choices = forms.CharField(
+        label="Answers, one per line",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text="For the first two kinds. More than twelve become a list to open.",
+    )
+    rule = forms.ChoiceField(label="People may take part if they answer", choices=_RULES)
+    answers = forms.CharField(
+        label="These answers, one per line",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="If people choose several answers, one of these is enough.",
+    )
+    least = forms.IntegerField(label="Lowest number", required=False)
+    most = forms.IntegerField(
+        label="Highest number",
+        required=False,
+        help_text="For a number. Leave one or both empty for no limit.",
+    )
+    revision = forms.IntegerField(widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, has_rule: bool = True, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["rule"].required = False
+        if not has_rule:
+            for name in ("rule", "answers", "least", "most"):
+                del self.fields[name]
+        self.fields["label"].error_messages["required"] = "Enter the question."
+        use_our_words(self.fields.values())
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("rule") and not _lines(cleaned.get("answers", "")) and not self.is_number:
+            self.add_error("answers", "Enter the answers that decide, one per line.")
+        return cleaned
+
+    @property
+    def is_number(self) -> bool:
+        return self.cleaned_data.get("kind") == "number"
+
+    @property
+    def has_choices(self) -> bool:
+        return self.cleaned_data.get("kind") in ("choice", "several")
+
+    def question(self, key: str, known: EntryQuestion | None) -> dict[str, Any]:
+        """Return the question as data; `known`: as it was, whose answers keep their values."""
+        cleaned = self.cleaned_data
+        data = {"key": key, "label": cleaned["label"], "kind": cleaned["kind"]}
+        if cleaned["help"]:
+            data["help"] = cleaned["help"]
+        if self.has_choices:
+            values = {label: value for value, label in known.choices} if known else {}
+            data["choices"] = [
+                {"value": values.get(label, label), "label": label}
+                for label in _lines(cleaned["choices"])
+            ]
+        return data
+
+    def find_rule(self, question: Mapping[str, Any]) -> Any:
+        """Return the rule on the answers as data; None: the answer is only recorded."""
+        cleaned = self.cleaned_data
+        if self.is_number:
+            ends = {name: cleaned.get(name) for name in ("least", "most")}
+            return {name: end for name, end in ends.items() if end is not None} or None
+        if not cleaned.get("rule"):
+            return None
+        values = {one["label"]: one["value"] for one in question.get("choices", ())}
+        answers = [values.get(line, line) for line in _lines(cleaned["answers"])]
+        return {"none_of": answers} if cleaned["rule"] == "none_of" else answers
+
+    def add_faults(self, faults: Faults) -> None:
+        """Show each fault at the field that mends it."""
+        for fault in faults:
+            name, words = _FAULTS.get(fault.code, (None, f"{fault.place} {fault.message}"))
+            if fault.code == "length" and ".accept" in fault.place:
+                name, words = "answers", "Enter the answers that decide, one per line."
+            self.add_error(name, forms.ValidationError(words, code=fault.code))
+
+
+class WordsForm(forms.Form):
+    """What people read about who may take part."""
+
+    refusal = forms.CharField(
+        label="For people who can’t take part",
+        required=False,
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="They read it on their last page, after the decision. Leave empty for "
+        "“This study needs a different group of people.”",
+    )
+    rule = forms.CharField(
+        label="For people from a platform, before they start",
+        required=False,
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="A platform that states your conditions before it sends people wants them on the "
+        "first page too. Nobody else reads this. Leave empty to state nothing.",
+    )
+    revision = forms.IntegerField(widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        use_our_words(self.fields.values())
+
+
+def initial_of(question: EntryQuestion, rule: Rule | None) -> dict[str, Any]:
+    """Return what the form of this question begins with."""
+    labels = dict(question.choices)
+    initial: dict[str, Any] = {
+        "label": question.label,
+        "help": question.help,
+        "kind": question.asks_for,
+        "choices": "\n".join(labels.values()),
+    }
+    if isinstance(rule, NumberRange):
+        return initial | {"least": rule.least, "most": rule.most}
+    if rule is None:
+        return initial
+    answers = rule.answers if isinstance(rule, NoneOf) else rule
+    return initial | {
+        "rule": "none_of" if isinstance(rule, NoneOf) else "one_of",
+        "answers": "\n".join(labels.get(answer, answer) for answer in answers),
+    }
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]

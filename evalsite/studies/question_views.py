@@ -1,0 +1,234 @@
+"""Staff pages: the questions that decide who may take part."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods
+
+from evalsite.protocol import Eligibility, EntryQuestion, Faults, get_protocol
+from evalsite.protocol.entry_questions import NoneOf, NumberRange, Rule
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.question_forms import KIND_LABELS, QuestionForm, WordsForm, initial_of
+from evalsite.studies.questions import ENTRY, check_entry, find_entry
+from evalsite.studies.setting_changes import ChangedMeanwhile, change_settings
+from evalsite.studies.staff_pages import StudyView
+
+INVALID, CONFLICT = 422, 409
+_EMPTY = {"questions": [], "rule": "", "refusal": "", "accept": {}}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_questions(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """All questions before the work, and what people read about who may take part."""
+    entry = find_entry(study.config)
+    form = WordsForm(
+        request.POST if request.POST.get("do") == "words" else None,
+        initial={**entry, "revision": study.revision},
+    )
+    if request.method == "POST":
+        response = _change(request, study, entry, form)
+        if response is not None:
+            return response
+    eligibility = study.config.eligibility
+    context = {
+        "form": form,
+        "questions": [_describe(one, eligibility) for one in _list_questions(eligibility)],
+        "next_key": _next_key(entry),
+        "revision": study.revision,
+        "has_protocol_questions": _has_protocol_questions(study),
+        "is_own": ENTRY in study.questions,
+        "is_locked": study.version_id is not None,
+        # a function of an older protocol decides: there is nothing to edit
+        "is_function": bool(eligibility) and not entry,
+    }
+    status = (CONFLICT if form.non_field_errors() else INVALID) if form.errors else 200
+    return TemplateResponse(request, "studies/questions.html", context, status=status)
+
+
+def _change(
+    request: HttpRequest, study: Study, entry: dict[str, Any], form: WordsForm
+) -> HttpResponseBase | None:
+    """Do what a button of the page asks for; None: its form is shown again."""
+    done = request.POST.get("do")
+    if done not in ("words", "remove", "reset"):
+        raise Http404
+    if done == "words":
+        return _save_words(request, study, entry, form)
+    changed = _without(entry, request.POST.get("key", "")) if done == "remove" else None
+    try:
+        _store(request, study, changed, request.POST.get("revision", ""))
+    except ValidationError as error:
+        for problem in error.messages:
+            messages.error(request, problem)
+    else:
+        messages.success(request, "Saved.")
+    return redirect("admin:study-questions", study.pk)
+
+
+def _save_words(
+    request: HttpRequest, study: Study, entry: dict[str, Any], form: WordsForm
+) -> HttpResponseBase | None:
+    if not form.is_valid():
+        return None
+    cleaned = dict(form.cleaned_data)
+    revision = cleaned.pop("revision")
+    try:
+        _store(request, study, {**_EMPTY, **entry, **cleaned}, str(revision))
+    except ValidationError as error:
+        form.add_error(None, error)
+        return None
+    messages.success(request, "Saved.")
+    return redirect("admin:study-questions", study.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_question(request: HttpRequest, study: Study, key: str) -> HttpResponseBase:
+    """One question: a new one, or one to change."""
+    entry = find_entry(study.config)
+    eligibility = study.config.eligibility
+    known = next((one for one in _list_questions(eligibility) if one.key == key), None)
+    if known is None and key != _next_key(entry):
+        # it was added meanwhile, or removed
+        return redirect("admin:study-questions", study.pk)
+    initial = initial_of(known, _find_rule(eligibility, key)) if known else {}
+    form = QuestionForm(
+        request.POST if request.method == "POST" else None,
+        initial={**initial, "revision": study.revision},
+    )
+    status = 200
+    if form.is_bound:
+        status = _save(request, study, entry, key, known, form)
+        if status == 200:
+            return redirect("admin:study-questions", study.pk)
+    context = {"form": form, "is_new": known is None, "is_locked": study.version_id is not None}
+    return TemplateResponse(request, "studies/question.html", context, status=status)
+
+
+def _save(
+    request: HttpRequest,
+    study: Study,
+    entry: dict[str, Any],
+    key: str,
+    known: EntryQuestion | None,
+    form: QuestionForm,
+) -> int:
+    """Return the status to answer with: 200 once the question is saved."""
+    if not form.is_valid():
+        return INVALID
+    question = form.question(key, known)
+    changed = _with(entry or _EMPTY, question, form.find_rule(question))
+    faults = Faults()
+    check_entry(changed, faults)
+    if faults:
+        form.add_faults(faults)
+        return INVALID
+    try:
+        _store(request, study, changed, str(form.cleaned_data["revision"]))
+    except ValidationError as error:
+        form.add_error(None, error)
+        return CONFLICT if isinstance(error, ChangedMeanwhile) else INVALID
+    messages.success(request, "Saved.")
+    return 200
+
+
+def _store(request: HttpRequest, study: Study, entry: dict[str, Any] | None, revision: str) -> None:
+    """Store these questions; None: the protocol's own."""
+    questions = {name: own for name, own in study.questions.items() if name != ENTRY}
+    if entry is not None:
+        questions[ENTRY] = entry if entry["questions"] else {}
+    if questions == study.questions:
+        # the same form, sent twice
+        return
+    is_whole = revision.isascii() and revision.isdigit() and len(revision) < 10
+    change_settings(
+        study=study,
+        values={"questions": questions},
+        revision=int(revision) if is_whole else -1,
+        by=request.user,
+    )
+
+
+def _with(entry: dict[str, Any], question: dict[str, Any], rule: Any) -> dict[str, Any]:
+    """Return the questions with this one, in its place or at the end."""
+    questions = list(entry["questions"])
+    keys = [one["key"] for one in questions]
+    if question["key"] in keys:
+        questions[keys.index(question["key"])] = question
+    else:
+        questions.append(question)
+    accept = {key: one for key, one in entry["accept"].items() if key != question["key"]}
+    if rule is not None:
+        accept[question["key"]] = rule
+    return entry | {"questions": questions, "accept": accept}
+
+
+def _without(entry: dict[str, Any], key: str) -> dict[str, Any]:
+    questions = [one for one in entry.get("questions", ()) if one["key"] != key]
+    accept = {name: rule for name, rule in entry.get("accept", {}).items() if name != key}
+    return {**_EMPTY, **entry, "questions": questions, "accept": accept}
+
+
+def _next_key(entry: dict[str, Any]) -> str:
+    """Return the key of the next new question."""
+    taken = {one["key"] for one in entry.get("questions", ())}
+    return next(key for n in range(1, 1000) if (key := f"question_{n}") not in taken)
+
+
+def _list_questions(eligibility: Eligibility | None) -> tuple[EntryQuestion, ...]:
+    return eligibility.questions if eligibility else ()
+
+
+def _find_rule(eligibility: Eligibility | None, key: str) -> Rule | None:
+    if eligibility is None or isinstance(eligibility.accept, str):
+        return None
+    return eligibility.accept.get(key)
+
+
+def _has_protocol_questions(study: Study) -> bool:
+    try:
+        return get_protocol(study.protocol).eligibility is not None
+    except LookupError:
+        return False
+
+
+def _describe(question: EntryQuestion, eligibility: Eligibility | None) -> dict[str, Any]:
+    """Return a question as the list shows it."""
+    rule, labels = _find_rule(eligibility, question.key), dict(question.choices)
+    answers: list[str] = []
+    if isinstance(rule, NoneOf):
+        answers = [labels.get(one, one) for one in rule.answers]
+    elif rule is not None and not isinstance(rule, NumberRange):
+        answers = [labels.get(one, one) for one in rule]
+    return {
+        "key": question.key,
+        "label": question.label,
+        "kind": KIND_LABELS[question.asks_for],
+        "range": rule if isinstance(rule, NumberRange) else None,
+        "answers": answers,
+        "is_none_of": isinstance(rule, NoneOf),
+    }
+
+
+question_views = [
+    StudyView(
+        path="questions/",
+        name="study-questions",
+        view=show_questions,
+        role=Membership.Role.EDITOR,
+        place="Set up",
+        tab="Questions",
+        order=33,
+    ),
+    StudyView(
+        path="questions/<slug:key>/",
+        name="study-question",
+        view=show_question,
+        role=Membership.Role.EDITOR,
+        within="Questions",
+    ),
+]

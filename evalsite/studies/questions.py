@@ -1,0 +1,62 @@
+"""Questions about people that a study asks in place of its protocol's, kept as plain data.
+
+`Study.questions` maps a kind to its data; a kind that isn't there is as in the protocol.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from evalsite.protocol import EntryQuestion, Faults, Protocol
+from evalsite.protocol.entry_questions import (
+    check_eligibility,
+    read_eligibility,
+    write_eligibility,
+)
+from evalsite.protocol.faults import check_keys
+
+# who may take part, as an instrument has it; {}: nothing is asked
+ENTRY = "entry"
+KINDS = (ENTRY,)
+
+
+def replace_questions(protocol: Protocol, own: Mapping[str, Any]) -> Protocol:
+    """Return the instrument with the study's own questions."""
+    if ENTRY in own:
+        entry = own[ENTRY]
+        # what the protocol's function compares are the protocol's questions
+        hooks = {name: hook for name, hook in protocol.hooks.items() if name != "check_entry"}
+        eligibility = read_eligibility(entry) if entry else None
+        protocol = replace(protocol, eligibility=eligibility, hooks=hooks)
+    return protocol
+
+
+def check_own_questions(own: Any) -> Faults:
+    """Return all faults of `Study.questions`; the place begins with the kind."""
+    faults = Faults()
+    if not check_keys(own, "", faults, needed=(), optional=KINDS):
+        return faults
+    if own.get(ENTRY):
+        check_entry(own[ENTRY], faults)
+    return faults
+
+
+def check_entry(entry: Any, faults: Faults) -> None:
+    """Check who may take part as a researcher says it, without any function."""
+    check_eligibility(entry, faults)
+    if isinstance(entry, Mapping) and isinstance(entry.get("accept"), str):
+        faults.add("hooks_not_allowed", "eligibility.accept", "must be an object")
+
+
+def list_person_questions(study: Any) -> dict[str, tuple[str, EntryQuestion]]:
+    """Return when each question about people is asked, by the name that answers are stored by."""
+    eligibility = study.config.eligibility
+    asked = eligibility.questions if eligibility else ()
+    return {one.key: ("before", one) for one in asked}
+
+
+def find_entry(protocol: Protocol) -> dict[str, Any]:
+    """Return as data who may take part by this instrument, to be changed; {} if all may."""
+    if protocol.eligibility is None or isinstance(protocol.eligibility.accept, str):
+        return {}
+    return write_eligibility(protocol.eligibility)
