@@ -1,6 +1,6 @@
 """The instrument as one frozen object, the same whether it was shipped, stored or imported."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -196,6 +196,11 @@ class Protocol:
     def worked_examples(self) -> tuple[Example, ...]:
         """Return the examples that people can look up while they work."""
         return self.examples
+
+    def has_example(self, inputs: Mapping[str, Any], outputs: Sequence[str]) -> bool:
+        """Whether an item of these texts is one of the worked examples."""
+        texts = tuple(outputs)
+        return any(one.inputs == inputs and one.outputs == texts for one in self.examples)
 
     @property
     def instruction_examples(self) -> tuple[Example, ...]:

@@ -155,9 +155,18 @@ class Scale:
         raise NotImplementedError
 
     def judge(
-        self, right: Any, values: Sequence[int], standard: int | None, names: Sequence[str]
+        self,
+        right: Any,
+        values: Sequence[int],
+        standard: int | None,
+        names: Sequence[str],
+        *,
+        is_by_document: bool = False,
     ) -> Judged:
-        """Compare values with a parsed gold. `names`: what the page called the outputs."""
+        """Compare values with a parsed gold. `names`: what the page called the outputs.
+
+        `is_by_document`: the gold is the document's own verdict and not a suggestion.
+        """
         raise NotImplementedError
 
     def count_asked(self, text: str, outputs: int, standard: int | None) -> int:

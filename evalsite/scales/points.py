@@ -31,6 +31,7 @@ def judge_parts(
     *,
     say_value: Callable[[int], str],
     say_given: Callable[[int], str],
+    is_by_document: bool,
 ) -> Judged:
     """Compare each value with its part, and say what was given and what is suggested."""
     judged = []
@@ -39,14 +40,27 @@ def judge_parts(
             continue
         given = say_given(value)
         suggested = _describe_range([say_value(point) for point in right])
+        is_met = value in right
+        sentence = say_verdict(given, suggested, is_met=is_met, is_by_document=is_by_document)
+        judged.append((is_met, sentence if len(parts) == 1 else f"{name}: {sentence}"))
+    return judged
+
+
+def say_verdict(given: str, right: str, *, is_met: bool, is_by_document: bool) -> str:
+    """Say what was chosen, and what the document says or we suggest."""
+    if is_by_document:
+        words = (
+            _("You chose %(given)s, as in the guidelines.")
+            if is_met
+            else _("You chose %(given)s. The guidelines say %(right)s.")
+        )
+    else:
         words = (
             _("You chose %(given)s, as we suggest.")
-            if value in right
-            else _("You chose %(given)s. We suggest %(suggested)s.")
+            if is_met
+            else _("You chose %(given)s. We suggest %(right)s.")
         )
-        sentence = words % {"given": given, "suggested": suggested}
-        judged.append((value in right, sentence if len(parts) == 1 else f"{name}: {sentence}"))
-    return judged
+    return words % {"given": given, "right": right}
 
 
 def middle_values(parts: Parts) -> list[int | None]:

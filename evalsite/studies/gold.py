@@ -1,6 +1,6 @@
 """Gold: the right answers of practice and gold items, and what is said of an answer by them.
 
-An empty gold is neither asked nor scored. How a gold is written is for its scale to say.
+An empty gold isn't scored. How a gold is written is for its scale to say.
 """
 
 import json
@@ -17,21 +17,17 @@ from evalsite.studies.models import Item, Study, StudyVersion
 
 @dataclass(frozen=True, kw_only=True)
 class Feedback:
-    """What one part of a gold says of an answer: whether it is met, and a sentence to show."""
+    """What one part of a gold says of an answer: whether it is met, and sentences to show."""
 
     criterion: str
     is_met: bool
     sentence: str
+    why: str = ""
 
 
 def find_gold(config: Protocol, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
     """Return the criteria that this item's gold is about, in the protocol's order."""
     return tuple(one for one in config.criteria if gold.get(one.key, "").strip())
-
-
-def asked_criteria(config: Protocol, gold: Mapping[str, str]) -> tuple[Criterion, ...]:
-    """Return what practice asks of an item: what has gold, or everything where nothing has."""
-    return find_gold(config, gold) or config.criteria
 
 
 def check_gold(criterion: Criterion, text: str, outputs: Sequence[str]) -> None:
@@ -55,12 +51,15 @@ def feedback(
     standard: int | None,
     output_names: Sequence[str],
     systems: Sequence[str] = (),
+    *,
+    is_by_document: bool = False,
 ) -> list[Feedback]:
     """Return what this gold says of these values, one entry for each thing it asks.
 
     All sequences are in the order uploaded. `values` are as the scale reads them from rows.
     `output_names` are the labels as this participant saw them ("Utterance 2", "Response B").
-    `systems` is needed only where the gold of a preference names one.
+    `systems` is needed only where the gold of a preference names one. `is_by_document`: the item
+    is one of the document's own examples.
     """
     if not gold.strip():
         return []
@@ -69,7 +68,9 @@ def feedback(
         Feedback(
             criterion=criterion.label, is_met=is_met, sentence=sentence[:1].upper() + sentence[1:]
         )
-        for is_met, sentence in criterion.scale.judge(right, values, standard, output_names)
+        for is_met, sentence in criterion.scale.judge(
+            right, values, standard, output_names, is_by_document=is_by_document
+        )
     ]
 
 

@@ -246,7 +246,7 @@ def test_a_participant_meets_a_dialogue_once_in_sets_of_20(config):
 # --- practice -------------------------------------------------------------------
 
 
-def test_practice_asks_for_one_criterion_and_its_gold_can_be_met(config):
+def test_practice_judges_one_criterion_and_its_gold_can_be_met(config):
     for item in config.practice:
         ((key, gold),) = item.gold.items()
         criterion = config.criterion_by_key[key]

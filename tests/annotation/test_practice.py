@@ -1,4 +1,4 @@
-"""Practice: only what has a gold is asked, and each answer is explained in the page's own names."""
+"""Practice asks what the work asks, and explains each answer in the page's own names."""
 
 import pytest
 from django.test import Client
@@ -7,7 +7,7 @@ from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.imports.batches.store import undo_batch
 from evalsite.protocol import get_protocol
-from evalsite.studies.gold import asked_criteria, count_asked, right_values
+from evalsite.studies.gold import count_asked, find_gold, right_values
 from evalsite.studies.models import Item, Study
 from tests.support.annotators import read_fields
 from tests.support.factories import (
@@ -62,38 +62,38 @@ def told(page) -> list[str]:
 # --- what is asked --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("gold", "asked"),
-    [
-        ({"fluency": "5", "coherence": "1..2"}, ["fluency", "coherence"]),
-        ({"fluency": "5"}, ["fluency"]),
-        ({"fluency": "", "coherence": "4"}, ["coherence"]),
-        ({"fluency": "  ", "coherence": "4"}, ["coherence"]),
-        ({}, ["fluency", "coherence"]),
-        ({"fluency": "", "why": "because"}, ["fluency", "coherence"]),
-    ],
-)
-def test_only_what_has_a_gold_is_asked_or_everything_where_nothing_has(gold, asked):
-    assert [one.key for one in asked_criteria(get_protocol("fluency"), gold)] == asked
+@pytest.mark.parametrize("gold", [{"fluency": "5"}, {"fluency": "  ", "coherence": "4"}, {}])
+def test_practice_asks_what_the_work_asks_whatever_has_a_gold(gold):
+    study = make_study(items=3, protocol="fluency")
+    study.items.practice().update(gold=gold)
+    one = Learner(launch(study))
 
+    page = one.answer(1, fluency=5, coherence=4)
 
-def test_each_worked_example_of_pairwise_asks_for_one_criterion():
-    one = learn("pairwise")
-
-    asked = [names_asked(one.ask(number)) for number in range(1, 13)]
-
-    assert asked == [["completion"]] * 6 + [["readability"]] * 6
-
-
-def test_criterion_without_a_gold_is_not_on_the_page_and_not_required():
-    one = learn("dialogue")
-
-    page = one.ask(3)
-    after = one.answer(3, appropriateness=1, human_likeness=4)
-
-    assert "information_content" not in page.content.decode()
-    assert after.status_code == 200
+    assert names_asked(page) == ["fluency", "coherence"]
     assert Annotation.objects.get().ratings.count() == 2
+    judged = [question.name for question in page.context["item"].questions if question.feedback]
+    unjudged = [one.name for one in page.context["item"].questions if one.is_unjudged]
+    assert judged == [key for key, text in gold.items() if text.strip()]
+    assert sorted(judged + unjudged) == ["coherence", "fluency"]
+    assert page.text.count("no set answer to this question") == len(unjudged)
+
+
+def test_worked_example_of_the_document_is_answered_in_its_words_and_with_its_reason():
+    one = Learner(launch(make_study(items=3, protocol="pairwise")))
+
+    page = one.answer(1, completion="first", readability="tie")
+
+    completion, readability = page.context["item"].questions
+    (line,) = completion.feedback
+    assert line.sentence == "You chose sys1. The guidelines say sys2."
+    assert line.why == "(sys1 does not answer the user query)"
+    box = page.text.split('id="completion"')[1].split("</fieldset>")[0]
+    assert line.why in box
+    assert page.text.count(line.why) == 1
+    assert readability.is_unjudged
+    met = one.answer(2, completion="first", readability="tie")
+    assert told(met) == ["You chose sys1, as in the guidelines."]
 
 
 def test_part_of_a_gold_that_is_empty_leaves_its_output_asked_and_unjudged():
@@ -104,23 +104,13 @@ def test_part_of_a_gold_that_is_empty_leaves_its_output_asked_and_unjudged():
     assert len(names_asked(one.ask())) == 3
 
 
-def test_answer_to_a_question_that_was_not_asked_is_not_kept():
-    one = learn("pairwise")
-
-    one.answer(1, completion="tie", readability="first")
-
-    assert list(Annotation.objects.get().ratings.values_list("criterion", flat=True)) == [
-        "completion"
-    ]
-
-
-def test_empty_check_is_refused_and_names_only_what_is_asked():
+def test_empty_check_is_refused_and_names_what_is_asked():
     one = learn("pairwise")
 
     refused = one.answer(1)
 
     assert refused.status_code == 422
-    assert [name for name, _ in refused.context["errors"]] == ["completion"]
+    assert [name for name, _ in refused.context["errors"]] == ["completion", "readability"]
     assert not Annotation.objects.exists()
 
 
@@ -140,28 +130,28 @@ def test_practice_is_skipped_only_where_the_study_allows_it(may_skip):
 
 def test_missed_item_may_be_tried_again_and_the_first_answer_is_the_one_kept():
     one = learn("pairwise")
-    missed = one.answer(1, completion="first")
+    missed = one.answer(1, completion="first", readability="tie")
     assert missed.context["may_try_again"]
 
     address = f"{one.home}practice/1/?again"
     asked = one.client.get(address)
     refused = one.client.post(address, {})
-    met = one.client.post(address, {"completion": "tie"}, follow=True)
+    met = one.client.post(address, {"completion": "tie", "readability": "tie"}, follow=True)
 
     assert not asked.context["item"].questions[0].is_disabled
     assert refused.status_code == 422
-    assert told(met) == ["You chose tie, as we suggest."]
+    assert told(met) == ["You chose tie, as in the guidelines."]
     assert not met.context["may_try_again"]
-    rating = Annotation.objects.get().ratings.get()
+    rating = Annotation.objects.get().ratings.get(criterion="completion")
     assert rating.value == 1
-    assert told(one.ask()) == ["You chose sys1. We suggest tie."]
+    assert told(one.ask()) == ["You chose sys1. The guidelines say tie."]
 
 
 def test_address_of_an_answer_that_is_none_asks_again():
     one = learn("pairwise")
-    one.answer(1, completion="first")
+    one.answer(1, completion="first", readability="tie")
 
-    page = one.client.get(f"{one.home}practice/1/?again=checked&completion=both")
+    page = one.client.get(f"{one.home}practice/1/?again=checked&completion=both&readability=tie")
 
     assert (page.status_code, page.context["is_checked"]) == (200, False)
 
@@ -172,9 +162,15 @@ def test_address_of_an_answer_that_is_none_asks_again():
 def test_responses_are_named_as_on_the_page():
     one = learn("pairwise")
 
-    assert told(one.answer(1, completion="first")) == ["You chose sys1. We suggest tie."]
-    assert told(one.answer(2, completion="second")) == ["You chose sys2, as we suggest."]
-    assert told(one.answer(3, completion="second")) == ["You chose sys2. We suggest tie."]
+    assert told(one.answer(1, completion="first", readability="tie")) == [
+        "You chose sys1. The guidelines say tie."
+    ]
+    assert told(one.answer(2, completion="second", readability="tie")) == [
+        "You chose sys2, as in the guidelines."
+    ]
+    assert told(one.answer(3, completion="second", readability="tie")) == [
+        "You chose sys2. The guidelines say tie."
+    ]
 
 
 def test_verdict_is_at_the_question_that_it_is_about():
@@ -206,10 +202,10 @@ def test_points_are_said_with_their_labels_where_those_are_short():
 
 
 def test_way_on_has_the_focus_and_the_answers_can_not_be_changed():
-    page = learn("pairwise").answer(1, completion="tie").content.decode()
+    page = learn("pairwise").answer(1, completion="tie", readability="tie").content.decode()
 
     assert 'autofocus aria-describedby="status">Next item</a>' in page
-    assert page.count('type="radio"') == page.count(" disabled>") == 3
+    assert page.count('type="radio"') == page.count(" disabled>") == 6
 
 
 def test_without_a_gold_everything_is_asked_and_nothing_is_judged():
@@ -220,8 +216,8 @@ def test_without_a_gold_everything_is_asked_and_nothing_is_judged():
     page = one.answer(1, fluency=1, coherence=1)
 
     html = page.content.decode()
-    assert len(told(page)) == 2
-    assert "You chose" not in html
+    assert html.count("no set answer to this question") == 2
+    assert told(page) == []
     assert not page.context["may_try_again"]
     assert "Both could be said." in html
     assert "We suggest" not in html
@@ -308,7 +304,7 @@ def test_every_gold_counts_what_it_asks_and_has_values_that_meet_it(protocol):
     for example in config.practice:
         count = len(example.outputs)
         names = [str(number) for number in range(1, count + 1)]
-        for criterion in asked_criteria(config, example.gold):
+        for criterion in find_gold(config, example.gold):
             gold = example.gold[criterion.key]
             assert count_asked(criterion, gold, count, 100) >= 1
             assert all(value is not None for value in right_values(criterion, gold, names, 100))

@@ -76,6 +76,18 @@ def test_pass_mark_is_a_share_rounded_up(mark, needed):
 # --- the test itself ------------------------------------------------------------------
 
 
+def test_only_what_is_scored_is_asked():
+    one = Candidate(launch(make_study(items=3, protocol="pairwise", is_qualification_on=True)))
+    one.client.post(f"{one.home}qualification/")
+
+    asked = [one.get(f"qualification/{number}/").context["item"] for number in (1, 3)]
+
+    assert [[one.name for one in item.questions] for item in asked] == [
+        ["completion"],
+        ["readability"],
+    ]
+
+
 def test_test_is_asked_in_the_real_layout_and_explains_nothing():
     one = Candidate(make_live())
 

@@ -35,7 +35,7 @@ from evalsite.annotation.models import (
 from evalsite.annotation.pages.held_items import REPORTS_TO_HOLD
 from evalsite.participants.models import Origin
 from evalsite.protocol import Criterion
-from evalsite.studies.gold import asked_criteria
+from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 
 _STATUS, _OUTCOME = Annotation.Status, Annotation.Outcome
@@ -179,9 +179,10 @@ def _name(rows: QuerySet[Rating] | QuerySet[Highlight], what: str) -> Iterator[s
 
 
 def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
-    """Find rated items without a rating for each question (in practice, each one asked).
+    """Find rated items without a rating for each question.
 
-    Ratings collected elsewhere may lack some, if that was confirmed at the import.
+    In practice, a question without gold may have none. Ratings collected elsewhere may lack some,
+    if that was confirmed at the import.
     """
     rated = Annotation.objects.filter(study=study, outcome=_RATED).exclude(status=_WITHDRAWN)
     ratings = Rating.objects.filter(annotation=OuterRef("pk")).order_by()
@@ -195,9 +196,10 @@ def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
     is_part = Q(origin=Origin.IMPORTED, given__gt=0, given__lt=each * F("shown") + once)
     yield from name_answers(rated.filter(is_main).exclude(is_whole | is_part))
     for item in Item.objects.practice().filter(study=study):
-        each, once = _questions(asked_criteria(study.config, item.gold))
-        of_item = rated.filter(item=item)
-        yield from name_answers(of_item.exclude(given=each * F("shown") + once))
+        # a qualification asks only what has gold, and so did practice at first
+        each, once = _questions(find_gold(study.config, item.gold) or study.config.criteria)
+        is_judged = Q(given=each * F("shown") + once)
+        yield from name_answers(rated.filter(item=item).exclude(is_whole | is_judged))
 
 
 def _count(rows: QuerySet) -> Coalesce:

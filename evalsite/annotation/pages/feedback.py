@@ -17,6 +17,7 @@ def explain_answers(screen: Screen, ratings: Iterable[Rating | Value]) -> list[F
     # gold speaks of outputs as uploaded; people know them by the place where they saw them
     count = len(uploaded)
     names = [output_label(config, screen.outputs.index(one) + 1, count) for one in uploaded]
+    is_by_document = config.has_example(screen.item.inputs, [one.text for one in uploaded])
     found: list[Feedback] = []
     for criterion in find_gold(config, screen.item.gold):
         values = criterion.scale.read_values(
@@ -34,6 +35,7 @@ def explain_answers(screen: Screen, ratings: Iterable[Rating | Value]) -> list[F
             standard_of(screen),
             names,
             _systems(uploaded),
+            is_by_document=is_by_document,
         )
     return found
 

@@ -1,6 +1,7 @@
 """Practice in the real layout, with feedback that says why. Nothing in it counts."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -199,6 +200,9 @@ def _show_verdict(
     frame: dict[str, Any],
 ) -> HttpResponse:
     feedback = explain_answers(screen, ratings)
+    why = screen.item.gold.get("why", "")
+    if len(feedback) == 1:  # then the reason goes with the only verdict
+        feedback, why = [replace(feedback[0], why=why)], ""
     context = frame | {
         "item": add_feedback(view, feedback),
         "is_checked": True,
@@ -206,7 +210,7 @@ def _show_verdict(
         "has_highlight": False,
         "progress": Progress(frame["number"], frame["total"]),
         "status": _describe_agreement(feedback),
-        "why": screen.item.gold.get("why", ""),
+        "why": why,
     }
     return render(request, screen.study.config.item_template, context)
 

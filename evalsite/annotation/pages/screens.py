@@ -20,7 +20,7 @@ from evalsite.annotation.pages.view_models import (
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion
-from evalsite.studies.gold import asked_criteria
+from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
 
@@ -46,11 +46,11 @@ class Screen:
 
     @property
     def criteria(self) -> tuple[Criterion, ...]:
-        """What is asked of this item: in practice only what has gold, else everything."""
+        """What is asked of this item: everything, but a qualification asks only what it scores."""
         config = self.study.config
-        if self.item.kind != Item.Kind.PRACTICE:
-            return config.criteria
-        return asked_criteria(config, self.item.gold)
+        if self.item.kind == Item.Kind.PRACTICE and self.study.is_qualification_on:
+            return find_gold(config, self.item.gold) or config.criteria
+        return config.criteria
 
     def order_mark(self, me: Participant) -> str:
         """The same for the same outputs in the same places, and telling nothing of them."""

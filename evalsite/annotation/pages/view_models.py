@@ -71,6 +71,8 @@ class QuestionView:
     error: str = ""
     is_disabled: bool = False
     feedback: tuple[Feedback, ...] = ()  # in practice: what is suggested, beside what was answered
+    # checked, and nothing is suggested
+    is_unjudged: bool = False
 
     @property
     def template(self) -> str:
@@ -331,7 +333,7 @@ def _view_outputs(
 def add_feedback(view: ItemView, feedback: Sequence[Feedback]) -> ItemView:
     """Return the screen with what is suggested at the first question of each criterion.
 
-    Where nothing is suggested, it says so.
+    Where nothing is suggested, the page says so.
     """
     questions: list[QuestionView] = []
     explained: set[str] = set()
@@ -339,10 +341,7 @@ def add_feedback(view: ItemView, feedback: Sequence[Feedback]) -> ItemView:
         label = question.criterion.label
         if label not in explained:
             own = tuple(line for line in feedback if line.criterion == label)
-            no_answer = Feedback(
-                criterion=label, is_met=False, sentence=_("There’s no set answer to this question.")
-            )
-            question = replace(question, feedback=own or (no_answer,))
+            question = replace(question, feedback=own, is_unjudged=not own)
             explained.add(label)
         questions.append(question)
     return replace(view, questions=tuple(questions))

@@ -75,10 +75,18 @@ class Decision(Scale):
         return range(value, value + 1)
 
     def judge(
-        self, right: Parts, values: Sequence[int], standard: int | None, names: Sequence[str]
+        self,
+        right: Parts,
+        values: Sequence[int],
+        standard: int | None,
+        names: Sequence[str],
+        *,
+        is_by_document: bool = False,
     ) -> Judged:
         say = self.label_of
-        return judge_parts(right, values, names, say_value=say, say_given=say)
+        return judge_parts(
+            right, values, names, say_value=say, say_given=say, is_by_document=is_by_document
+        )
 
     def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[int | None]:
         return middle_values(right)

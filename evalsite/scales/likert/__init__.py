@@ -175,9 +175,22 @@ class Likert(Scale):
         return range(low, high + 1)
 
     def judge(
-        self, right: Parts, values: Sequence[int], standard: int | None, names: Sequence[str]
+        self,
+        right: Parts,
+        values: Sequence[int],
+        standard: int | None,
+        names: Sequence[str],
+        *,
+        is_by_document: bool = False,
     ) -> Judged:
-        return judge_parts(right, values, names, say_value=str, say_given=self._given_point)
+        return judge_parts(
+            right,
+            values,
+            names,
+            say_value=str,
+            say_given=self._given_point,
+            is_by_document=is_by_document,
+        )
 
     def _given_point(self, value: int) -> str:
         """Return the value with its label, where all labels are short enough to be read on."""

@@ -275,6 +275,8 @@ class Magnitude(Scale):
         values: Sequence[int],
         standard: int | None,
         names: Sequence[str],
+        *,
+        is_by_document: bool = False,
     ) -> Judged:
         scores, known = [standard or 0, *values], [_("The standard"), *names]
         return [

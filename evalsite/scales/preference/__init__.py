@@ -12,7 +12,7 @@ from evalsite.fields import PointField
 from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_keys, check_list, check_text, check_whole
 from evalsite.protocol.scale import Judged, Row, Scale
-from evalsite.scales.points import quote
+from evalsite.scales.points import quote, say_verdict
 
 TIE = "tie"
 _SIDES = ("first", TIE, "second")
@@ -108,16 +108,21 @@ class Preference(Scale):
         return numbers[wanted]
 
     def judge(
-        self, right: int, values: Sequence[int], standard: int | None, names: Sequence[str]
+        self,
+        right: int,
+        values: Sequence[int],
+        standard: int | None,
+        names: Sequence[str],
+        *,
+        is_by_document: bool = False,
     ) -> Judged:
         (value,) = values
         choices = [self.tie, *names]
-        words = (
-            _("You chose %(given)s, as we suggest.")
-            if value == right
-            else _("You chose %(given)s. We suggest %(suggested)s.")
+        is_met = value == right
+        sentence = say_verdict(
+            choices[value], choices[right], is_met=is_met, is_by_document=is_by_document
         )
-        return [(value == right, words % {"given": choices[value], "suggested": choices[right]})]
+        return [(is_met, sentence)]
 
     def count_asked(self, text: str, outputs: int, standard: int | None) -> int:
         return 1  # whichever system it names
