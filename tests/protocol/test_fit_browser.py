@@ -72,6 +72,28 @@ def test_item_fits_its_screens(page, live_server, study, width):
     assert page.evaluate(LOWER_EDGE) <= HEIGHTS[width][1]
 
 
+def test_longest_prompts_and_responses_of_dialogue_fit_a_phone(page, live_server):
+    draft = make_study(protocol="dialogue", items=0, set_size=6, k=1)
+    import_example(draft, by=make_user())
+    items = list(draft.items.main())
+    longest = [
+        *sorted(items, key=lambda item: len(item.outputs.get().text))[-12:],
+        *sorted(items, key=lambda item: len(item.inputs["dialogue"]))[-12:],
+        *sorted(items, key=count_characters)[-12:],
+    ]
+    by_prompt = {item.group: item for item in longest}
+    kept = sorted(by_prompt.values(), key=count_characters)[-6:]
+    draft.items.main().exclude(pk__in=[item.pk for item in kept]).delete()
+    open_item(page, str(live_server), launch(draft), 360)
+
+    heights = []
+    for number in range(1, 7):
+        page.goto(page.url.rsplit("/items/", 1)[0] + f"/items/{number}/")
+        heights.append(page.evaluate(LOWER_EDGE))
+
+    assert max(heights) <= HEIGHTS[360][1], heights
+
+
 @pytest.mark.parametrize("width", sorted(HEIGHTS))
 def test_what_is_judged_is_in_view_beside_every_question(page, live_server, study, width):
     open_item(page, str(live_server), study, width)
