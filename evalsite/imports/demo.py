@@ -21,6 +21,7 @@ from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol, find_folder, installed_folders
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.services import create_study
+from evalsite.studies.set_size import mains_per_set
 
 # what all demo studies share; the rest is in the folder of each protocol
 DEMO_FILE = settings.BASE_DIR / "fixtures" / "demo.json"
@@ -122,7 +123,7 @@ def add_demo_crowds() -> tuple[list[tuple[Study, int]], list[FailedDemo]]:
 def add_demo_crowd(study: Study) -> int:
     """Simulate the people who are still missing from a demo; return how many came now."""
     came = Participant.objects.filter(study=study, origin=Origin.SIMULATED).count()
-    sets = study.items.main().count() * study.k / study.set_size
+    sets = study.items.main().count() * study.k / mains_per_set(study)
     crowd = read_demo()["crowd"]
     people = max(study.k, ceil(crowd["share_of_answers"] * sets / SETS_A_PERSON))
     return sum(1 for _ in simulate_crowd(study, participants=people, seed=crowd["seed"], skip=came))

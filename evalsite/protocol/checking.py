@@ -349,12 +349,13 @@ def _check_scale(
 
 
 def _check_design(design: Any, faults: Faults) -> None:
-    names = {"k", "set_size", "max_sets", "has_bonus", "groups"}
+    names = {"k", "set_size", "max_sets", "has_bonus", "checks_take_places", "groups"}
     if not check_keys(design, "design", faults, needed=(), optional=names):
         return
     for name, most in (("k", 1000), ("set_size", 500), ("max_sets", 1000)):
         check_whole(design.get(name, 1), f"design.{name}", faults, least=1, most=most)
-    check_flag(design.get("has_bonus", False), "design.has_bonus", faults)
+    for name in ("has_bonus", "checks_take_places"):
+        check_flag(design.get(name, False), f"design.{name}", faults)
     groups = design.get("groups", "free")
     check_choice(groups, {"free", "together", "once"}, "design.groups", faults)
 

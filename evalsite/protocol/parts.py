@@ -114,12 +114,14 @@ class Design:
     """How work is handed out unless the researcher says otherwise.
 
     `has_bonus`: a participant who completes all sets that the cap allows earns a bonus.
+    `checks_take_places`: checks and repeats are among the `set_size` items of a set, not on top.
     """
 
     k: int = 3
     set_size: int = 10
     max_sets: int | None = None
     has_bonus: bool = False
+    checks_take_places: bool = False
     groups: Literal["free", "together", "once"] = "free"
 
 

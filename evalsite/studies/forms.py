@@ -261,6 +261,10 @@ class SettingsForm(forms.ModelForm):
             self.fields["is_eligibility_on"].help_text = config.eligibility.rule or (
                 "Asks the questions before the work. Off: everyone may take part."
             )
+        if config.design.checks_take_places:
+            self.fields["set_size"].help_text = (
+                "How many items a person gets at a time. Checks and repeats are among them."
+            )
         if not config.aids:
             del self.fields["is_aided"]
         else:

@@ -7,7 +7,7 @@ FEWEST = 24
 
 
 def most_items(study: Study) -> int | None:
-    """Return how many main items the caps leave to one person; None: there is no cap."""
+    """Return how many items the caps leave to one person; None: there is no cap."""
     caps = [study.max_sets and study.max_sets * study.set_size, study.max_items]
     return min((cap for cap in caps if cap is not None), default=None)
 
@@ -18,9 +18,34 @@ def has_room_for_repeats(study: Study) -> bool:
     return most is None or most >= FEWEST
 
 
+def mains_per_set(study: Study) -> int:
+    """Return how many main items a full set has: all, unless checks and repeats take places."""
+    if not study.config.design.checks_take_places:
+        return study.set_size
+    room = study.set_size - _most_checks(study)
+    fitting = (mains for mains in range(room, 0, -1) if mains + repeats_in(study, mains) <= room)
+    return next(fitting, 1)
+
+
+def items_per_check(study: Study) -> int:
+    """Return after how many main items a check comes; 0: never."""
+    every = study.check_every or 0
+    # a check that takes a place is itself one of so many
+    return max(1, every - 1) if every and study.config.design.checks_take_places else every
+
+
+def _most_checks(study: Study) -> int:
+    return min(study.set_size // study.check_every, study.set_size // 2) if study.check_every else 0
+
+
 def checks_in(study: Study, items: int) -> int:
     """Return how many gold and attention items come with so many main items of a set."""
-    return items // study.check_every if study.check_every else 0
+    every = items_per_check(study)
+    if not every:
+        return 0
+    if study.config.design.checks_take_places:
+        return min(items // every, _most_checks(study))
+    return items // every
 
 
 def repeats_in(study: Study, items: int) -> int:
@@ -30,5 +55,6 @@ def repeats_in(study: Study, items: int) -> int:
 
 def items_per_set(study: Study, items: int | None = None) -> int:
     """How many items a full set shows, checks and repeats with them; `items`: there are no more."""
-    mains = study.set_size if items is None else min(items, study.set_size)
+    most = mains_per_set(study)
+    mains = most if items is None else min(items, most)
     return mains + checks_in(study, mains) + repeats_in(study, mains)

@@ -12,7 +12,7 @@ from django.utils.text import slugify
 
 from evalsite.protocol import installed_folders
 from evalsite.studies.models import Item, Study
-from evalsite.studies.set_size import checks_in, items_per_set, repeats_in
+from evalsite.studies.set_size import checks_in, items_per_set, mains_per_set, repeats_in
 
 _SIGNS = {"GBP": "£", "EUR": "€", "USD": "$"}
 
@@ -119,7 +119,7 @@ def count_sets(study: Study, items: int, groups: MetOnce | None = None) -> int:
 
 def _most_in_a_set(study: Study, items: int, groups: MetOnce | None) -> int:
     """Return the most items a set can hold: all there are, or one of each group met once."""
-    return min(study.set_size, groups.groups if groups and groups.groups else items, items)
+    return min(mains_per_set(study), groups.groups if groups and groups.groups else items, items)
 
 
 def estimate_work(study: Study, items: int, groups: MetOnce | None = None) -> Estimate:
@@ -157,7 +157,7 @@ def describe_work(study: Study, items: int, groups: MetOnce | None = None) -> st
 
 def _describe_groups(study: Study, groups: MetOnce | None) -> str:
     """Why sets are shorter than the settings ask, where they are: a sentence after the sum."""
-    if groups is None or groups.groups >= study.set_size:
+    if groups is None or groups.groups >= mains_per_set(study):
         return ""
     count = groups.groups
     there = "is 1 group" if count == 1 else f"are {count:,} groups"

@@ -187,7 +187,9 @@ class DialogueConfig(ProtocolConfig):
         output_aliases=("response",),
         item_name="Question",
         item_names="Questions",
-        design=Design(k=3, set_size=11, max_sets=5, has_bonus=True, groups="once"),
+        design=Design(
+            k=3, set_size=11, max_sets=5, has_bonus=True, checks_take_places=True, groups="once"
+        ),
         minutes_per_item=0.9,
         hooks={"instructions": "protocols.dialogue.hooks.fit_instructions"},
     )

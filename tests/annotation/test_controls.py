@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 from evalsite.annotation.allocation.claims import claim_set, deal_pilot_set, has_work
 from evalsite.annotation.allocation.controls import put_checks
 from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.running.checklist import check_launch
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet
-from evalsite.studies.models import Item
+from evalsite.studies.models import Item, Study, StudyVersion
+from evalsite.studies.set_size import items_per_set
+from evalsite.studies.summary_lines import describe_work
+from evalsite.studies.versions import forget_versions
 from tests.support.checks import (
     add_checks,
     do_sets,
@@ -60,6 +64,42 @@ def test_a_set_has_a_check_for_each_so_many_items_on_top_of_its_size():
 
     assert Counter(kinds) == {"main": 10, "gold": 2}
     assert kinds[0] == "main"
+
+
+@pytest.mark.parametrize(
+    ("every", "percent", "checks", "repeats"),
+    [(2, 0, 5, 0), (5, 0, 2, 0), (10, 0, 1, 0), (12, 0, 0, 0), (None, 10, 0, 1), (5, 10, 2, 1)],
+)
+def test_checks_and_repeats_take_places_among_the_eleven_questions(every, percent, checks, repeats):
+    study = make_study(
+        protocol="dialogue", items=40, k=1, check_every=every, repeat_percent=percent
+    )
+    add_checks(study, 8, outputs=1)
+    me = make_annotator(launch(study))
+
+    kinds = Counter(kinds_of(claim_set(me).item_ids))
+
+    assert (kinds["gold"], kinds["repeat"]) == (checks, repeats)
+    assert kinds.total() == items_per_set(study) == 11
+
+
+def test_design_of_a_study_with_checks_among_its_questions_adds_up():
+    study = make_study(protocol="dialogue", items=45, k=1, check_every=5)
+    add_checks(study, 10, outputs=1)
+
+    assert describe_work(study, 45).startswith("45 items × 1 = 45 answers = 5 sets")
+    assert "A set shows up to 11 items: 9 and 2 checks" in describe_work(study, 45)
+    assert [one.problem for one in check_launch(study) if "design" in one.label] == [""]
+
+
+def test_study_launched_before_keeps_its_checks_on_top():
+    study = launch(make_study(protocol="dialogue", items=40, k=1, check_every=5))
+    content = study.version.content
+    del content["instrument"]["design"]["checks_take_places"]
+    StudyVersion.objects.filter(pk=study.version_id).update(content=content)
+    forget_versions()
+
+    assert items_per_set(Study.objects.get(pk=study.pk)) == 13
 
 
 def test_checks_stand_at_other_places_for_other_people():

@@ -37,6 +37,7 @@ from evalsite.participants.services import record_entry
 from evalsite.participants.visits import end_visit, find_visit, is_over
 from evalsite.platforms import Outcome
 from evalsite.studies.models import Item, Study
+from evalsite.studies.set_size import mains_per_set
 
 _TRIES = 3
 _study_of = Prepared(lambda pk: Study.objects.for_pages().filter(pk=pk).order_by())
@@ -292,9 +293,8 @@ def deal_pilot_set(participant: Participant) -> ItemSet | None:
             return last_set
         study = Study.objects.get(pk=me.study_id)
         seen = Q(annotations__participant=me)
-        items = list(
-            Item.objects.main().filter(study=study).exclude(seen).order_by("id")[: study.set_size]
-        )
+        unseen = Item.objects.main().filter(study=study).exclude(seen).order_by("id")
+        items = list(unseen[: mains_per_set(study)])
         if not items:
             return None
         number = last_set.number + 1 if last_set else 1

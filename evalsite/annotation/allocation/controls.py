@@ -23,6 +23,7 @@ from evalsite.studies.set_size import (
     FEWEST,
     checks_in,
     has_room_for_repeats,
+    items_per_check,
     most_items,
     repeats_in,
 )
@@ -227,7 +228,7 @@ def deal_in_controls(
     if study.check_every:
         count = checks_in(study, len(dealt))
         checks = pick_checks(me, study, count, past=past, items=items)
-        units = put_checks(units, checks, study.check_every, draw)
+        units = put_checks(units, checks, items_per_check(study), draw)
     if study.repeat_percent:
         units = _put_repeats(units, dealt, past, me, study, draw)
     return [item_id for unit in units for item_id in unit]

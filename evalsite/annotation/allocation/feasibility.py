@@ -21,6 +21,7 @@ class Workload:
     """What has to be answered, and how much of it one person may do.
 
     `largest` and `sizes`: how many items the groups hold; `group_count`: how many groups.
+    `is_size_fixed`: checks take places in a set, so its size is not what one more item changes.
     """
 
     items: int
@@ -31,6 +32,7 @@ class Workload:
     max_sets: int | None = None
     max_items: int | None = None
     groups: str = "free"
+    is_size_fixed: bool = False
 
     @property
     def answers(self) -> int:
@@ -151,8 +153,9 @@ def find_offers(work: Workload, people: int, *, has_bonus: bool = False) -> list
     found = [
         _offer_more(work, people, "max_sets", _MOST_SETS),
         _offer_more(work, people, "max_items", max(work.items, 1)),
-        _offer_more(work, people, "set_size", _MOST_PER_SET) if work.max_sets else None,
     ]
+    if work.max_sets and not work.is_size_fixed:
+        found.append(_offer_more(work, people, "set_size", _MOST_PER_SET))
     if not any(found):
         found = [_offer_no_caps(work, people, keep_sets=has_bonus)]
     found.append(_offer_fewer_answers(work, people))

@@ -17,6 +17,7 @@ from evalsite.lib.clock import now
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Item, Study
+from evalsite.studies.set_size import mains_per_set
 
 _REAP = 5
 # a set without an answer: so long from being dealt, and so much longer once
@@ -138,7 +139,7 @@ def must_give_way(open_set: ItemSet, study: Study) -> bool:
     ended = open_set.reserved_until
     if not study.is_open or ended is None or not ended <= now() < ended + OTHERS_FIRST:
         return False
-    wanted = open_set.total or study.set_size
+    wanted = open_set.total or mains_per_set(study)
     left = 2 * wanted
     for places in (Slot.objects.free().filter(study=study), lapsed_slots(study)):
         left -= places.filter(item__held_at__isnull=True)[:left].count() if left else 0

@@ -21,6 +21,7 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.studies.models import Item, Output, Study
+from evalsite.studies.set_size import mains_per_set
 
 # the free slots that share a pos
 Place = list[Slot]
@@ -105,6 +106,7 @@ class Pick:
 
     study: Study
     left: int | None
+    size: int
     places: list[Place] = field(default_factory=list)
     is_full: bool = False
     cursor: int = -1
@@ -126,18 +128,18 @@ class Pick:
         """Whole groups only; one that is larger than a set is dealt alone."""
         total = self.held + len(place)
         is_allowed = self.left is None or total <= self.left
-        return is_allowed and (total <= self.study.set_size or not self.places)
+        return is_allowed and (total <= self.size or not self.places)
 
     def add(self, place: Place) -> None:
         self.places.append(place)
         self.held += len(place)
         self.met.update(map(self._key_of, place))
-        self.is_full = self.held >= self.study.set_size or self.held == self.left
+        self.is_full = self.held >= self.size or self.held == self.left
 
 
 def pick_places(me: Participant, study: Study, *, left: int | None, skip_locked: bool) -> Pick:
     """Free places for one set, of no more items than are `left` to me (None: there is no cap)."""
-    pick = Pick(study, left)
+    pick = Pick(study, left, mains_per_set(study))
     if left == 0:
         return pick
     # who waits for locked rows locks them in the order of their places, so only from the start
@@ -155,7 +157,7 @@ def _pick_between(queue: "_Queue") -> None:
     """The set is full, or holds all that it can get from this part of the queue."""
     pick = queue.pick
     places = queue.see(1) if pick.study.groups == Study.Groups.TOGETHER else []
-    count = max(1, pick.study.set_size // max(map(len, places), default=1))
+    count = max(1, pick.size // max(map(len, places), default=1))
     places += queue.see(count - len(places))
     is_run = not pick.places and _is_run(places)
     if not is_run:

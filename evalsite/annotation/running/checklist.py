@@ -17,7 +17,13 @@ from evalsite.annotation.allocation.feasibility import (
 from evalsite.lib.clock import now
 from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import plan_qualification
-from evalsite.studies.set_size import FEWEST, checks_in, items_per_set, most_items
+from evalsite.studies.set_size import (
+    FEWEST,
+    checks_in,
+    items_per_set,
+    mains_per_set,
+    most_items,
+)
 from evalsite.studies.setting_changes import WITH_PLACEHOLDERS
 from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import count_of, list_of
@@ -147,7 +153,7 @@ def _check_checks(study: Study) -> Check:
             "or attention item. Upload some, or leave that setting empty."
         )
         return Check(label=label, problem=problem)
-    wanted = (study.max_sets or 1) * checks_in(study, study.set_size)
+    wanted = (study.max_sets or 1) * checks_in(study, mains_per_set(study))
     remark = (
         f"One person meets up to {count_of(wanted, 'check')}, but the batches hold {there}: the "
         "last items then come without."
@@ -294,8 +300,9 @@ def measure_work(study: Study) -> Workload:
         group_count=counts["groups"],
         sizes=tuple(sorted(sizes.distinct())),
         k=study.k,
-        set_size=study.set_size,
+        set_size=mains_per_set(study),
         max_sets=study.max_sets,
         max_items=study.max_items,
         groups=study.groups,
+        is_size_fixed=mains_per_set(study) != study.set_size,
     )
