@@ -262,7 +262,9 @@ class SettingsForm(forms.ModelForm):
                 "Asks the questions before the work. Off: everyone may take part."
             )
         if config.design.checks_take_places:
-            self.fields["set_size"].help_text = (
+            self.fields[
+                "set_size"
+            ].help_text = (
                 "How many items a person gets at a time. Checks and repeats are among them."
             )
         if not config.aids:

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.fsck import find_breaches
-from evalsite.annotation.models import Slot
+from evalsite.annotation.models import Rating, Slot
 from evalsite.annotation.running.kept_places import list_holders, take_back_places
 from evalsite.annotation.running.launch import close_study
 from evalsite.audit.models import AuditEntry
@@ -163,6 +163,42 @@ def test_a_closed_study_is_archived_once_places_are_taken_back(staff_client, stu
     assert staff_client.get(url("study-overview", study)).context["held"] is None
     staff_client.post(url("study-archive", study))
     assert Study.objects.get(pk=study.pk).state == "archived"
+
+
+def put_away(staff_client, study, researcher) -> None:
+    close_study(study=study, by=researcher)
+    take_back(staff_client, study, minutes="0")
+    staff_client.post(url("study-archive", study))
+    study.refresh_from_db()
+    assert study.state == "archived"
+
+
+def test_bad_82_an_answer_sent_after_the_archive_counts_nowhere_and_says_so(
+    staff_client, study, researcher
+):
+    tab = open_tab(study)
+    put_away(staff_client, study, researcher)
+
+    response = tab.save()
+
+    assert what_became(response) == "ended"
+    assert tab.me.annotations.get().status == "surplus"
+    assert not Slot.objects.done().exists()
+    assert "too late to count" in tab.client.get(response.headers["Location"], follow=True).text
+    assert what_became(tab.save()) == "already"
+    assert find_breaches(study) == []
+
+
+def test_bad_82_an_open_page_changes_no_answer_after_the_archive(staff_client, study, researcher):
+    tab = open_tab(study)
+    tab.save()
+    page = tab.open(1)
+    before = list(Rating.objects.order_by("pk").values())
+    put_away(staff_client, study, researcher)
+
+    assert what_became(page.save(("1", "2", "3"))) == "final"
+
+    assert list(Rating.objects.order_by("pk").values()) == before
 
 
 @pytest.mark.parametrize("before", ["", "yesterday", "2026-01-01", "\x00"])

@@ -114,7 +114,7 @@ def test_bad_53_a_late_answer_for_a_complete_item_is_kept_as_surplus():
     assert Slot.objects.get().participant != tab.me
 
 
-@pytest.mark.parametrize("state", ["paused", "closed", "archived"])
+@pytest.mark.parametrize("state", ["paused", "closed"])
 def test_a_late_answer_to_a_study_that_has_ended_is_still_taken(state):
     study = make_live()
     tab = open_tab(study)

@@ -8,6 +8,8 @@ from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation, Draft
 from evalsite.participants.models import ItemSet
+from evalsite.studies.models import Output
+from tests.protocol.test_circumstances_browser import CLIPPED, OUTLINE
 from tests.support.browsing import (
     MAIN,
     Watch,
@@ -19,6 +21,7 @@ from tests.support.browsing import (
 )
 from tests.support.factories import make_annotator, mint_link
 from tests.support.invariants import check_invariants
+from tests.support.pseudo import RIGHT_TO_LEFT, speaking
 from tests.support.sheet_pages import NAMES, given, make_sheet
 from tests.support.webserver import WebServer
 
@@ -354,3 +357,55 @@ def test_save_keeps_one_line_and_the_text_is_a_click_away_at_400_percent(page, l
     page.click(".jump > summary")
     page.click(".jump [value='2']")
     expect(page.locator("#q2 .specimen")).to_be_in_viewport()
+
+
+def test_a_whole_sheet_from_right_to_left_is_turned_round_and_fits(page, live_server):
+    page.set_viewport_size({"width": 360, "height": 740})
+    with speaking(RIGHT_TO_LEFT):
+        study = make_sheet(3, language=RIGHT_TO_LEFT)
+        take_a_set(page, str(live_server), study)
+
+        assert page.evaluate("getComputedStyle(document.body).direction") == "rtl"
+        assert find_overflow(page, 360) == []
+        assert page.locator(MAIN).bounding_box()["x"] < 180  # at the end of the line
+        for place in (1, 2, 3):
+            choose(page, place, 3, 3, 3)
+            expect_done(page, place)
+        with page.expect_navigation():
+            page.click(MAIN)
+        assert find_overflow(page, 360) == []
+        follow(page, MAIN)
+
+    assert page.inner_text("#code") == study.item_sets.get().code
+
+
+def test_focus_and_selection_on_a_sheet_are_seen_in_forced_colours(page, live_server):
+    page.emulate_media(forced_colors="active")
+    open_sheet(page, str(live_server))
+    page.click(".jump > summary")
+    page.click(".jump [value='2']")
+    labels = page.locator("#q2 label.pt")
+    page.check("#q2-appropriateness-1")
+    page.locator("#q2-appropriateness-1").blur()
+
+    assert labels.first.evaluate(OUTLINE) == "solid 3px"
+    assert labels.last.evaluate(OUTLINE).startswith("none")
+    page.keyboard.press("j")
+    assert page.locator("#q2 label.pt:has(:focus)").evaluate(OUTLINE) == "dashed 3px"
+
+
+def test_printed_sheet_has_all_of_its_text_and_nothing_to_press(page, live_server):
+    page.set_viewport_size({"width": 360, "height": 500})
+    study = make_sheet(3)
+    Output.objects.update(text="one word after another, " * 150)
+    take_a_set(page, str(live_server), study)
+    assert page.evaluate(CLIPPED)
+
+    page.emulate_media(media="print")
+
+    assert page.evaluate(CLIPPED) == []
+    for hidden in page.locator(".dock, .auto, .report, .menu").all():
+        expect(hidden).to_be_hidden()
+    expect(page.locator(".part .text")).not_to_have_count(0)
+    for text in page.locator(".part .text, .guidance").all():
+        expect(text).to_be_visible()

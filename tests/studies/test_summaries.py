@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.protocol.parts import Design
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import minutes_per_set
 from tests.support.factories import launch, make_study
@@ -41,7 +42,7 @@ def test_participants_and_researchers_are_told_the_same_time(db):
     ("each", "size", "minutes"), [(0.5, 3, 2), (0.1, 1, 1), (1.1, 10, 11), (0.7, 10, 7), (1, 1, 1)]
 )
 def test_a_part_of_a_minute_counts_as_a_minute(each, size, minutes):
-    config = SimpleNamespace(minutes_per_item=each)
+    config = SimpleNamespace(minutes_per_item=each, design=Design())
     # a row of the model looks its protocol up by name
     study = SimpleNamespace(
         minutes_per_set=None, set_size=size, config=config,

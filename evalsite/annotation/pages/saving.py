@@ -24,7 +24,7 @@ from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import PreparedInsert
 from evalsite.participants.models import Participant
 from evalsite.participants.services import Agreement, Withdrawn, agreement_of
-from evalsite.studies.models import Item
+from evalsite.studies.models import Item, Study
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,9 @@ class Saved(Enum):
     CHANGED = _("Your new answer is saved")
     REPLACED = _("Saved. This replaces the answer you gave on another page or tab.")
     FINAL = _("This answer is final, so nothing was changed.")
+    ENDED = _(
+        "This study has ended. Your answer is saved, but it came too late to count in the results."
+    )
     IGNORED = _("Ignored")
     UNDONE = _("Undone: this example is no longer ignored")
     AWAITING = _("Your answer is saved. It counts once you agree to the text below.")
@@ -171,9 +174,11 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     _write_answers(annotation, submission)
     if agreement is Agreement.NONE:
         return Saved.UNUSED
-    if is_report and not is_outdated:
+    if is_outdated:
+        return Saved.AWAITING
+    if is_report:
         act_on_report(participant, submission.item)
-    return Saved.AWAITING if is_outdated else Saved.SAVED
+    return Saved.ENDED if _is_archived(participant) else Saved.SAVED
 
 
 def lock_present(participant: Participant) -> Agreement:
@@ -186,6 +191,11 @@ def lock_present(participant: Participant) -> Agreement:
         raise Withdrawn
     locked.study = participant.study
     return agreement_of(locked)
+
+
+def _is_archived(participant: Participant) -> bool:
+    """Whether the study was put away, so that no answer counts in it any more."""
+    return participant.study.state == Study.State.ARCHIVED
 
 
 def _what_was_said(submission: Submission) -> dict[str, str]:
@@ -207,7 +217,7 @@ def _place(
     if submission.item.kind != Item.Kind.MAIN:
         return Annotation.Status.CONTROL, None
     is_report = submission.outcome == Annotation.Outcome.REPORTED
-    if is_report or agreement is Agreement.OUTDATED:
+    if is_report or agreement is Agreement.OUTDATED or _is_archived(participant):
         return Annotation.Status.SURPLUS, None
     slot_id = _fill_slot(participant, submission)
     return (Annotation.Status.COUNTED if slot_id else Annotation.Status.SURPLUS), slot_id
@@ -320,7 +330,8 @@ def _settle(
     is_same = is_same and marked == {passage.identity for passage in submission.highlights}
     if is_same and all(getattr(standing, k) == v for k, v in _what_was_said(submission).items()):
         return Saved.AWAITING if standing.awaits_consent else Saved.ALREADY
-    if standing.item_set is None or standing.item_set.finished_at is not None:
+    is_finished = standing.item_set is None or standing.item_set.finished_at is not None
+    if is_finished or _is_archived(participant):
         return Saved.FINAL
     was_unseen = standing.submitted_at > (submission.shown_at or submission.started_at)
     keep_revision(standing)

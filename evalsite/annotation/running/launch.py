@@ -128,7 +128,7 @@ def close_study(*, study: Study, by: Any) -> None:
 def archive_study(*, study: Study, by: Any) -> None:
     """The study is put away: staff read, compute and export it, and change nothing.
 
-    Participants may still withdraw, and what one of them sends late is kept as in a closed study.
+    Participants may still withdraw. What one of them sends late is kept, and doesn't count.
     """
     insist_on_owner(study, by)
     # first, so that no place is taken between the check and the change
