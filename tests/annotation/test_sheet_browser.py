@@ -409,3 +409,26 @@ def test_printed_sheet_has_all_of_its_text_and_nothing_to_press(page, live_serve
     expect(page.locator(".part .text")).not_to_have_count(0)
     for text in page.locator(".part .text, .guidance").all():
         expect(text).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_response_to_a_long_prompt_stays_in_view_and_a_cue_says_that_more_precedes(
+    page, live_server, width
+):
+    page.set_viewport_size({"width": width, "height": 740})
+    page.emulate_media(reduced_motion="reduce")
+    study = make_sheet(3)
+    turns = [f"{'AB'[turn % 2]}: {'one word after another ' * 5}." for turn in range(30)]
+    study.items.main().update(inputs={"dialogue": "\n".join(turns)})
+    take_a_set(page, str(live_server), study)
+    part = page.locator("#q2")
+
+    for name in NAMES:
+        part.locator(f"#q2-{name}-5").focus()
+
+        expect(part.locator(".specimen")).to_be_in_viewport(ratio=0.9)
+        expect(part.locator(".reel .more")).to_be_in_viewport()
+        expect(part.locator(f"#q2-{name}-5")).to_be_in_viewport()
+    part.locator(".reel").evaluate("reel => reel.scrollTo(0, -reel.scrollHeight)")
+    expect(part.locator(".reel .more")).to_be_hidden()
+    assert find_overflow(page, width) == []
