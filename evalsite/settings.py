@@ -188,6 +188,11 @@ EMAIL_USE_TLS = EMAIL_PORT == 587
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.read_text("EVALSITE_MAIL_FROM")
 
+# --- pay --------------------------------------------------------------------------
+
+# how long a researcher has to answer a review of a rejection
+REVIEW_DAYS = env.read_whole("EVALSITE_REVIEW_DAYS", 5)
+
 # --- the web --------------------------------------------------------------------
 
 # off only for a site on the loopback interface, such as `make run`

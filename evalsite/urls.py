@@ -17,6 +17,7 @@ from evalsite.annotation.pages import (
     views,
 )
 from evalsite.participants import views as stop_views
+from evalsite.quality import work_views
 from evalsite.studies import invitation_views
 
 handler404 = "evalsite.participants.access.page_not_found"
@@ -90,6 +91,7 @@ urlpatterns = [
     path("p/<token>/no-work/", entry_views.no_work, name="participant-no-work"),
     path("p/<token>/stop/", stop_views.stop, name="participant-stop"),
     path("p/<token>/closed/", views.shut, name="participant-shut"),
+    path("p/<token>/work/", work_views.work, name="participant-work"),
     path("p/<token>/withdraw/", views.leave, name="participant-withdraw"),
     path("p/<token>/withdrawn/", views.withdrawn, name="participant-withdrawn"),
 ]

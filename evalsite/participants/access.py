@@ -26,6 +26,9 @@ ParticipantView = Callable[..., HttpResponse]
 # replaces the token in an address that is built once; no token has a full stop
 _ANYBODY = "any.body"
 
+# what people who have withdrawn may still open
+_FAREWELLS = ("participant-withdrawn", "participant-work")
+
 _saves, _drafts = RateLimit(), RateLimit()
 
 _owner_of = Prepared(
@@ -138,7 +141,7 @@ def _ask_to_wait(
 
 def _is_farewell(request: HttpRequest) -> bool:
     match = request.resolver_match
-    return match is not None and match.url_name == "participant-withdrawn"
+    return match is not None and match.url_name in _FAREWELLS
 
 
 def address(request: HttpRequest, name: str, *args: object) -> str:

@@ -22,6 +22,10 @@ _CLEAR = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 _CONSONANTS = "BCDFGHJKLMNPQRSTVWXZ"
 
 
+# what only a platform's export can say of a visit
+REPORTED = ("returned", "timed_out")
+
+
 def make_pseudonym() -> str:
     """A random name, never derived from anything about the person."""
     return "p-" + "".join(choice(_CLEAR.lower()) for _ in range(10))
@@ -177,6 +181,8 @@ class Recruitment(models.Model):
     # empty: as in the study's settings
     minutes = models.PositiveSmallIntegerField(null=True, blank=True)
     reward = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
+    # the reward is for each announced minute, not for the set
+    is_paid_per_minute = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=now)
 
     objects = RecruitmentManager()
@@ -323,6 +329,8 @@ class Visit(models.Model):
     bonus = models.DecimalField(max_digits=8, decimal_places=2, null=True)
     bonus_minutes = models.PositiveSmallIntegerField(null=True)
     bonus_marked_at = models.DateTimeField(null=True)
+    # what the platform's export says of it: returned or timed out; empty: neither
+    reported = models.CharField(max_length=10, blank=True)
     # the set that was dealt for this visit, which is what takes a place of its round
     item_set = models.OneToOneField("ItemSet", null=True, on_delete=models.SET_NULL)
 
@@ -336,6 +344,10 @@ class Visit(models.Model):
             models.CheckConstraint(
                 condition=Q(outcome__in=["", *(str(one) for one in Outcome)]),
                 name="visit_ends_in_a_known_outcome",
+            ),
+            models.CheckConstraint(
+                condition=Q(reported__in=["", *REPORTED]),
+                name="visit_is_reported_as_returned_or_timed_out",
             ),
             models.CheckConstraint(
                 condition=Q(outcome="", ended_at__isnull=True)

@@ -1,6 +1,6 @@
 """Rounds of recruiting: creating one, changing it, its codes, and turning it on and off."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -9,7 +9,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max, QuerySet
 
 from evalsite.audit.models import AuditEntry
-from evalsite.lib.clock import now
 from evalsite.participants.models import (
     OutcomeCode,
     ParticipantLink,
@@ -33,7 +32,9 @@ def promised_minutes(recruitment: Recruitment) -> int:
 def promised_pay(recruitment: Recruitment) -> Decimal | None:
     """Return the reward for a set: the round's own, else the study's."""
     own = recruitment.reward
-    return recruitment.study.pay_per_set if own is None else own
+    if own is None:
+        return recruitment.study.pay_per_set
+    return own * promised_minutes(recruitment) if recruitment.is_paid_per_minute else own
 
 
 def promised_hourly_pay(recruitment: Recruitment) -> Decimal | None:
@@ -195,16 +196,6 @@ def list_due_bonuses(recruitment: Recruitment) -> QuerySet[Visit]:
     """Return the visits whose bonus isn't marked as paid."""
     due = recruitment.visits.filter(bonus__isnull=False, bonus_marked_at__isnull=True)
     return due.order_by("id")
-
-
-@transaction.atomic
-def mark_bonuses(*, recruitment: Recruitment, visit_ids: Collection[int], by: Any) -> int:
-    """Mark the bonuses of these visits as paid; return how many weren't."""
-    due = list_due_bonuses(recruitment).filter(pk__in=visit_ids).order_by()
-    marked = due.update(bonus_marked_at=now())
-    if marked:
-        _record("bonuses marked as paid", recruitment, by, bonuses=marked)
-    return marked
 
 
 # --- personal links -------------------------------------------------------------------

@@ -29,20 +29,22 @@ class RecruitmentForm(forms.ModelForm):
             "places",
             "minutes",
             "reward",
+            "is_paid_per_minute",
             "sets_per_person",
             "has_further_sets",
             "refuses_phones",
         )
         labels = {
             "minutes": "Minutes for a set",
-            "reward": "Reward for a set",
+            "reward": "Reward",
+            "is_paid_per_minute": "The reward is for each announced minute",
             "has_further_sets": "Pay further sets as a bonus",
             "refuses_phones": "Not on phones",
         }
         help_texts = {
             "places": "How many people can have a place. Leave empty for no limit.",
             "minutes": "Leave empty for the study’s own.",
-            "reward": "Leave empty for the study’s own.",
+            "reward": "For a set. Leave empty for the study’s own.",
             "sets_per_person": (
                 "One visit is one set. Above 1, allow as many submissions per person there, too."
             ),

@@ -86,6 +86,38 @@ class Bonus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reason:
+    """A reason for which a platform accepts a rejection."""
+
+    key: str
+    label: str
+    # as the platform calls it, in its files
+    category: str = ""
+    # the fewest attention checks that must have failed
+    failed_checks: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What a researcher decided about one visit; the reason and message of a rejection."""
+
+    person_id: str
+    visit_id: str
+    code: str = ""
+    category: str = ""
+    message: str = ""
+
+    @property
+    def name(self) -> str:
+        """The id of the visit; of the person where none was sent."""
+        return self.visit_id or self.person_id
+
+
+FAILED_CHECKS = Reason(key="checks", label="Failed attention checks", failed_checks=1)
+LOW_EFFORT = Reason(key="effort", label="Clear low effort, such as random letters as text")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Setting:
     """A setting that a round on this platform has of its own, as a line of text."""
 
@@ -136,6 +168,18 @@ class Platform:
     has_personal_links: bool = False
     # where to paste the text of bonuses, in the platform's own words
     bonus_advice: str = ""
+    # why work may be rejected; never for disagreeing, or for often giving the same answer
+    reasons: tuple[Reason, ...] = (FAILED_CHECKS, LOW_EFFORT)
+    # the fewest characters of a rejection's message
+    least_message: int = 1
+    # what has been approved there can't be rejected any more
+    approval_note: str = ""
+    # after so many days the platform approves by itself; 0: it doesn't
+    days_to_decide: int = 0
+    # where to paste ids of approved, rejected and barred people, in the platform's own words
+    approve_advice: str = ""
+    reject_advice: str = ""
+    block_advice: str = ""
     # codes of completed work may be the researcher's own
     takes_own_code: bool = False
     # the least and the advised pay an hour, by currency
@@ -173,6 +217,27 @@ class Platform:
         writer = csv.writer(table, lineterminator="\n")
         writer.writerows([("person_id", "visit_id", "amount"), *rows])
         return table.getvalue()
+
+    def check_rejection(self, reason: Reason, *, failed: int, minutes: float) -> str:
+        """Return why the platform wouldn't accept this rejection, or ""."""
+        if failed < reason.failed_checks:
+            return "Too few attention checks failed in this set."
+        return ""
+
+    def write_approvals(self, decisions: Sequence[Decision]) -> str:
+        """Return the text that the platform takes for approvals."""
+        return "".join(f"{one.name}\n" for one in decisions)
+
+    def write_rejections(self, decisions: Sequence[Decision]) -> str:
+        """Return the text that the platform takes for rejections."""
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerows((one.name, one.category, one.message) for one in decisions)
+        return table.getvalue()
+
+    def write_block_list(self, person_ids: Sequence[str]) -> str:
+        """Return the text that keeps these people out of another study on the platform."""
+        return "".join(f"{one}\n" for one in person_ids)
 
     def fill_link(self, link: str, *, code: str, person_id: str, visit_id: str) -> str:
         """Return the link with everything that it asks for, percent-encoded."""

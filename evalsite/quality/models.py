@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from evalsite.annotation.models import Annotation
 from evalsite.lib.clock import now
-from evalsite.participants.models import Participant
+from evalsite.participants.models import ItemSet, Participant
 from evalsite.studies.models import Study
 
 MOST_LETTERS = 200  # of a reason
@@ -101,3 +101,62 @@ class AnalysisPlan(models.Model):
         """When each part was last changed, of those that ever were."""
         moments = {name: getattr(self, field) for name, field in PLAN_MOMENTS.items()}
         return {name: moment for name, moment in moments.items() if moment is not None}
+
+
+class Approval(models.Model):
+    """What was decided about the pay of one set. Without a row, it is waiting."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        APPROVED = "approved"
+        REJECTED = "rejected"
+        REVIEW = "review", "review asked for"
+        PAID = "paid", "marked as paid"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="approvals")
+    item_set = models.OneToOneField(ItemSet, on_delete=models.CASCADE, related_name="approval")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    # what was due for the set when that was decided
+    amount = models.DecimalField(max_digits=8, decimal_places=2, default=0)
+    # of a rejection: a reason of the platform, what the person reads, and the checks that failed
+    reason = models.CharField(max_length=20, blank=True)
+    message = models.TextField(blank=True)
+    checks = models.JSONField(default=dict, blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    decided_at = models.DateTimeField(null=True)
+    review_text = models.TextField(blank=True)
+    review_asked_at = models.DateTimeField(null=True)
+    review_due_at = models.DateTimeField(null=True)
+    answer = models.TextField(blank=True)
+    answered_at = models.DateTimeField(null=True)
+    marked_at = models.DateTimeField(null=True)
+    bonus = models.DecimalField(max_digits=8, decimal_places=2, null=True)
+    bonus_marked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(state__in=["rejected", "review"])
+                | (~Q(reason="") & ~Q(message="") & Q(amount=0)),
+                name="a_rejection_has_a_reason_and_a_message",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="review")
+                | Q(review_asked_at__isnull=False, review_due_at__isnull=False),
+                name="a_review_has_a_due_date",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="paid", marked_at__isnull=False)
+                | (~Q(state="paid") & Q(marked_at__isnull=True)),
+                name="what_is_paid_says_since_when",
+            ),
+            models.CheckConstraint(
+                condition=Q(bonus__isnull=True, bonus_marked_at__isnull=True) | Q(bonus__gt=0),
+                name="only_a_bonus_of_a_set_is_marked_as_paid",
+            ),
+        ]
+        indexes = [models.Index(fields=["study", "state"], name="approval_by_state")]
+
+    def __str__(self) -> str:
+        return f"approval of set {self.item_set_id}"

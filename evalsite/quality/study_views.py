@@ -1,4 +1,4 @@
-"""Staff pages of what is left out of analysis: topping up items short of answers."""
+"""Staff pages of quality: pay, and topping up items short of answers."""
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -7,6 +7,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from evalsite.quality.pay_file_views import pay_file_views
+from evalsite.quality.pay_views import pay_views
 from evalsite.quality.top_up import top_up
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView
@@ -27,5 +29,7 @@ def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 study_views = [
+    *pay_views,
+    *pay_file_views,
     StudyView(path="top-up/", name="study-top-up", view=add_places, role=Membership.Role.EDITOR),
 ]

@@ -11,6 +11,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import standing_at
 from evalsite.participants.models import Consent, Recruitment, Visit
 from evalsite.participants.recruiting import remove_code
+from evalsite.quality.pay_files import PayFile
 from evalsite.studies.models import Membership, TeamRole
 from tests.site.test_staff_pages import sign_in
 from tests.support.factories import make_user
@@ -46,6 +47,11 @@ def without_code(recruitment: Recruitment) -> Recruitment:
 
 def url(name: str, recruitment: Recruitment) -> str:
     return reverse(f"admin:{name}", args=[recruitment.study_id, recruitment.number])
+
+
+def read_files(client: Client, recruitment: Recruitment) -> dict[str, PayFile]:
+    page = client.post(url("round-pay", recruitment))
+    return {file.key: file for file, _ in page.context["files"]}
 
 
 @pytest.mark.parametrize(
@@ -100,21 +106,21 @@ def test_lines_are_pasted_and_marked_as_paid_once(staff_client):
     people = [screen_out(recruitment, seconds=360, number=number) for number in (0, 1)]
     visits = [person.visit for person in people]
 
-    page = staff_client.post(url("recruitment-bonuses", recruitment))
+    files = read_files(staff_client, recruitment)
 
     lines = [f"{visit.visit_id},1.05" for visit in visits]
-    assert page.context["lines"].splitlines() == lines
-    assert page.context["bonus_total"] == "£2.10"
+    assert files["bonus"].text.splitlines() == lines
+    assert files["bonus"].total == Decimal("2.10")
     assert AuditEntry.objects.filter(action="identity view").count() == 1
     # a third arises before the first two are marked
     third = screen_out(recruitment, seconds=120, number=2)
     sent = {"visit": [str(visit.pk) for visit in visits]}
     for _ in range(2):
-        staff_client.post(url("bonuses-mark", recruitment), sent)
-    assert AuditEntry.objects.filter(action="bonuses marked as paid").count() == 1
+        staff_client.post(url("round-pay-mark", recruitment), sent)
+    assert AuditEntry.objects.filter(action="marked as paid").count() == 1
     assert [*Visit.objects.filter(bonus_marked_at=None)] == [third.visit]
     assert "Marked as paid on" in people[0].open().text
-    left = staff_client.post(url("recruitment-bonuses", recruitment)).context["lines"]
+    left = read_files(staff_client, recruitment)["bonus"].text
     assert left.splitlines() == [f"{third.visit.visit_id},0.35"]
 
 
@@ -123,7 +129,7 @@ def test_bonuses_of_another_round_are_never_marked(staff_client):
     visit = screen_out(recruitment, seconds=360).visit
     other = begin("connect")
 
-    staff_client.post(url("bonuses-mark", other), {"visit": [str(visit.pk), "x", "9" * 30]})
+    staff_client.post(url("round-pay-mark", other), {"visit": [str(visit.pk), "x", "9" * 30]})
 
     visit.refresh_from_db()
     assert visit.bonus_marked_at is None
@@ -138,8 +144,8 @@ def test_ids_in_the_lines_are_for_those_who_may_see_identities(role):
     client: Client = sign_in(user)
     sees = role in (TeamRole.EDITOR_WITH_IDENTITIES, TeamRole.OWNER)
 
-    page = client.post(url("recruitment-bonuses", recruitment))
-    client.post(url("bonuses-mark", recruitment), {"visit": [str(person.visit.pk)]})
+    page = client.post(url("round-pay", recruitment))
+    client.post(url("round-pay-mark", recruitment), {"visit": [str(person.visit.pk)]})
 
     assert page.status_code == (200 if sees else 403)
     assert (person.visit.visit_id in page.text) == sees

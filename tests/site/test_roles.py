@@ -18,7 +18,10 @@ from evalsite.admin import collect_study_views
 from evalsite.annotation.models import RatingsFile
 from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet
 from evalsite.quality.exclusions import exclude
+from evalsite.quality.models import Approval
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Membership, Study, TeamRole
 from tests.site.test_staff_pages import sign_in
@@ -48,7 +51,7 @@ READ = {
     ],
     EDITORS: [
         "study-places-kept", "study-recruitments", "study-recruitment", "study-experts",
-        "expert-reassign",
+        "expert-reassign", "study-pay", "pay-review",
         "personal-links",
         "study-settings", "study-pilot", "study-launch", "study-held",
         "study-questions", "study-question",
@@ -72,7 +75,8 @@ POST = {
         "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
         "export-answers", "study-questions", "study-question",
         "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
-        "recruitment-bonuses", "bonuses-mark", "study-experts", "expert-reassign",
+        "round-pay", "round-pay-file", "round-pay-mark", "pay-decide", "pay-review",
+        "study-experts", "expert-reassign",
         "expert-links", "expert-renew", "experts-due",
         "study-settings", "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
@@ -96,13 +100,15 @@ OWN = {("get", "study-member"), ("post", "member-remove")}
 IDENTITIES = {
     ("post", "export-bundle-file"), ("post", "export-identities"),
     ("post", "export-answers"),
-    ("post", "recruitment-bonuses"), ("post", "bonuses-mark"),
+    ("post", "round-pay"), ("post", "round-pay-file"), ("post", "round-pay-mark"),
+    ("post", "pay-decide"), ("post", "pay-review"), ("get", "pay-review"),
 }  # fmt: skip
 ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is the page's own
 # Parameters that name a row of the study.
 OF_A_ROW = {
     "batch_id", "item_id", "upload_id", "file_id", "job_id", "report_id", "pseudonym",
     "exclusion_id", "member_id", "invitation_id", "expert_id",
+    "approval_id",
 }  # fmt: skip
 KINDS = ("anonymous", "stranger", *(role.value for role in TeamRole), "administrator")
 
@@ -142,8 +148,19 @@ def find_parts(study: Study) -> dict[str, Any]:
         "key": "variety",
         "member_id": Membership.objects.get(study=study, user=jane).pk,
         "invitation_id": invited.pk,
+        "approval_id": _ask_for_review(study).pk,
         "expert_id": invite(study, "Ana Costa", by=jane)[0].pk,
     }
+
+
+def _ask_for_review(study: Study) -> Approval:
+    item_set = ItemSet.objects.create(
+        study=study, participant=make_annotator(study), number=1, finished_at=now()
+    )
+    return Approval.objects.create(
+        study=study, item_set=item_set, state="review", reason="effort", message="No.",
+        review_asked_at=now(), review_due_at=now(), decided_at=now(),
+    )  # fmt: skip
 
 
 def client_of(kind: str, study: Study) -> Client:

@@ -12,7 +12,7 @@ from evalsite.platforms import Outcome, Platform, installed_platforms
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
 from tests.support.factories import make_user
-from tests.support.tabs import Tab
+from tests.support.tabs import BOXES, Tab
 
 SPEAKER = {"first_language": "English", "variety": "british"}
 # ids of every form that a platform may ask for; the first three that fit are used
@@ -117,14 +117,19 @@ class Person:
         self.start().choose("agree")
         return self.answer() if self.where() == "questions/" else self
 
-    def finish(self, number: int = 1) -> "Person":
-        """Everything is read, the set is rated and finished."""
+    def rate(self, number: int = 1, *, most: int = 500, scores: str = "90 90 90") -> "Person":
+        """The first items of the set have these scores."""
         self.client.post(f"{self.home}instructions/")
         tab = Tab(self.me, self.home)
-        for place in range(1, len(self.me.item_sets.last().item_ids) + 1):
+        given = dict(zip(BOXES, scores.split(), strict=True))
+        for place in range(1, min(most, len(self.me.item_sets.last().item_ids)) + 1):
             tab.open(place, number=number)
-            fields = tab.fields | {name: "90" for name in tab.fields if "informativeness" in name}
-            self.client.post(tab.address_of(place, number), fields | {"go": "next"})
+            self.client.post(tab.address_of(place, number), tab.fields | given | {"go": "next"})
+        return self
+
+    def finish(self, number: int = 1, *, scores: str = "90 90 90") -> "Person":
+        """Everything is read, the set is rated and finished."""
+        self.rate(number, scores=scores)
         self.client.post(f"{self.home}sets/{number}/review/")
         return self
 

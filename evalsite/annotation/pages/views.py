@@ -42,6 +42,7 @@ from evalsite.participants.services import (
     finished_sets,
     has_agreed,
     instructions_hash,
+    is_paid,
     mark_instructions_read,
     record_answers,
     shown_codes,
@@ -56,6 +57,11 @@ from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.summary_lines import format_money
 from evalsite.studies.versions import shown_content
+
+
+def work_url(request: HttpRequest, me: Participant) -> str:
+    """Return the address of the page about a person's sets and pay; "" if nothing is paid."""
+    return address(request, "participant-work") if is_paid(me) and not me.is_pilot else ""
 
 
 @participant_page
@@ -233,7 +239,8 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "given": {name: drop_unstorable(request.POST.get(name, "")) for name in form.fields},
         "status": Saved.words_of(request.GET.get("was", "")),
         "receipt": visible_receipt(me),
-        "is_paid": me.study.pay_per_set is not None,
+        "is_paid": is_paid(me),
+        "work_url": work_url(request, me),
         "until": me.study.closes_at,
         "progress": Progress(done, done),
     }
@@ -289,6 +296,7 @@ def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
         "receipt": visible_receipt(me),
+        "work_url": work_url(request, me),
         **shown_codes(me),
         "is_deleted": me.annotations.exists()
         and not me.annotations.exclude(status=Annotation.Status.WITHDRAWN).exists(),

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db.models import Count, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -20,7 +20,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.allocation.rounds import list_taken
-from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import Expert, OutcomeCode, PersonalLink, Recruitment, Visit
 from evalsite.participants.recruiting import (
     MOST_LINKS,
@@ -29,8 +28,6 @@ from evalsite.participants.recruiting import (
     create_personal_links,
     create_recruitment,
     find_obstacles,
-    list_due_bonuses,
-    mark_bonuses,
     promised_hourly_pay,
     promised_minutes,
     remove_code,
@@ -40,7 +37,7 @@ from evalsite.participants.recruiting import (
     turn_on,
 )
 from evalsite.participants.recruitment_forms import LABELS, RecruitmentForm
-from evalsite.platforms import Bonus, Exit, Outcome, installed_platforms
+from evalsite.platforms import Exit, Outcome, installed_platforms
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, may_see_identities
 from evalsite.studies.summary_lines import count_of, format_money
@@ -304,45 +301,6 @@ def _change_code(recruitment: Recruitment, request: HttpRequest) -> None:
         create_code(recruitment=recruitment, outcome=outcome)
 
 
-@require_POST
-def show_bonuses(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
-    """Show the lines to paste to those who may see identities; the log keeps who saw them."""
-    if not may_see_identities(request, study):
-        raise PermissionDenied
-    recruitment = _find(study, number)
-    due = list(list_due_bonuses(recruitment)) if number else []
-    if due:
-        AuditEntry.objects.record(
-            "identity view", by=request.user, study_id=study.pk, round=number, bonuses=len(due)
-        )
-    text = recruitment.adapter.write_bonuses(
-        [
-            Bonus(person_id=one.person_id, visit_id=one.visit_id, amount=one.bonus or Decimal(0))
-            for one in due
-        ]
-    )
-    total = sum((one.bonus or Decimal(0) for one in due), Decimal(0))
-    context = {
-        "bonuses": len(due),
-        "bonus_total": format_money(total, study.currency),
-        "recruitment": recruitment,
-        "platform": recruitment.adapter,
-        "lines": text,
-        "due": due,
-    }
-    return TemplateResponse(request, "studies/bonuses.html", context)
-
-
-def _mark_bonuses(recruitment: Recruitment, request: HttpRequest) -> None:
-    if not may_see_identities(request, recruitment.study):
-        raise PermissionDenied
-    given = request.POST.getlist("visit")
-    ids = [int(one) for one in given if one.isascii() and one.isdigit() and len(one) < 19]
-    marked = mark_bonuses(recruitment=recruitment, visit_ids=ids, by=request.user)
-    if marked:
-        messages.success(request, f"{count_of(marked, 'bonus', 'bonuses')} marked as paid.")
-
-
 def _create_links(recruitment: Recruitment, request: HttpRequest) -> None:
     total = request.POST.get("total", "")
     is_whole = total.isascii() and total.isdigit() and len(total) < 5
@@ -393,19 +351,6 @@ recruiting_views = [
         path="invite/<int:number>/code/",
         name="recruitment-code",
         view=_steer(_change_code),
-        role=_EDITOR,
-    ),
-    StudyView(
-        path="invite/<int:number>/bonuses/",
-        name="recruitment-bonuses",
-        view=show_bonuses,
-        role=_EDITOR,
-        within="Invite",
-    ),
-    StudyView(
-        path="invite/<int:number>/bonuses/mark/",
-        name="bonuses-mark",
-        view=_steer(_mark_bonuses),
         role=_EDITOR,
     ),
     StudyView(

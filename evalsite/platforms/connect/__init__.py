@@ -1,19 +1,33 @@
 """CloudResearch Connect: it adds its own ids, and takes people back by links that it gives."""
 
+import csv
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evalsite.platforms.contract import Bonus, Exit, Leave, Outcome, Parameter, Platform
+from evalsite.platforms.contract import Bonus, Decision, Exit, Leave, Outcome, Parameter, Platform
 
+_HEADER = ("participantId", "assignmentId", "action", "bonus", "message")
 _ID = re.compile("[0-9A-Za-z]{8,64}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Connect(Platform):
     def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
-        lines = [f"{one.person_id},{one.visit_id},,{one.amount},\n" for one in bonuses]
-        return "".join(["participantId,assignmentId,action,bonus,message\n", *lines])
+        return _write((one.person_id, one.visit_id, "", str(one.amount), "") for one in bonuses)
+
+    def write_approvals(self, decisions: Sequence[Decision]) -> str:
+        return _write((one.person_id, one.visit_id, "approve", "", "") for one in decisions)
+
+    def write_rejections(self, decisions: Sequence[Decision]) -> str:
+        return _write((one.person_id, one.visit_id, "reject", "", one.message) for one in decisions)
+
+
+def _write(rows: Iterable[tuple[str, ...]]) -> str:
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows([_HEADER, *rows])
+    return table.getvalue()
 
 
 CONNECT = Connect(
@@ -44,5 +58,9 @@ CONNECT = Connect(
         Outcome.WRONG_DEVICE: Exit(),
     },
     bonus_advice="Manage Participants: copy the lines into its CSV template",
+    approve_advice="Manage Participants: copy the lines into its CSV template",
+    reject_advice="Manage Participants: copy the lines into its CSV template",
+    block_advice="A group to exclude",
+    approval_note="On Connect an approval is final.",
     least_pay={"USD": 7.5},
 )

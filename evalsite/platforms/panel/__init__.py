@@ -94,6 +94,10 @@ PANEL = Panel(
             refusal="Enter any, letters, digits or guid.",
         ),
     ),
+    approve_advice="As the panel asks for them",
+    reject_advice="As the panel asks for them",
+    block_advice="As the panel asks for them",
+    bonus_advice="As the panel asks for them",
     exits={
         Outcome.COMPLETED: Exit(is_paid=True, takes_link=True, takes_code=True, advice="Complete"),
         Outcome.SCREENED_OUT: Exit(takes_link=True, advice="Screen-out"),

@@ -4,9 +4,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evalsite.platforms.contract import Bonus, Exit, Outcome, Parameter, Platform
+from evalsite.platforms.contract import (
+    Bonus,
+    Decision,
+    Exit,
+    Outcome,
+    Parameter,
+    Platform,
+    Reason,
+)
 
 _HEX_24 = re.compile("[0-9a-f]{24}")
+_SHORT_MINUTES = 5
+_CHECKS = "checks"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,6 +24,15 @@ class Prolific(Platform):
     def write_bonuses(self, bonuses: Sequence[Bonus]) -> str:
         # a submission id where one was sent
         return "".join(f"{one.visit_id or one.person_id},{one.amount}\n" for one in bonuses)
+
+    def write_approvals(self, decisions: Sequence[Decision]) -> str:
+        return ",".join(one.name for one in decisions)
+
+    def check_rejection(self, reason: Reason, *, failed: int, minutes: float) -> str:
+        # one failure is enough only in a study that takes less than five minutes
+        if reason.key == _CHECKS and failed == 1 and minutes >= _SHORT_MINUTES:
+            return "Prolific accepts one failed check only in studies under 5 minutes."
+        return super().check_rejection(reason, failed=failed, minutes=minutes)
 
 
 PROLIFIC = Prolific(
@@ -45,6 +64,29 @@ PROLIFIC = Prolific(
         Outcome.WRONG_DEVICE: Exit(takes_code=True, advice="“Incompatible device”"),
     },
     needs_screen_out_code=True,
+    reasons=(
+        Reason(
+            key=_CHECKS,
+            label="Failed attention checks",
+            category="FAILED_CHECK",
+            failed_checks=1,
+        ),
+        Reason(
+            key="fast",
+            label="Far too fast: 3 standard deviations below the mean",
+            category="TOO_QUICKLY",
+        ),
+        Reason(
+            key="effort",
+            label="Clear low effort, such as random letters as text",
+            category="LOW_EFFORT",
+        ),
+    ),
+    least_message=100,
+    days_to_decide=21,
+    approve_advice="“Approve by upload”",
+    reject_advice="Reject each submission there, with its category and message",
+    block_advice="Custom blocklist of the next study",
     bonus_advice="More > “Bulk bonus payment”",
     least_pay={"GBP": 6, "USD": 8},
     advised_pay={"GBP": 9, "USD": 12},

@@ -26,6 +26,8 @@ SONA = Sona(
     summary="For course credit: SONA grants it when someone opens the link on the last page.",
     person=Parameter(name="sona_id", pattern=re.compile("[1-9][0-9]{1,6}")),
     has_ids_of_round=True,
+    # opening the completion link has granted it
+    reasons=(),
     query="sona_id=%SURVEY_CODE%",
     exits={
         Outcome.COMPLETED: Exit(

@@ -1,0 +1,465 @@
+"""What each set is due, and what a researcher decided about it.
+
+A set is due its reward once it is finished, on time or late. A set that somebody left, or that was
+returned, is due pay for each answered item. Nothing is paid from here.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import ROUND_UP, Decimal
+from statistics import median
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.pages.feedback import explain_answers
+from evalsite.annotation.pages.screens import answered_screen
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.participants.models import REPORTED, ItemSet, Origin, Participant, Recruitment, Visit
+from evalsite.participants.recruiting import promised_minutes, promised_pay
+from evalsite.platforms import Outcome, Reason
+from evalsite.quality.check_results import judge_checks
+from evalsite.quality.models import Approval
+from evalsite.studies.models import Item, Study
+
+State = Approval.State
+_PENNY = Decimal("0.01")
+# as many sets as the median is taken of
+_LATEST = 1000
+LONGEST_TEXT = 2000
+
+
+def list_payable(study: Study) -> QuerySet[ItemSet]:
+    """Return the sets that something is due for: finished, or left for good with an answer."""
+    mine = {"participant": OuterRef("participant")}
+    holds = Exists(Slot.objects.leased().filter(**mine, lease_until__gt=now()))
+    left = Q(participant__stopped_at__isnull=False) | Q(visit__reported__in=REPORTED)
+    left |= Q(visit__outcome=Outcome.COMPLETED)
+    if study.has_ended:
+        left |= ~Q(holds)
+    answered = Exists(Annotation.objects.filter(item_set=OuterRef("pk")))
+    is_due = Q(finished_at__isnull=False) | (left & (answered | Q(visit__outcome="completed")))
+    sets = ItemSet.objects.filter(is_due, study=study, participant__is_pilot=False)
+    return sets.filter(participant__origin=Origin.OWN).select_related("approval", "participant")
+
+
+def filter_state(sets: QuerySet[ItemSet], state: str) -> QuerySet[ItemSet]:
+    if state == State.WAITING:
+        return sets.filter(Q(approval__isnull=True) | Q(approval__state=state))
+    return sets.filter(approval__state=state)
+
+
+def count_states(study: Study) -> dict[str, int]:
+    """Return how many sets are in each state."""
+    rows = list_payable(study).order_by().values_list("approval__state")
+    counts = dict.fromkeys(State.values, 0)
+    for state, sets in rows.annotate(sets=Count("pk")):
+        counts[state or State.WAITING] += sets
+    return counts
+
+
+@dataclass(frozen=True)
+class Checks:
+    """How many checks of one kind a set had, and how many of them failed."""
+
+    failed: int = 0
+    asked: int = 0
+
+    @property
+    def passed(self) -> int:
+        return self.asked - self.failed
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaySet:
+    """A set with everything that its pay depends on."""
+
+    item_set: ItemSet
+    recruitment: Recruitment
+    # the visit that brought it, or the last one of its person
+    visit: Visit | None
+    approval: Approval
+    answered: int
+    attention: Checks = Checks()
+    gold: Checks = Checks()
+
+    @property
+    def state(self) -> str:
+        return self.approval.state
+
+    @property
+    def is_own_visit(self) -> bool:
+        """Whether one submission on the platform stands for this set."""
+        return self.visit is not None and self.visit.item_set_id == self.item_set.pk
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the whole reward is due: it was finished, or ended for our reasons."""
+        is_completed = bool(self.visit and self.visit.outcome == Outcome.COMPLETED)
+        return self.item_set.finished_at is not None or (self.is_own_visit and is_completed)
+
+    @property
+    def amount(self) -> Decimal:
+        """What is due for the set now: decided amounts don't change any more."""
+        is_open = self.state in (State.WAITING, State.REVIEW)
+        return self.worth if is_open else self.approval.amount
+
+    @property
+    def worth(self) -> Decimal:
+        """What the set is due if it is approved."""
+        pay = promised_pay(self.recruitment) or Decimal(0)
+        if self.is_full:
+            return pay
+        part = pay * self.answered / max(1, self.item_set.total)
+        return min(pay, part.quantize(_PENNY, rounding=ROUND_UP))
+
+    @property
+    def minutes(self) -> float | None:
+        """How long the set took, from Start on the visit that it was dealt for."""
+        if self.item_set.finished_at is None:
+            return None
+        began = self.item_set.created_at
+        if self.visit is not None and self.is_own_visit:
+            began = min(began, self.visit.arrived_at)
+        return (self.item_set.finished_at - began).total_seconds() / 60
+
+    @property
+    def is_submission(self) -> bool:
+        """Whether the platform pays it, once its submission is approved there."""
+        return (
+            self.is_own_visit
+            and self.recruitment.adapter.hands_back
+            and self.visit is not None
+            and self.visit.outcome == Outcome.COMPLETED
+            and not self.visit.reported
+        )
+
+    @property
+    def is_bonus(self) -> bool:
+        """Whether it can only be paid by a bonus line of the person's visit."""
+        has_id = self.visit is not None and bool(self.visit.person_id)
+        return self.recruitment.adapter.hands_back and has_id and not self.is_submission
+
+
+def describe_sets(study: Study, sets: Iterable[ItemSet]) -> list[PaySet]:
+    """Return these sets with their visits, decisions and checks, in few queries."""
+    sets = list(sets)
+    pks = [one.pk for one in sets]
+    visits = _find_visits(study, sets)
+    rows = Annotation.objects.filter(item_set__in=pks).order_by().values_list("item_set")
+    answered = dict(rows.annotate(n=Count("pk")))
+    checks = count_checks_by_set(study, pks)
+    has_none = any(one.pk not in visits for one in sets)
+    open_link = Recruitment.objects.open_link(study) if has_none else None
+    found = []
+    for one in sets:
+        visit = visits.get(one.pk)
+        recruitment = visit.recruitment if visit else open_link
+        assert recruitment is not None
+        recruitment.study = study
+        found.append(
+            PaySet(
+                item_set=one,
+                recruitment=recruitment,
+                visit=visit,
+                approval=getattr(one, "approval", None) or Approval(study=study, item_set=one),
+                answered=answered.get(one.pk, 0),
+                attention=checks.get((one.pk, Item.Kind.ATTENTION), Checks()),
+                gold=checks.get((one.pk, Item.Kind.GOLD), Checks()),
+            )
+        )
+    return found
+
+
+def _find_visits(study: Study, sets: Sequence[ItemSet]) -> dict[Any, Visit]:
+    """Return the visit of each set; of a further set, the last visit of its person before."""
+    people = {one.participant_id for one in sets}
+    visits = Visit.objects.filter(study=study, participant__in=people)
+    by_set: dict[Any, Visit] = {}
+    by_person: dict[int, list[Visit]] = {}
+    for visit in visits.select_related("recruitment").order_by("arrived_at", "id"):
+        by_person.setdefault(visit.participant_id, []).append(visit)
+        if visit.item_set_id is not None:
+            by_set[visit.item_set_id] = visit
+    for one in sets:
+        own = by_person.get(one.participant_id, [])
+        if own and one.pk not in by_set:
+            earlier = [visit for visit in own if visit.arrived_at <= one.created_at]
+            by_set[one.pk] = (earlier or own)[-1]
+    return by_set
+
+
+def count_checks_by_set(study: Study, set_ids: Collection[Any]) -> dict[tuple[Any, str], Checks]:
+    """Return the gold and the attention items of each set that were rated, apart."""
+    answers = Annotation.objects.agreed().filter(item_set__in=set_ids)
+    judged = judge_checks(study, answers)
+    found: dict[tuple[Any, str], Checks] = {}
+    rows = Annotation.objects.filter(pk__in=judged).values_list("pk", "item_set", "item__kind")
+    for pk, item_set, kind in rows:
+        before = found.get((item_set, kind), Checks())
+        failed = before.failed + (not judged[pk][1])
+        found[item_set, kind] = Checks(failed=failed, asked=before.asked + 1)
+    return found
+
+
+def list_failed_checks(study: Study, item_set: ItemSet) -> list[tuple[int, str]]:
+    """Return the place of each attention item that failed, and what would have been right."""
+    answers = Annotation.objects.agreed().filter(item_set=item_set, item__kind=Item.Kind.ATTENTION)
+    failed = [pk for pk, (_, agrees) in judge_checks(study, answers).items() if not agrees]
+    rows = answers.filter(pk__in=failed).select_related("item").prefetch_related("ratings")
+    found = []
+    for annotation in rows:
+        annotation.participant.study = study
+        said = explain_answers(answered_screen(annotation, study), annotation.ratings.all())
+        place = item_set.item_ids.index(annotation.item_id) + 1
+        found += [(place, one.sentence) for one in said if not one.is_met]
+    return sorted(found)
+
+
+def median_minutes(study: Study) -> float | None:
+    """Return the median time of the latest finished sets; None: there are none."""
+    finished = list_payable(study).filter(finished_at__isnull=False).order_by("-finished_at")
+    rows = finished.values_list("created_at", "finished_at", "visit__arrived_at")[:_LATEST]
+    times = [
+        (end - min(began, came or began)).total_seconds() / 60
+        for began, end, came in rows
+        if end is not None
+    ]
+    return median(times) if times else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """What a study pays an hour: as promised, and at the median of what sets took."""
+
+    promised: Decimal
+    measured: Decimal
+    promised_minutes: int
+    minutes: float
+
+    @property
+    def is_low(self) -> bool:
+        return self.measured < self.promised
+
+
+def find_rate(study: Study, rounds: Sequence[Recruitment]) -> Rate | None:
+    """Return the hourly pay of the study, once a set is finished; None without pay.
+
+    By its first round that is on; without one, by the study's own link.
+    """
+    own = next((one for one in rounds if not one.number), Recruitment(study=study, number=0))
+    recruitment = next((one for one in rounds if one.number and one.is_on), own)
+    recruitment.study = study
+    pay, minutes = promised_pay(recruitment), median_minutes(study)
+    if not pay or minutes is None:
+        return None
+    promised = promised_minutes(recruitment)
+    return Rate(
+        promised=pay * 60 / promised,
+        measured=pay * 60 / Decimal(max(minutes, 0.1)),
+        promised_minutes=promised,
+        minutes=minutes,
+    )
+
+
+def is_paid(study: Study) -> bool:
+    """Return whether anybody was promised pay in this study."""
+    if study.pay_per_set is not None:
+        return True
+    return study.recruitments.filter(reward__isnull=False).exists()
+
+
+# --- decisions ----------------------------------------------------------------------------------
+
+
+def _lock(study: Study) -> None:
+    """Decide about pay in one place at a time."""
+    Study.objects.select_for_update(no_key=True).only("pk").get(pk=study.pk)
+
+
+def _find_sets(study: Study, set_ids: Collection[Any], *states: str) -> list[PaySet]:
+    sets = list_payable(study).filter(pk__in=set_ids)
+    return [one for one in describe_sets(study, sets) if one.state in states]
+
+
+def _save(one: PaySet, by: Any, **values: Any) -> None:
+    approval = one.approval
+    for name, value in values.items():
+        setattr(approval, name, value)
+    approval.decided_by, approval.decided_at = by, now()
+    approval.save()
+
+
+@transaction.atomic
+def approve_sets(*, study: Study, set_ids: Collection[Any], by: Any) -> int:
+    """Approve what is waiting or rejected; return how many sets that are."""
+    _lock(study)
+    sets = _find_sets(study, set_ids, State.WAITING, State.REJECTED)
+    for one in sets:
+        _save(one, by, state=State.APPROVED, amount=one.worth, reason="", message="")
+    if sets:
+        AuditEntry.objects.record("sets approved", by=by, study_id=study.pk, sets=len(sets))
+    return len(sets)
+
+
+@transaction.atomic
+def reject_sets(
+    *, study: Study, set_ids: Collection[Any], reason: str, message: str, by: Any
+) -> int:
+    """Reject what is waiting, for a reason that the platform accepts; return how many sets.
+
+    ValidationError, and nothing is rejected, if it wouldn't accept one of them.
+    """
+    _lock(study)
+    sets = _find_sets(study, set_ids, State.WAITING)
+    for one in sets:
+        _refuse_unfair(one, reason, message)
+        said = list_failed_checks(study, one.item_set)
+        checks = {"failed": one.attention.failed, "asked": one.attention.asked, "said": said}
+        _save(
+            one,
+            by,
+            state=State.REJECTED,
+            amount=Decimal(0),
+            reason=reason,
+            message=message,
+            checks=checks,
+        )
+    if sets:
+        AuditEntry.objects.record(
+            "sets rejected", by=by, study_id=study.pk, sets=len(sets), reason=reason
+        )
+    return len(sets)
+
+
+def find_reasons(sets: Sequence[PaySet]) -> list[Reason]:
+    """Return the reasons that the platforms of all these sets accept."""
+    if not sets:
+        return []
+    first, *others = [one.recruitment.adapter for one in sets]
+    keys = [{reason.key for reason in platform.reasons} for platform in others]
+    return [one for one in first.reasons if all(one.key in known for known in keys)]
+
+
+def _refuse_unfair(one: PaySet, key: str, message: str) -> None:
+    platform = one.recruitment.adapter
+    if not one.is_full:
+        raise ValidationError("Pay for single items can't be rejected.", code="by_item")
+    reason = next((reason for reason in platform.reasons if reason.key == key), None)
+    who = one.item_set.participant.pseudonym
+    if reason is None:
+        raise ValidationError(
+            f"{platform.label} accepts no rejection for this reason.", code="reason"
+        )
+    if len(message) < platform.least_message:
+        raise ValidationError(
+            f"Write {platform.least_message} characters or more: {platform.label} wants them, and "
+            "the person reads them.",
+            code="message",
+        )
+    minutes = promised_minutes(one.recruitment)
+    problem = platform.check_rejection(reason, failed=one.attention.failed, minutes=minutes)
+    if problem:
+        raise ValidationError(f"{who}, set {one.item_set.number}: {problem}", code="unfair")
+
+
+@transaction.atomic
+def add_bonus(*, study: Study, set_ids: Collection[Any], amount: Decimal, by: Any) -> int:
+    """Give each of these sets a bonus of this amount; return how many didn't have it.
+
+    A bonus that is marked as paid stays as it is.
+    """
+    _lock(study)
+    if amount <= 0:
+        raise ValidationError("Enter an amount above 0.", code="amount")
+    changed = 0
+    for one in _find_sets(study, set_ids, *State.values):
+        if one.approval.bonus_marked_at is None and one.approval.bonus != amount:
+            one.approval.bonus = amount
+            one.approval.save()
+            changed += 1
+    if changed:
+        AuditEntry.objects.record(
+            "bonus added", by=by, study_id=study.pk, sets=changed, amount=str(amount)
+        )
+    return changed
+
+
+@transaction.atomic
+def mark_paid(
+    *,
+    study: Study,
+    by: Any,
+    set_ids: Collection[Any] = (),
+    bonus_ids: Collection[Any] = (),
+    visit_ids: Collection[int] = (),
+) -> int:
+    """Mark approved sets, bonuses of sets and of visits as paid; return how many weren't."""
+    _lock(study)
+    mine = Approval.objects.filter(study=study)
+    moment = now()
+    approved = mine.filter(item_set__in=set_ids, state=State.APPROVED)
+    marked = approved.update(state=State.PAID, marked_at=moment)
+    bonuses = mine.filter(item_set__in=bonus_ids, bonus__isnull=False, bonus_marked_at=None)
+    marked += bonuses.update(bonus_marked_at=moment)
+    visits = Visit.objects.filter(
+        study=study, pk__in=visit_ids, bonus__isnull=False, bonus_marked_at=None
+    )
+    marked += visits.update(bonus_marked_at=moment)
+    if marked:
+        AuditEntry.objects.record("marked as paid", by=by, study_id=study.pk, rows=marked)
+    return marked
+
+
+# --- reviews ------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def ask_for_review(*, me: Participant, number: int, text: str) -> bool:
+    """Pause a rejection until it is answered; False if there is none to pause."""
+    _lock(me.study)
+    rejected = Approval.objects.filter(
+        item_set__participant=me,
+        item_set__number=number,
+        state=State.REJECTED,
+        review_asked_at=None,
+    )
+    moment = now()
+    asked = rejected.update(
+        state=State.REVIEW,
+        review_text=text,
+        review_asked_at=moment,
+        review_due_at=moment + timedelta(days=settings.REVIEW_DAYS),
+    )
+    if asked:
+        AuditEntry.objects.record(
+            "review asked for", by=None, study_id=me.study_id, who=me.pseudonym, number=number
+        )
+    return bool(asked)
+
+
+@transaction.atomic
+def answer_review(*, study: Study, set_id: Any, is_approved: bool, answer: str, by: Any) -> bool:
+    """Approve the set, or let the rejection stand; False if that was answered already."""
+    _lock(study)
+    for one in _find_sets(study, [set_id], State.REVIEW):
+        state = State.APPROVED if is_approved else State.REJECTED
+        amount = one.worth if is_approved else Decimal(0)
+        _save(one, by, state=state, amount=amount, answer=answer, answered_at=now())
+        AuditEntry.objects.record(
+            "review answered", by=by, study_id=study.pk, approved=is_approved,
+            who=one.item_set.participant.pseudonym, number=one.item_set.number,
+        )  # fmt: skip
+        return True
+    return False
+
+
+def list_reviews(study: Study) -> QuerySet[Approval]:
+    """Return the reviews that want an answer, the most urgent first."""
+    return Approval.objects.filter(study=study, state=State.REVIEW).order_by("review_due_at", "pk")

@@ -1,0 +1,112 @@
+"""Staff pages: a round's files for its platform, which name people by their ids."""
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST
+
+from evalsite.audit.models import AuditEntry
+from evalsite.participants.models import Recruitment
+from evalsite.quality.pay import mark_paid
+from evalsite.quality.pay_files import PayFile, write_block_list, write_files
+from evalsite.quality.pay_views import read_ids
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView, may_see_identities
+from evalsite.studies.summary_lines import count_of, format_money, name_start
+
+
+def _find(request: HttpRequest, study: Study, number: int) -> Recruitment:
+    if not may_see_identities(request, study):
+        raise PermissionDenied
+    recruitment = get_object_or_404(study.recruitments.exclude(number=0), number=number)
+    recruitment.study = study
+    return recruitment
+
+
+def _list_files(recruitment: Recruitment) -> list[PayFile]:
+    block_list = write_block_list(recruitment)
+    return [*write_files(recruitment), *([block_list] if block_list.lines else [])]
+
+
+def _record(request: HttpRequest, recruitment: Recruitment, files: list[PayFile]) -> None:
+    if files:
+        AuditEntry.objects.record(
+            "identity view",
+            by=request.user,
+            study_id=recruitment.study_id,
+            round=recruitment.number,
+            files=[one.key for one in files],
+        )
+
+
+@require_POST
+def show_files(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """Everything to paste on the round's platform; the log keeps who saw it."""
+    recruitment = _find(request, study, number)
+    files = _list_files(recruitment)
+    _record(request, recruitment, files)
+    context = {
+        "recruitment": recruitment,
+        "platform": recruitment.adapter,
+        "files": [(one, format_money(one.total, study.currency)) for one in files],
+    }
+    return TemplateResponse(request, "quality/pay_files.html", context)
+
+
+@require_POST
+def download_file(request: HttpRequest, study: Study, number: int, kind: str) -> HttpResponseBase:
+    """One of the files, as it is pasted: UTF-8, without a mark at its start."""
+    recruitment = _find(request, study, number)
+    file = next((one for one in _list_files(recruitment) if one.key == kind), None)
+    if file is None:
+        raise Http404("This file is empty.")
+    _record(request, recruitment, [file])
+    response = HttpResponse(file.text, content_type="text/csv; charset=utf-8")
+    name = f"{name_start(study)}_round{number}_{kind}.csv"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@require_POST
+def mark(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
+    """Mark what one file named as paid: what was decided since stays as it is."""
+    recruitment = _find(request, study, number)
+    given = request.POST.getlist("visit")
+    ids = [int(one) for one in given if one.isascii() and one.isdigit() and len(one) < 19]
+    visits = recruitment.visits.filter(pk__in=ids).values_list("pk", flat=True)
+    marked = mark_paid(
+        study=study,
+        by=request.user,
+        set_ids=read_ids(request, "set"),
+        bonus_ids=read_ids(request, "bonus"),
+        visit_ids=list(visits),
+    )
+    if marked:
+        messages.success(request, f"{count_of(marked, 'payment')} marked as paid.")
+    return redirect("admin:study-pay", study.pk)
+
+
+_EDITOR = Membership.Role.EDITOR
+
+pay_file_views = [
+    StudyView(
+        path="invite/<int:number>/pay/",
+        name="round-pay",
+        view=show_files,
+        role=_EDITOR,
+        within="Pay",
+        is_reading=True,
+    ),
+    StudyView(
+        path="invite/<int:number>/pay/<slug:kind>/",
+        name="round-pay-file",
+        view=download_file,
+        role=_EDITOR,
+        is_reading=True,
+    ),
+    StudyView(path="invite/<int:number>/pay-mark/", name="round-pay-mark", view=mark, role=_EDITOR),
+]

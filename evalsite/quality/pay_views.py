@@ -1,0 +1,297 @@
+"""Staff pages: pay, deciding on sets, answering reviews, and what to paste on a platform."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.paginator import Paginator
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalsite.quality.models import Approval
+from evalsite.quality.pay import (
+    LONGEST_TEXT,
+    PaySet,
+    add_bonus,
+    answer_review,
+    approve_sets,
+    count_states,
+    describe_sets,
+    filter_state,
+    find_rate,
+    find_reasons,
+    is_paid,
+    list_payable,
+    list_reviews,
+    mark_paid,
+    reject_sets,
+)
+from evalsite.studies.forms import use_our_words
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView, may_see_identities
+from evalsite.studies.summary_lines import count_of, format_money
+
+INVALID = 422
+PAGE = 50
+# as many sets as can be decided on at once
+_MOST = 500
+State = Approval.State
+LABELS = {state.value: state.label.capitalize() for state in State}
+
+
+@dataclass(frozen=True)
+class PayRow:
+    """A set as the page shows it."""
+
+    pay_set: PaySet
+    amount: str
+    bonus: str
+    minutes: int | None
+
+
+def _as_rows(study: Study, sets: Sequence[PaySet]) -> list[PayRow]:
+    return [
+        PayRow(
+            one,
+            format_money(one.amount, study.currency),
+            format_money(one.approval.bonus, study.currency) if one.approval.bonus else "",
+            None if one.minutes is None else max(1, round(one.minutes)),
+        )
+        for one in sets
+    ]
+
+
+@require_safe
+def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Who is due what, what was decided, and whether the pay is what was promised."""
+    counts = count_states(study)
+    asked = request.GET.get("state", "")
+    state = asked if asked in counts else ""
+    sets = list_payable(study).order_by("-created_at", "-pk")
+    if state:
+        sets = filter_state(sets, state)
+    paginator = Paginator(sets, PAGE)
+    # known already
+    paginator.count = counts[state] if state else sum(counts.values())
+    rows = paginator.get_page(request.GET.get("page"))
+    rounds = list(study.recruitments.order_by("number"))
+    rate = find_rate(study, rounds)
+    reviews = list_reviews(study).select_related("item_set__participant")
+    context = {
+        "rows": rows,
+        "sets": _as_rows(study, describe_sets(study, rows)),
+        "state": state,
+        "states": [(key, LABELS[key], number) for key, number in counts.items()],
+        "total": sum(counts.values()),
+        "waiting": counts[State.WAITING],
+        "reviews": list(reviews) if counts[State.REVIEW] else [],
+        "rate": rate,
+        "promised": format_money(rate.promised, study.currency) if rate else "",
+        "measured": format_money(rate.measured, study.currency) if rate else "",
+        "rounds": [one for one in rounds if one.number and one.adapter.hands_back],
+        "may_decide": may_see_identities(request, study) and study.state != "archived",
+    }
+    return TemplateResponse(request, "quality/pay.html", context)
+
+
+# --- deciding -----------------------------------------------------------------------------------
+
+
+class DecisionForm(forms.Form):
+    """What else a decision takes: a reason and a message, or an amount."""
+
+    reason = forms.ChoiceField(label="Reason", widget=forms.RadioSelect)
+    message = forms.CharField(
+        label="What they’ll read",
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+    amount = forms.DecimalField(
+        label="Bonus for each set", max_digits=8, decimal_places=2, min_value=Decimal("0.01")
+    )
+
+    def __init__(self, *args: Any, do: str, sets: Sequence[PaySet], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        wanted = {"reject": ("reason", "message"), "bonus": ("amount",)}.get(do, ())
+        for name in [name for name in self.fields if name not in wanted]:
+            del self.fields[name]
+        if "reason" in self.fields:
+            reasons = [(one.key, one.label) for one in find_reasons(sets)]
+            self.fields["reason"].choices = reasons  # type: ignore[attr-defined]
+            least = max((one.recruitment.adapter.least_message for one in sets), default=1)
+            if least > 1:
+                self.fields["message"].help_text = f"{least} characters or more."
+        use_our_words(self.fields.values())
+
+
+@dataclass(frozen=True)
+class Act:
+    """One thing to do with selected sets: which of them it concerns, and how it is done."""
+
+    states: tuple[str, ...]
+    done: str
+    run: Callable[..., int]
+
+
+_ACTS = {
+    "approve": Act((State.WAITING, State.REJECTED), "approved", approve_sets),
+    "reject": Act((State.WAITING,), "rejected", reject_sets),
+    "bonus": Act(tuple(State.values), "given a bonus", add_bonus),
+    "mark": Act((State.APPROVED,), "marked as paid", mark_paid),
+}
+
+
+_APPROVE_PASSED = "approve-passed"
+
+
+def _insist_on_identities(request: HttpRequest, study: Study) -> None:
+    if not may_see_identities(request, study):
+        raise PermissionDenied
+
+
+def read_ids(request: HttpRequest, name: str) -> list[UUID]:
+    """Return the ids that were posted under this name; what is none is left out."""
+    found = []
+    for text in request.POST.getlist(name)[:_MOST]:
+        try:
+            found.append(UUID(text))
+        except ValueError:
+            continue
+    return found
+
+
+@require_POST
+def decide(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show what would be decided about the selected sets, then decide it."""
+    _insist_on_identities(request, study)
+    do, ids = request.POST.get("do", ""), read_ids(request, "set")
+    if do == _APPROVE_PASSED:
+        do, ids = "approve", _list_passed(study)
+    act = _ACTS.get(do)
+    if act is None or not ids:
+        messages.error(request, "Select one or more sets first.")
+        return redirect("admin:study-pay", study.pk)
+    found = list_payable(study).filter(pk__in=ids)
+    sets = [one for one in describe_sets(study, found) if one.state in act.states]
+    is_confirmed = request.POST.get("confirmed") == "yes"
+    form = DecisionForm(request.POST if is_confirmed else None, do=do, sets=sets)
+    if is_confirmed and sets and (form.is_valid() or not form.fields):
+        try:
+            return _run(request, study, do, ids, form)
+        except ValidationError as error:
+            form.add_error(None, error)
+    context = {
+        "do": do,
+        "form": form,
+        "sets": _as_rows(study, sets),
+        "left_out": len(ids) - len(sets),
+        "people": len({one.item_set.participant_id for one in sets}),
+        "amount": format_money(sum((one.worth for one in sets), Decimal(0)), study.currency),
+        "notes": sorted({one.recruitment.adapter.approval_note for one in sets} - {""}),
+    }
+    status = INVALID if form.errors else 200
+    return TemplateResponse(request, "quality/pay_decide.html", context, status=status)
+
+
+def _list_passed(study: Study) -> list[UUID]:
+    """Return the waiting sets in which no attention check failed, the oldest first."""
+    waiting = filter_state(list_payable(study), State.WAITING).order_by("created_at", "pk")
+    sets = describe_sets(study, waiting[:_MOST])
+    return [one.item_set.pk for one in sets if not one.attention.failed]
+
+
+def _run(
+    request: HttpRequest, study: Study, do: str, ids: list[UUID], form: DecisionForm
+) -> HttpResponseBase:
+    act = _ACTS[do]
+    given = form.cleaned_data if form.fields else {}
+    done = act.run(study=study, set_ids=ids, by=request.user, **given)
+    messages.success(request, f"{count_of(done, 'set')} {act.done}.")
+    if do == "approve":
+        return redirect(f"{_pay_url(study)}?state={State.APPROVED}#files")
+    return redirect("admin:study-pay", study.pk)
+
+
+def _pay_url(study: Study) -> str:
+    return redirect("admin:study-pay", study.pk).url
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_review(request: HttpRequest, study: Study, approval_id: int) -> HttpResponseBase:
+    """A rejection that somebody asked to be looked at again, and the answer to it."""
+    _insist_on_identities(request, study)
+    approval = get_object_or_404(
+        Approval.objects.filter(study=study, review_asked_at__isnull=False).select_related(
+            "item_set__participant", "decided_by"
+        ),
+        pk=approval_id,
+    )
+    [pay_set] = describe_sets(study, [approval.item_set])
+    choice = request.POST.get("answer", "")
+    text = request.POST.get("text", "").replace("\0", "").strip()[:LONGEST_TEXT]
+    errors = []
+    if request.method == "POST":
+        if choice not in ("approve", "keep"):
+            errors.append("Choose whether the set is approved.")
+        if not text:
+            errors.append("Write what the person will read.")
+        if not errors:
+            return _answer(request, study, approval, is_approved=choice == "approve", text=text)
+    reasons = {one.key: one.label for one in pay_set.recruitment.adapter.reasons}
+    context = {
+        "approval": approval,
+        "reason": reasons.get(approval.reason, ""),
+        "row": _as_rows(study, [pay_set])[0],
+        "worth": format_money(pay_set.worth, study.currency),
+        "errors": errors,
+        "choice": choice,
+        "text": text,
+    }
+    status = INVALID if errors else 200
+    return TemplateResponse(request, "quality/pay_review.html", context, status=status)
+
+
+def _answer(
+    request: HttpRequest, study: Study, approval: Approval, *, is_approved: bool, text: str
+) -> HttpResponseBase:
+    answered = answer_review(
+        study=study,
+        set_id=approval.item_set_id,
+        is_approved=is_approved,
+        answer=text,
+        by=request.user,
+    )
+    if answered:
+        messages.success(request, "The review is answered. They read your answer on their page.")
+    else:
+        messages.warning(request, "This review has been answered already.")
+    return redirect("admin:study-pay", study.pk)
+
+
+pay_views = [
+    StudyView(
+        path="pay/",
+        name="study-pay",
+        view=show_pay,
+        tab="Pay",
+        order=65,
+        role=Membership.Role.EDITOR,
+        is_shown=is_paid,
+    ),
+    StudyView(path="pay/decide/", name="pay-decide", view=decide, role=Membership.Role.EDITOR),
+    StudyView(
+        path="pay/reviews/<int:approval_id>/",
+        name="pay-review",
+        view=show_review,
+        role=Membership.Role.EDITOR,
+        within="Pay",
+    ),
+]
