@@ -9,8 +9,7 @@ from django.db import transaction
 
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant, ParticipantLink
-from evalsite.participants.recruiting import promised_pay
-from evalsite.participants.visits import WayOut, end_visit, find_visit, find_way_out
+from evalsite.participants.visits import WayOut, end_visit, find_way_out
 from evalsite.platforms import Outcome
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_text, shown_content
@@ -122,11 +121,7 @@ def finished_sets(me: Participant) -> list[ItemSet]:
 
 def is_paid(me: Participant) -> bool:
     """Return whether this person was promised pay: by the round they came by, or by the study."""
-    visit = find_visit(me)
-    if visit is None:
-        return me.study.pay_per_set is not None
-    visit.recruitment.study = me.study
-    return promised_pay(visit.recruitment) is not None
+    return find_way_out(me, Outcome.COMPLETED).is_paid
 
 
 def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[str, Any]:
@@ -136,7 +131,7 @@ def shown_codes(me: Participant, finished: list[ItemSet] | None = None) -> dict[
         return {"code": "", "earlier_codes": [], "way_out": WayOut()}
     *earlier, last = finished
     way_out = find_way_out(me, Outcome.COMPLETED, set_code=last.code)
-    if me.is_expert and not is_paid(me):
+    if me.is_expert and not way_out.is_paid:
         return {"code": "", "earlier_codes": [], "way_out": replace(way_out, code="", link="")}
     is_own = way_out.code == last.code
     return {

@@ -17,7 +17,11 @@ from evalsite.participants.models import (
     Recruitment,
     Visit,
 )
-from evalsite.participants.recruiting import promised_hourly_pay, promised_minutes
+from evalsite.participants.recruiting import (
+    promised_hourly_pay,
+    promised_minutes,
+    promised_pay,
+)
 from evalsite.platforms import Leave, Outcome
 from evalsite.studies.models import Study
 
@@ -50,6 +54,8 @@ class WayOut:
     leave: Leave = Leave.CLOSE
     # whether the next set needs no further visit
     has_further_sets: bool = True
+    # whether the round promises pay for a set
+    is_paid: bool = False
 
 
 def find_visit(me: Participant) -> Visit | None:
@@ -120,6 +126,7 @@ def find_way_out(me: Participant, outcome: Outcome, *, set_code: str = "") -> Wa
     """Return how this person hands back the outcome; `set_code` is that of completed work."""
     visit = find_visit(me)
     recruitment = visit.recruitment if visit else Recruitment.objects.open_link(me.study)
+    recruitment.study = me.study
     stored = _list_codes(recruitment)
     own = stored.get(outcome)
     leaves = recruitment.adapter.exits[outcome]
@@ -142,6 +149,7 @@ def find_way_out(me: Participant, outcome: Outcome, *, set_code: str = "") -> Wa
         hands_over="{code}" in link or bool(fixed and fixed in link),
         leave=leaves.otherwise,
         has_further_sets=recruitment.has_further_sets,
+        is_paid=promised_pay(recruitment) is not None,
     )
 
 

@@ -42,6 +42,7 @@ EXEMPT = {
     "participant-shut",
     "participant-withdraw",
     "participant-withdrawn",
+    "participant-work",
 }
 
 POLICY = {

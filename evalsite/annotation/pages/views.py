@@ -59,9 +59,9 @@ from evalsite.studies.summary_lines import format_money
 from evalsite.studies.versions import shown_content
 
 
-def work_url(request: HttpRequest, me: Participant) -> str:
+def _work_url(request: HttpRequest, me: Participant, *, is_paid: bool) -> str:
     """Return the address of the page about a person's sets and pay; "" if nothing is paid."""
-    return address(request, "participant-work") if is_paid(me) and not me.is_pilot else ""
+    return address(request, "participant-work") if is_paid and not me.is_pilot else ""
 
 
 @participant_page
@@ -239,8 +239,8 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "given": {name: drop_unstorable(request.POST.get(name, "")) for name in form.fields},
         "status": Saved.words_of(request.GET.get("was", "")),
         "receipt": visible_receipt(me),
-        "is_paid": is_paid(me),
-        "work_url": work_url(request, me),
+        "is_paid": codes["way_out"].is_paid,
+        "work_url": _work_url(request, me, is_paid=codes["way_out"].is_paid),
         "until": me.study.closes_at,
         "progress": Progress(done, done),
     }
@@ -296,7 +296,7 @@ def withdrawn(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
         "receipt": visible_receipt(me),
-        "work_url": work_url(request, me),
+        "work_url": _work_url(request, me, is_paid=is_paid(me)),
         **shown_codes(me),
         "is_deleted": me.annotations.exists()
         and not me.annotations.exclude(status=Annotation.Status.WITHDRAWN).exists(),
