@@ -34,6 +34,7 @@ from evalsite.annotation.running.launch import (
 )
 from evalsite.annotation.running.pilot import start_pilot
 from evalsite.annotation.running.places_views import places_views
+from evalsite.annotation.running.quota_views import quota_views
 from evalsite.annotation.running.recruiting_views import recruiting_views
 from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Item, Membership, Study
@@ -191,6 +192,7 @@ _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 
 study_views = [
     *places_views,
+    *quota_views,
     *recruiting_views,
     *expert_views,
     StudyView(

@@ -133,7 +133,7 @@ class _People:
         if participant.pk in self._codes:
             return "finished"
         if participant.is_eligible is False:
-            return "not eligible"
+            return participant.get_refused_for_display() or "not eligible"
         if participant.is_qualified is False:
             return "not qualified"
         return "started" if participant.consented_to else "no consent"

@@ -56,6 +56,12 @@ class Origin(models.TextChoices):
     SIMULATED = "simulated"
 
 
+class Refusal(models.TextChoices):
+    """Why a person may not take part whose answers allow it."""
+
+    QUOTA = "quota", "quota full"
+
+
 class Participant(models.Model):
     """A person in a study, under a random pseudonym."""
 
@@ -69,6 +75,8 @@ class Participant(models.Model):
     # gets the items that were assigned, and no others
     is_expert = models.BooleanField(default=False)
     is_eligible = models.BooleanField(null=True)
+    # why this person may not take part, if anything but their answers decided it
+    refused_for = models.CharField(max_length=10, choices=Refusal.choices, blank=True)
     # the consent text that this person agreed to, as a hash; empty: none
     consented_to = models.CharField(max_length=64, blank=True)
     # the instructions this person has read, as a hash of their text
@@ -85,7 +93,11 @@ class Participant(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["pseudonym", "study"], name="pseudonym_once_per_study")
+            models.UniqueConstraint(fields=["pseudonym", "study"], name="pseudonym_once_per_study"),
+            models.CheckConstraint(
+                condition=Q(refused_for="") | Q(is_eligible=False),
+                name="only_who_may_not_take_part_is_refused",
+            ),
         ]
         indexes = [models.Index(fields=["study", "id"], name="participant_by_study")]
 
@@ -432,6 +444,28 @@ class Answer(models.Model):
 
     def __str__(self) -> str:
         return self.question
+
+
+class Quota(models.Model):
+    """How many people with this answer to a question before the work may have a place."""
+
+    study = models.ForeignKey(
+        Study, on_delete=models.CASCADE, related_name="quotas", db_index=False
+    )
+    question = models.CharField(max_length=40)
+    value = models.CharField(max_length=300)
+    people = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "question", "value"], name="one_quota_for_each_answer"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"quota of {self.question}"
 
 
 class ItemSet(models.Model):

@@ -1,6 +1,6 @@
 """Arriving, agreeing, and answering what is asked before any work."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -79,18 +79,29 @@ def record_consent(*, participant: Participant, is_given: bool) -> Consent:
 
 
 @transaction.atomic
-def record_entry(*, participant: Participant, answers: Mapping[str, str]) -> bool:
-    """Return whether these answers allow taking part: decided once, and they stay as they are."""
+def record_entry(
+    *,
+    participant: Participant,
+    answers: Mapping[str, str],
+    refuse: Callable[[Participant, Mapping[str, str]], str] | None = None,
+) -> bool:
+    """Return whether these answers allow taking part: decided once, and they stay as they are.
+
+    `refuse` is asked of those whom the answers allow: why not, if anything else is against it.
+    """
     me = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
     if me.withdrawn_at is not None:
         raise Withdrawn
     if me.is_eligible is None and me.consented_to:
         me.is_eligible = participant.study.config.is_eligible(answers)
-        me.save(update_fields=["is_eligible"])
+        if me.is_eligible and refuse is not None:
+            me.refused_for = refuse(me, answers)
+            me.is_eligible = not me.refused_for
+        me.save(update_fields=["is_eligible", "refused_for"])
         if not me.is_eligible:
             end_visit(me, Outcome.SCREENED_OUT)
         record_answers(participant=participant, answers=answers)
-    participant.is_eligible = me.is_eligible
+    participant.is_eligible, participant.refused_for = me.is_eligible, me.refused_for
     return bool(me.is_eligible)
 
 

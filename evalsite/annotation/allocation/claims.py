@@ -25,6 +25,7 @@ from evalsite.annotation.allocation.leases import (
     release_places,
     reserve_set,
 )
+from evalsite.annotation.allocation.quotas import has_room
 from evalsite.annotation.allocation.rounds import Place
 from evalsite.annotation.allocation.selection import Pick, new_to, pick_places, with_room
 from evalsite.annotation.models import Annotation, Slot
@@ -32,7 +33,7 @@ from evalsite.lib.deadlocks import in_transaction
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import Prepared
 from evalsite.lib.seeds import make_random
-from evalsite.participants.models import ItemSet, Participant
+from evalsite.participants.models import ItemSet, Participant, Refusal
 from evalsite.participants.services import record_entry
 from evalsite.participants.visits import end_visit, find_visit, is_over
 from evalsite.platforms import Outcome
@@ -103,7 +104,8 @@ def _claim(
     last_set = _last_set_of.one(me.pk)
     open_set = last_set if last_set and last_set.finished_at is None else None
     place = Place(me, study)
-    if not is_admitted or not place.is_to_be_had(open_set):
+    has_quota = is_admitted and _has_room(me, study, last_set, is_locking=True)
+    if not has_quota or not place.is_to_be_had(open_set):
         return None
     if open_set is not None:
         if must_give_way(open_set, study):
@@ -119,6 +121,14 @@ def _claim(
     if me.is_expert:
         return _deal_assigned(me, study, mine, place)
     return _deal_new(me, study, mine, place, skip_locked=skip_locked)
+
+
+def _has_room(
+    me: Participant, study: Study, last_set: ItemSet | None, *, is_locking: bool = False
+) -> bool:
+    """Return whether the quotas leave room; who has answered something keeps their place."""
+    is_earned = last_set is not None and last_set.reserved_until is None
+    return is_earned or has_room(me, study, is_locking=is_locking)
 
 
 def _deal_new(
@@ -222,6 +232,8 @@ def has_work(me: Participant, study: Study) -> bool:
     if not study.is_open or me.stopped_at or is_over(find_visit(me)):
         return False
     open_set = ItemSet.objects.filter(participant=me, finished_at__isnull=True).first()
+    if not _has_room(me, study, me.item_sets.order_by("-number").first()):
+        return False
     if open_set is not None:
         if must_give_way(open_set, study):
             return False
@@ -251,8 +263,12 @@ def settle_entry(*, participant: Participant, answers: Mapping[str, str]) -> Ite
     None: this person may not take part, or there is no place for them now.
     """
 
+    def refuse(me: Participant, given: Mapping[str, str]) -> str:
+        is_free = has_room(me, participant.study, given, is_locking=True)
+        return "" if is_free else Refusal.QUOTA
+
     def admit(me: Participant) -> bool:
-        return record_entry(participant=me, answers=answers)
+        return record_entry(participant=me, answers=answers, refuse=refuse)
 
     if participant.is_pilot:
         return deal_pilot_set(participant) if admit(participant) else None

@@ -31,7 +31,7 @@ from evalsite.lib.clock import now
 from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import address, page_context, participant_page, personal_link
 from evalsite.participants.forms import EntryForm
-from evalsite.participants.models import Participant
+from evalsite.participants.models import Participant, Refusal
 from evalsite.participants.services import consent_hash, consent_text, has_agreed, shown_codes
 from evalsite.participants.visits import find_visit, find_way_out, name_platform
 from evalsite.platforms import Outcome
@@ -150,6 +150,7 @@ def refused(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-home"))
     context = page_context(request, me) | {
         "message": eligibility.refusal,
+        "is_quota_full": me.refused_for == Refusal.QUOTA,
         "study_id": me.study_id,
         "platform": name_platform(me),
     }

@@ -118,7 +118,10 @@ ITEM_FIELDS = (
 PARTICIPANT_FIELDS = (
     "pseudonym", "origin", "is_person", "is_eligible", "consented_to", "instructions_read",
     "practised_at", "tries", "is_qualified", "cursor", "created_at", "stopped_at", "withdrawn_at",
+    "refused_for",
 )  # fmt: skip
+# written only of whom it is said
+PARTICIPANT_FIELDS_IF_ANY = {"refused_for": ""}
 CONSENT_FIELDS = ("text_sha256", "is_given", "answered_at")
 ANSWER_FIELDS = ("question", "value", "answered_at")
 SET_FIELDS = ("id", "number", "created_at", "finished_at")

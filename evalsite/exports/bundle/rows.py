@@ -30,6 +30,7 @@ from evalsite.exports.bundle.format import (
     METRIC_FIELDS,
     METRIC_ROWS,
     PARTICIPANT_FIELDS,
+    PARTICIPANT_FIELDS_IF_ANY,
     PEOPLE_ROWS,
     PLAN,
     PLAN_COLUMNS,
@@ -171,7 +172,9 @@ class RowStore:
             pairs = []
             for row in page:
                 with reading(row):
-                    values = read_fields(Participant, PARTICIPANT_FIELDS, row.values)
+                    values = read_fields(
+                        Participant, PARTICIPANT_FIELDS, PARTICIPANT_FIELDS_IF_ANY | row.values
+                    )
                     pairs.append((row, Participant(study_id=self.study.pk, **values)))
             store_rows(pairs)
             store_rows(self._build_each(pairs, "consents", self._build_consent))

@@ -28,6 +28,7 @@ from evalsite.exports.bundle.format import (
     METRIC_FILE_FIELDS,
     ON_INSTRUCTIONS,
     PARTICIPANT_FIELDS,
+    PARTICIPANT_FIELDS_IF_ANY,
     RATINGS_FILE_FIELDS,
     SET_FIELDS,
     STUDY_FIELDS,
@@ -161,7 +162,12 @@ class Serializer:
             for one in page:
                 self.counts["participants"] += 1
                 self.counts["sets"] += len(sets[one.pk])
-                yield _pick(one, PARTICIPANT_FIELDS) | {
+                said = _pick(one, PARTICIPANT_FIELDS)
+                yield {
+                    name: value
+                    for name, value in said.items()
+                    if value or name not in PARTICIPANT_FIELDS_IF_ANY
+                } | {
                     "consents": [self._read_consent(given) for given in consents[one.pk]],
                     "answers": [
                         _pick(answer, ANSWER_FIELDS)
