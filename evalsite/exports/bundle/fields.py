@@ -65,11 +65,11 @@ def _make_check(field: models.Field) -> Callable[[Any], None]:
     validators = [] if isinstance(field, models.JSONField) else field.validators
 
     def check(made: Any) -> None:
-        if choices and made not in choices:
+        if made == "" and field.blank:
+            return
+        if made == "" or (choices and made not in choices):
             raise Misshapen
-        if made == "" and not field.blank:
-            raise Misshapen
-        for validate in validators if made != "" else ():
+        for validate in validators:
             validate(made)
 
     return check
