@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('participants', '0011_experts'),
+        ('participants', '0012_reported_visits'),
         ('studies', '0010_own_questions'),
     ]
 
