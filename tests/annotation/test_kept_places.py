@@ -184,7 +184,10 @@ def test_bad_82_an_answer_sent_after_the_archive_counts_nowhere_and_says_so(
     assert what_became(response) == "ended"
     assert tab.me.annotations.get().status == "surplus"
     assert not Slot.objects.done().exists()
-    assert "too late to count" in tab.client.get(response.headers["Location"], follow=True).text
+    page = tab.client.get(response.headers["Location"], follow=True).text
+    assert "too late to count" in page
+    assert "This study has ended" in page
+    assert "where you left off" not in page
     assert what_became(tab.save()) == "already"
     assert find_breaches(study) == []
 

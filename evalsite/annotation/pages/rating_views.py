@@ -57,6 +57,7 @@ from evalsite.participants.access import (
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Agreement, agreement_of, has_agreed
 from evalsite.studies.bonus import bonus_in_words
+from evalsite.studies.models import Study
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.versions import has_sheet
 
@@ -141,6 +142,7 @@ def render_away(request: HttpRequest, me: Participant) -> HttpResponse:
     context = page_context(request, me) | {
         "start_url": address(request, "participant-start"),
         "status": Saved.words_of(request.GET.get("was", "")),
+        "is_ended": me.study.state == Study.State.ARCHIVED,
     }
     return render(request, "annotation/continue.html", context)
 

@@ -44,9 +44,7 @@ class Saved(Enum):
     CHANGED = _("Your new answer is saved")
     REPLACED = _("Saved. This replaces the answer you gave on another page or tab.")
     FINAL = _("This answer is final, so nothing was changed.")
-    ENDED = _(
-        "This study has ended. Your answer is saved, but it came too late to count in the results."
-    )
+    ENDED = _("Your answer is saved, but it came too late to count in the results of this study.")
     IGNORED = _("Ignored")
     UNDONE = _("Undone: this example is no longer ignored")
     AWAITING = _("Your answer is saved. It counts once you agree to the text below.")
