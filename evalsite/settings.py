@@ -248,7 +248,7 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 BODY_SECONDS = env.read_whole("EVALSITE_BODY_SECONDS", 20)
 FILE_UPLOAD_HANDLERS = ["evalsite.lib.request_bodies.FilesWhereAskedFor"]
 # the pages that a file may be sent to, by name; all others read past it
-FILE_VIEWS = {"admin:upload-new", "admin:ratings-new", "admin:metrics-new"}
+FILE_VIEWS = {"admin:upload-new", "admin:ratings-new", "admin:metrics-new", "admin:pay-export"}
 
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"

@@ -3,6 +3,7 @@
 from evalsite.platforms.contract import Bonus as Bonus
 from evalsite.platforms.contract import Decision as Decision
 from evalsite.platforms.contract import Exit as Exit
+from evalsite.platforms.contract import Export as Export
 from evalsite.platforms.contract import Leave as Leave
 from evalsite.platforms.contract import Outcome as Outcome
 from evalsite.platforms.contract import Parameter as Parameter
@@ -10,6 +11,7 @@ from evalsite.platforms.contract import Platform as Platform
 from evalsite.platforms.contract import PlatformConfig as PlatformConfig
 from evalsite.platforms.contract import Reason as Reason
 from evalsite.platforms.contract import Setting as Setting
+from evalsite.platforms.contract import Status as Status
 from evalsite.platforms.contract import find_open_link as find_open_link
 from evalsite.platforms.contract import get_platform as get_platform
 from evalsite.platforms.contract import installed_platforms as installed_platforms

@@ -113,6 +113,29 @@ class Decision:
         return self.visit_id or self.person_id
 
 
+class Status(StrEnum):
+    """What a platform's export says of a submission."""
+
+    RETURNED = "returned"
+    TIMED_OUT = "timed_out"
+    SUBMITTED = "submitted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """How a platform's own file names its columns and states; case and punctuation don't count.
+
+    Of several names for a column, the first that the file has is used.
+    """
+
+    visit: tuple[str, ...] = ()
+    person: tuple[str, ...] = ()
+    # a code of a finished set, where people bring no id
+    code: tuple[str, ...] = ()
+    status: tuple[str, ...] = ()
+    statuses: Mapping[str, Status] = field(default_factory=lambda: MappingProxyType({}))
+
+
 FAILED_CHECKS = Reason(key="checks", label="Failed attention checks", failed_checks=1)
 LOW_EFFORT = Reason(key="effort", label="Clear low effort, such as random letters as text")
 
@@ -180,6 +203,10 @@ class Platform:
     approve_advice: str = ""
     reject_advice: str = ""
     block_advice: str = ""
+    # its own list of submissions, which can be uploaded; None: it has none
+    export: Export | None = None
+    # the export comes back with decisions in it, instead of texts to paste
+    fills_export: bool = False
     # codes of completed work may be the researcher's own
     takes_own_code: bool = False
     # the least and the advised pay an hour, by currency
@@ -238,6 +265,12 @@ class Platform:
     def write_block_list(self, person_ids: Sequence[str]) -> str:
         """Return the text that keeps these people out of another study on the platform."""
         return "".join(f"{one}\n" for one in person_ids)
+
+    def fill_row(
+        self, row: Mapping[str, str], *, is_approved: bool, message: str
+    ) -> dict[str, str]:
+        """Return a row of the export with the decision about it, where `fills_export`."""
+        return dict(row)
 
     def fill_link(self, link: str, *, code: str, person_id: str, visit_id: str) -> str:
         """Return the link with everything that it asks for, percent-encoded."""

@@ -1,7 +1,7 @@
 """Staff pages: a round's files for its platform, which name people by their ids."""
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -13,6 +13,13 @@ from evalsite.participants.models import Recruitment
 from evalsite.quality.pay import mark_paid
 from evalsite.quality.pay_files import PayFile, write_block_list, write_files
 from evalsite.quality.pay_views import read_ids
+from evalsite.quality.platform_exports import (
+    Joined,
+    apply_statuses,
+    fill_export,
+    join_table,
+    read_table,
+)
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, may_see_identities
 from evalsite.studies.summary_lines import count_of, format_money, name_start
@@ -90,9 +97,63 @@ def mark(request: HttpRequest, study: Study, number: int) -> HttpResponseBase:
     return redirect("admin:study-pay", study.pk)
 
 
+@require_POST
+def read_export(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Read a platform's list of submissions: mark who is gone, or give it back filled in."""
+    number = request.POST.get("round", "")
+    if not (number.isascii() and number.isdigit() and len(number) < 5):
+        messages.error(request, "Choose a round.")
+        return redirect("admin:study-pay", study.pk)
+    recruitment = _find(request, study, int(number))
+    file = request.FILES.get("file")
+    try:
+        if file is None or recruitment.adapter.export is None:
+            raise ValidationError("Choose the platform’s file first.", code="no_file")
+        table = read_table(file.read())
+        joined = join_table(recruitment, table)
+    except ValidationError as error:
+        messages.error(request, f"Nothing was changed. {' '.join(error.messages)}")
+        return redirect("admin:study-pay", study.pk)
+    if recruitment.adapter.fills_export:
+        return _give_back(request, recruitment, fill_export(recruitment, table, joined))
+    messages.success(
+        request,
+        _describe(apply_statuses(recruitment=recruitment, joined=joined, by=request.user)),
+    )
+    return redirect("admin:study-pay", study.pk)
+
+
+def _describe(joined: Joined) -> str:
+    known = joined.rows - joined.unknown
+    words = [f"{known:,} of {count_of(joined.rows, 'row')} belong to this round."]
+    words.append(f"{joined.returned:,} returned, {joined.timed_out:,} timed out.")
+    if joined.freed:
+        verb = "is" if joined.freed == 1 else "are"
+        words.append(f"{count_of(joined.freed, 'place')} {verb} free again.")
+    if joined.unfinished:
+        words.append(f"{joined.unfinished:,} submitted there without finishing here.")
+    return " ".join(words)
+
+
+def _give_back(request: HttpRequest, recruitment: Recruitment, text: str) -> HttpResponse:
+    AuditEntry.objects.record(
+        "identity view",
+        by=request.user,
+        study_id=recruitment.study_id,
+        round=recruitment.number,
+        files=["export"],
+    )
+    response = HttpResponse(text, content_type="text/csv; charset=utf-8")
+    name = f"{name_start(recruitment.study)}_round{recruitment.number}_decided.csv"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
 _EDITOR = Membership.Role.EDITOR
 
 pay_file_views = [
+    StudyView(path="pay/export/", name="pay-export", view=read_export, role=_EDITOR),
     StudyView(
         path="invite/<int:number>/pay/",
         name="round-pay",

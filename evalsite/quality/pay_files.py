@@ -48,12 +48,13 @@ def _list_sets(recruitment: Recruitment) -> list[PaySet]:
 
 def write_files(recruitment: Recruitment) -> list[PayFile]:
     """Return every file of this round that has something in it."""
-    sets = _list_sets(recruitment)
-    files = [
-        _write_approvals(recruitment, sets),
-        _write_rejections(recruitment, sets),
-        _write_bonuses(recruitment, sets),
-    ]
+    sets, platform = _list_sets(recruitment), recruitment.adapter
+    files = [_write_bonuses(recruitment, sets)]
+    # without advice there is nowhere to paste them
+    if platform.reject_advice:
+        files.insert(0, _write_rejections(recruitment, sets))
+    if platform.approve_advice:
+        files.insert(0, _write_approvals(recruitment, sets))
     return [one for one in files if one.lines]
 
 
@@ -152,6 +153,8 @@ def write_block_list(recruitment: Recruitment) -> PayFile:
     """Return the ids of everyone who came by this round, to keep them out of another study."""
     ids = Visit.objects.filter(recruitment=recruitment).exclude(person_id="").order_by("person_id")
     people = list(ids.values_list("person_id", flat=True).distinct())
+    if not recruitment.adapter.block_advice:
+        people = []
     return PayFile(
         key="block",
         label="Block list",

@@ -96,6 +96,7 @@ def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
         "rate": rate,
         "promised": format_money(rate.promised, study.currency) if rate else "",
         "measured": format_money(rate.measured, study.currency) if rate else "",
+        "exported": [one for one in rounds if one.number and one.adapter.export],
         "rounds": [one for one in rounds if one.number and one.adapter.hands_back],
         "may_decide": may_see_identities(request, study) and study.state != "archived",
     }

@@ -1,13 +1,14 @@
 """The contract of platforms, on every platform that settings list."""
 
 import re
+from decimal import Decimal
 
 import pytest
 from django.template.loader import get_template
 
 from evalsite.participants.models import ParticipantIdentity, Recruitment, Visit
 from evalsite.participants.visits import end_visit, find_way_out
-from evalsite.platforms import Outcome, installed_platforms
+from evalsite.platforms import Bonus, Decision, Outcome, installed_platforms
 from tests.support.annotators import read_fields
 from tests.support.arriving import NOTHING, count_made
 from tests.support.rounds import REFUSED, Person, codes_of, list_ids, make_round
@@ -362,3 +363,38 @@ def test_whoever_has_only_a_phone_is_told_and_keeps_a_place_they_have(key):
         assert worker.client.get(home, follow=True).redirect_chain[-1][0] == f"{home}end/"
     Recruitment.objects.update(refuses_phones=False)
     assert "work on phones" not in Person(recruitment, 1).look().text
+
+
+# --- files ----------------------------------------------------------------------------------
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("key", ALL)
+def test_texts_to_paste_name_every_row_once_and_begin_with_no_mark(key):
+    platform = installed_platforms()[key]
+    decisions = [
+        Decision(person_id=f"p{n}", visit_id=f"v{n}", category="X", message='Too fast, "é"')
+        for n in range(3)
+    ]
+    bonuses = [Bonus(person_id=f"p{n}", visit_id=f"v{n}", amount=Decimal("0.70")) for n in range(3)]
+
+    texts = [
+        platform.write_approvals(decisions),
+        platform.write_rejections(decisions),
+        platform.write_bonuses(bonuses),
+    ]
+
+    for text in texts:
+        assert [text.count(f"v{n}") for n in range(3)] == [1, 1, 1]
+        assert not text.startswith("\ufeff")
+    assert texts[2].count("0.70") == 3
+    assert platform.write_block_list(["p1", "p2"]).split() == ["p1", "p2"]
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("key", ALL)
+def test_no_platform_takes_disagreement_or_gold_as_a_reason(key):
+    reasons = installed_platforms()[key].reasons
+
+    assert not {one.key for one in reasons} & {"gold", "disagreement", "agreement", "same"}
+    assert all(one.failed_checks for one in reasons if "check" in one.label.lower())

@@ -75,7 +75,7 @@ POST = {
         "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
         "export-answers", "study-questions", "study-question", "study-quotas",
         "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
-        "round-pay", "round-pay-file", "round-pay-mark", "pay-decide", "pay-review",
+        "round-pay", "round-pay-file", "round-pay-mark", "pay-decide", "pay-review", "pay-export",
         "study-experts", "expert-reassign",
         "expert-links", "expert-renew", "experts-due",
         "study-settings", "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",

@@ -23,7 +23,11 @@ def list_taken(recruitment: Recruitment, study: Study) -> QuerySet[Visit]:
     saved = Exists(Annotation.objects.filter(**mine, submitted_at__gt=since))
     is_at_work = Q(outcome="") & (holds | saved)
     return Visit.objects.filter(
-        Q(outcome=Outcome.COMPLETED) | is_at_work, recruitment=recruitment, item_set__isnull=False
+        Q(outcome=Outcome.COMPLETED) | is_at_work,
+        recruitment=recruitment,
+        item_set__isnull=False,
+        # the platform sends somebody else in their place
+        reported="",
     )
 
 

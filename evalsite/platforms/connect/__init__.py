@@ -6,7 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evalsite.platforms.contract import Bonus, Decision, Exit, Leave, Outcome, Parameter, Platform
+from evalsite.platforms.contract import (
+    Bonus,
+    Decision,
+    Exit,
+    Export,
+    Leave,
+    Outcome,
+    Parameter,
+    Platform,
+    Status,
+)
 
 _HEADER = ("participantId", "assignmentId", "action", "bonus", "message")
 _ID = re.compile("[0-9A-Za-z]{8,64}")
@@ -61,6 +71,19 @@ CONNECT = Connect(
     approve_advice="Manage Participants: copy the lines into its CSV template",
     reject_advice="Manage Participants: copy the lines into its CSV template",
     block_advice="A group to exclude",
+    export=Export(
+        visit=("assignmentId",),
+        person=("participantId",),
+        status=("Status", "Assignment Status", "Submission Status"),
+        statuses={
+            "Returned": Status.RETURNED,
+            "Timed out": Status.TIMED_OUT,
+            "Expired": Status.TIMED_OUT,
+            "Submitted": Status.SUBMITTED,
+            "Pending": Status.SUBMITTED,
+            "Approved": Status.SUBMITTED,
+        },
+    ),
     approval_note="On Connect an approval is final.",
     least_pay={"USD": 7.5},
 )

@@ -1,12 +1,26 @@
 """Mechanical Turk with a survey link: each finished set has a code of its own to paste there."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from evalsite.platforms.contract import Exit, Leave, Outcome, Parameter, Platform
+from evalsite.platforms.contract import Exit, Export, Leave, Outcome, Parameter, Platform
 
 _ID = re.compile("[0-9A-Z]{20,40}")
 
-MTURK_LINK = Platform(
+
+@dataclass(frozen=True, kw_only=True)
+class MTurkLink(Platform):
+    def fill_row(
+        self, row: Mapping[str, str], *, is_approved: bool, message: str
+    ) -> dict[str, str]:
+        given = (
+            {"Approve": "x", "Reject": ""} if is_approved else {"Approve": "", "Reject": message}
+        )
+        return {**row, **given}
+
+
+MTURK_LINK = MTurkLink(
     key="mturk",
     label="Mechanical Turk",
     summary="Uses a survey link. Each set gets a code of its own to paste back.",
@@ -15,6 +29,12 @@ MTURK_LINK = Platform(
     needs_person=False,
     visit=Parameter(name="assignmentId", pattern=_ID, spell=str.upper),
     study=Parameter(name="hitId", pattern=_ID, spell=str.upper),
+    export=Export(
+        visit=("AssignmentId",),
+        person=("WorkerId",),
+        code=("Answer.surveycode", "surveycode"),
+    ),
+    fills_export=True,
     preview_visit="ASSIGNMENT_ID_NOT_AVAILABLE",
     exits={
         Outcome.COMPLETED: Exit(

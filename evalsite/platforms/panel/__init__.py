@@ -4,7 +4,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evalsite.platforms.contract import Exit, Leave, Outcome, Parameter, Platform, Setting
+from evalsite.platforms.contract import (
+    Exit,
+    Export,
+    Leave,
+    Outcome,
+    Parameter,
+    Platform,
+    Setting,
+    Status,
+)
 
 _NAME = r"[A-Za-z][A-Za-z0-9_.-]{0,39}"
 _NAME_REFUSAL = "Enter the name of a parameter: letters, digits, “_”, “-” and “.”, 40 at most."
@@ -93,6 +102,17 @@ PANEL = Panel(
             pattern="|".join(_PATTERNS),
             refusal="Enter any, letters, digits or guid.",
         ),
+    ),
+    export=Export(
+        visit=("visit_id", "visit", "session"),
+        person=("person_id", "pid", "respondent", "respondent_id", "id"),
+        status=("status", "state"),
+        statuses={
+            "Returned": Status.RETURNED,
+            "Timed out": Status.TIMED_OUT,
+            "Complete": Status.SUBMITTED,
+            "Completed": Status.SUBMITTED,
+        },
     ),
     approve_advice="As the panel asks for them",
     reject_advice="As the panel asks for them",

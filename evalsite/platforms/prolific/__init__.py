@@ -8,10 +8,12 @@ from evalsite.platforms.contract import (
     Bonus,
     Decision,
     Exit,
+    Export,
     Outcome,
     Parameter,
     Platform,
     Reason,
+    Status,
 )
 
 _HEX_24 = re.compile("[0-9a-f]{24}")
@@ -83,6 +85,18 @@ PROLIFIC = Prolific(
         ),
     ),
     least_message=100,
+    export=Export(
+        visit=("Submission id", "Session id"),
+        person=("Participant id",),
+        status=("Status",),
+        statuses={
+            "RETURNED": Status.RETURNED,
+            "TIMED-OUT": Status.TIMED_OUT,
+            "AWAITING REVIEW": Status.SUBMITTED,
+            "APPROVED": Status.SUBMITTED,
+            "PARTIALLY APPROVED": Status.SUBMITTED,
+        },
+    ),
     days_to_decide=21,
     approve_advice="“Approve by upload”",
     reject_advice="Reject each submission there, with its category and message",
