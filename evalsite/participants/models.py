@@ -2,8 +2,7 @@
 
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from hashlib import sha256
-from secrets import choice, token_urlsafe
+from secrets import token_urlsafe
 from uuid import uuid4
 
 from django.db import models
@@ -11,43 +10,18 @@ from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
+from evalsite.participants.codes import hash_token as hash_token
+from evalsite.participants.codes import make_completion_code as make_completion_code
+from evalsite.participants.codes import make_outcome_code as make_outcome_code
+from evalsite.participants.codes import make_pseudonym as make_pseudonym
+from evalsite.participants.codes import make_receipt as make_receipt
 from evalsite.participants.expert_models import Expert as Expert
 from evalsite.participants.expert_models import ExpertMail as ExpertMail
 from evalsite.platforms import Outcome, Platform, find_open_link, get_platform
 from evalsite.studies.models import Study, StudyVersion
 
-# without letters and digits that are easily confused
-_CLEAR = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
-# without vowels: random, and never a word
-_CONSONANTS = "BCDFGHJKLMNPQRSTVWXZ"
-
-
 # what only a platform's export can say of a visit
 REPORTED = ("returned", "timed_out")
-
-
-def make_pseudonym() -> str:
-    """A random name, never derived from anything about the person."""
-    return "p-" + "".join(choice(_CLEAR.lower()) for _ in range(10))
-
-
-def make_receipt() -> str:
-    return "R-" + "".join(choice(_CLEAR) for _ in range(10))
-
-
-def make_completion_code() -> str:
-    """A code such as KVQF-RMXT."""
-    letters = make_outcome_code()
-    return f"{letters[:4]}-{letters[4:]}"
-
-
-def make_outcome_code() -> str:
-    """A code such as KVQFRMXT."""
-    return "".join(choice(_CONSONANTS) for _ in range(8))
-
-
-def hash_token(token: str) -> str:
-    return sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class Origin(models.TextChoices):
