@@ -21,6 +21,7 @@ from evalsite.annotation.pages.held_items import (
     reports_by_item,
 )
 from evalsite.annotation.running.checklist import check_launch
+from evalsite.annotation.running.earlier_views import earlier_views
 from evalsite.annotation.running.expert_views import expert_views
 from evalsite.annotation.running.launch import (
     archive_study,
@@ -192,6 +193,7 @@ _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 
 study_views = [
     *places_views,
+    *earlier_views,
     *quota_views,
     *recruiting_views,
     *expert_views,

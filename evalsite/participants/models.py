@@ -34,6 +34,7 @@ class Refusal(models.TextChoices):
     """Why a person may not take part whose answers allow it."""
 
     QUOTA = "quota", "quota full"
+    EARLIER = "earlier", "kept out"
 
 
 class Participant(models.Model):
@@ -440,6 +441,55 @@ class Quota(models.Model):
 
     def __str__(self) -> str:
         return f"quota of {self.question}"
+
+
+class ParticipantMark(models.Model):
+    """A keyed hash of a person's platform id, by which later studies recognise them for a time.
+
+    The id can't be read from it. Only those who agreed to a text that says so have one.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="marks")
+    digest = models.CharField(max_length=64)
+    created_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "digest", "participant"], name="one_mark_of_a_person_per_study"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"mark of {self.participant_id}"
+
+
+class EarlierStudyRule(models.Model):
+    """That people of an earlier study are kept out of this one, or that it takes one of them."""
+
+    class Rule(models.TextChoices):
+        BAR = "bar", "Keep them out"
+        REQUIRE = "require", "Require one of them"
+
+    study = models.ForeignKey(
+        Study, on_delete=models.CASCADE, related_name="earlier_rules", db_index=False
+    )
+    earlier = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    rule = models.CharField(max_length=10, choices=Rule.choices)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "earlier"], name="one_rule_for_each_earlier_study"
+            ),
+            models.CheckConstraint(
+                condition=~Q(study=models.F("earlier")), name="no_rule_for_the_study_itself"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.rule
 
 
 class ItemSet(models.Model):

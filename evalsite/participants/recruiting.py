@@ -18,6 +18,7 @@ from evalsite.participants.models import (
     hash_token,
     make_outcome_code,
 )
+from evalsite.participants.recognition import has_rules
 from evalsite.platforms import Outcome, Platform
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import format_money, minutes_per_set
@@ -166,7 +167,8 @@ def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> li
                 code="no_way_back",
             )
         )
-    is_screened = study.is_eligibility_on and study.config.eligibility is not None
+    is_asked = study.is_eligibility_on and study.config.eligibility is not None
+    is_screened = is_asked or has_rules(study)
     out = stored.get(Outcome.SCREENED_OUT)
     if platform.needs_screen_out_code and is_screened and not (out and out.code):
         found.append(

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant, ParticipantLink
+from evalsite.participants.recognition import mark_person
 from evalsite.participants.visits import WayOut, end_visit, find_way_out
 from evalsite.platforms import Outcome
 from evalsite.studies.models import Study
@@ -73,7 +74,9 @@ def record_consent(*, participant: Participant, is_given: bool) -> Consent:
     )
     participant.consented_to = digest if is_given else ""
     participant.save(update_fields=["consented_to"])
-    if not is_given:
+    if is_given:
+        mark_person(participant)
+    else:
         end_visit(participant, Outcome.NO_CONSENT)
     return consent
 
@@ -93,7 +96,8 @@ def record_entry(
     if me.withdrawn_at is not None:
         raise Withdrawn
     if me.is_eligible is None and me.consented_to:
-        me.is_eligible = participant.study.config.is_eligible(answers)
+        study = participant.study
+        me.is_eligible = not study.is_eligibility_on or study.config.is_eligible(answers)
         if me.is_eligible and refuse is not None:
             me.refused_for = refuse(me, answers)
             me.is_eligible = not me.refused_for

@@ -130,7 +130,7 @@ class SettingsForm(forms.ModelForm):
             "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups", "item_order",
             "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
             "expected_participants", "is_practice_on", "may_skip_practice",
-            "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+            "is_qualification_on", "pass_mark", "is_eligibility_on", "recognise_days", "is_aided",
             "minutes_per_set", "pay_per_set", "currency", "closes_at",
         )  # fmt: skip
         labels = {
@@ -150,6 +150,7 @@ class SettingsForm(forms.ModelForm):
             "is_qualification_on": "Qualification before rating",
             "pass_mark": "Pass mark in percent",
             "is_eligibility_on": "Ask who may take part",
+            "recognise_days": "Days to recognise people in later studies",
             "is_aided": "Aids",
             "minutes_per_set": "Minutes per set",
             "pay_per_set": "Pay per set",
@@ -210,6 +211,11 @@ class SettingsForm(forms.ModelForm):
                 "the instructions are asked."
             ),
             "pass_mark": "How much of the qualification must be as the gold suggests.",
+            "recognise_days": (
+                "A code made from the platform ID of everyone who agrees is kept for so long, so "
+                "that later studies can keep people out or require them. The consent text must "
+                "say so. 0 keeps none."
+            ),
             "minutes_per_set": "Shown on the first page. Leave empty for the protocol's estimate.",
             "pay_per_set": "Leave empty if nothing is paid.",
             "closes_at": ("In UTC, not local time. No new sets start after it. Optional."),
@@ -327,8 +333,8 @@ _SECTIONS = (
     ("work", "Work", "", (
         "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups", "item_order",
         "check_every", "repeat_percent", "repeat_distance", "lease_minutes", "is_practice_on",
-        "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-        "expected_participants",
+        "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on",
+        "recognise_days", "is_aided", "expected_participants",
     )),
     ("pay", "Time and pay", "", (
         "minutes_per_set", "pay_per_set", "currency", "closes_at",

@@ -69,7 +69,7 @@ class Study(models.Model):
         "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
     )  # fmt: skip
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
-    QUESTIONS = ("questions",)
+    QUESTIONS = ("questions", "recognise_days")
     PAY = ("minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency")
     HISTORY = ("is_demo", "expected_participants", "created_at", "revision")
     SELDOM_READ = (*TEXTS, *QUESTIONS, *HISTORY)
@@ -93,6 +93,10 @@ class Study(models.Model):
     instructions = models.TextField(blank=True)
     language = models.CharField(max_length=35, default="en")
     questions = models.JSONField(default=dict, blank=True)
+    # how long a code made from platform ids tells later studies who took part; 0: none is kept
+    recognise_days = models.PositiveSmallIntegerField(
+        default=0, validators=[MaxValueValidator(3650)]
+    )
 
     # how work is handed out
     k = models.PositiveSmallIntegerField(

@@ -9,7 +9,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.lib.seeds import derive_numbers
 from evalsite.protocol import Example, get_protocol
 from evalsite.studies.models import Item, Membership, Output, Study
-from evalsite.studies.starter_texts import CONSENT, SUMMARY
+from evalsite.studies.starter_texts import CONSENT, RECOGNISE_DAYS, SUMMARY
 
 
 @transaction.atomic
@@ -29,6 +29,7 @@ def create_study(*, protocol: str, title: str, by: Any, **fields: Any) -> Study:
             "groups": design.groups,
             "summary": SUMMARY,
             "consent": CONSENT,
+            "recognise_days": RECOGNISE_DAYS,
             **fields,
         },
     )

@@ -54,7 +54,7 @@ READ = {
         "expert-reassign", "study-pay", "pay-review",
         "personal-links",
         "study-settings", "study-pilot", "study-launch", "study-held",
-        "study-questions", "study-question", "study-quotas",
+        "study-questions", "study-question", "study-quotas", "study-earlier",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
         "ratings-undo-confirm", "metrics-preview", "metrics-faults",
@@ -73,7 +73,8 @@ POST = {
     ],
     EDITORS: [
         "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
-        "export-answers", "study-questions", "study-question", "study-quotas",
+        "export-answers", "study-questions", "study-question", "study-quotas", "study-earlier",
+        "block-list",
         "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
         "round-pay", "round-pay-file", "round-pay-mark", "pay-decide", "pay-review", "pay-export",
         "study-experts", "expert-reassign",

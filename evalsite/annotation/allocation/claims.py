@@ -34,6 +34,7 @@ from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import Prepared
 from evalsite.lib.seeds import make_random
 from evalsite.participants.models import ItemSet, Participant, Refusal
+from evalsite.participants.recognition import is_kept_out
 from evalsite.participants.services import record_entry
 from evalsite.participants.visits import end_visit, find_visit, is_over
 from evalsite.platforms import Outcome
@@ -264,6 +265,8 @@ def settle_entry(*, participant: Participant, answers: Mapping[str, str]) -> Ite
     """
 
     def refuse(me: Participant, given: Mapping[str, str]) -> str:
+        if is_kept_out(me):
+            return Refusal.EARLIER
         is_free = has_room(me, participant.study, given, is_locking=True)
         return "" if is_free else Refusal.QUOTA
 

@@ -98,6 +98,8 @@ def _delete_answers(me: Participant) -> None:
         state=Slot.State.FREE, participant=None, lease_until=None
     )
     Answer.objects.filter(participant=me).delete()
+    # nor does any later study recognise them
+    me.marks.all().delete()
     # a report that is gone holds nothing; by item, so that two who leave never cross
     for item in Item.objects.filter(pk__in=reported).order_by("pk"):
         hold_or_release(item)

@@ -32,6 +32,7 @@ from evalsite.lib.markdown import render_markdown
 from evalsite.participants.access import address, page_context, participant_page, personal_link
 from evalsite.participants.forms import EntryForm
 from evalsite.participants.models import Participant, Refusal
+from evalsite.participants.recognition import has_rules
 from evalsite.participants.services import consent_hash, consent_text, has_agreed, shown_codes
 from evalsite.participants.visits import find_visit, find_way_out, name_platform
 from evalsite.platforms import Outcome
@@ -146,10 +147,11 @@ def entry(request: HttpRequest, me: Participant) -> HttpResponse:
 def refused(request: HttpRequest, me: Participant) -> HttpResponse:
     """Thank a person who may not take part; the rule is no secret any more."""
     eligibility = me.study.config.eligibility
-    if me.is_eligible is not False or eligibility is None:
+    if me.is_eligible is not False:
         return redirect(address(request, "participant-home"))
+    is_by_answers = eligibility is not None and not me.refused_for
     context = page_context(request, me) | {
-        "message": eligibility.refusal,
+        "message": eligibility.refusal if eligibility and is_by_answers else "",
         "is_quota_full": me.refused_for == Refusal.QUOTA,
         "study_id": me.study_id,
         "platform": name_platform(me),
@@ -197,7 +199,11 @@ def start(request: HttpRequest, me: Participant) -> HttpResponse:
 
 def begin_set(request: HttpRequest, me: Participant, *, or_else: str = "") -> HttpResponse:
     """Lead on with the set that this person holds from now on; without one, to `or_else`."""
-    item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
+    if me.is_eligible is None and has_rules(me.study):
+        # nothing was asked that would have decided it
+        item_set = settle_entry(participant=me, answers={})
+    else:
+        item_set = deal_pilot_set(me) if me.is_pilot else claim_set(me)
     if item_set is None:
         end_without_place(me)
         return redirect(address(request, or_else)) if or_else else _go_waiting(request)

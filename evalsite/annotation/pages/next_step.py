@@ -78,11 +78,11 @@ def _has_place(me: Participant) -> bool:
 def _admission_step(me: Participant) -> Step | None:
     """The question whether this person may take part, or the page that says that they may not."""
     study = me.study
-    if study.is_eligibility_on and study.config.eligibility is not None:
-        if me.is_eligible is None:
-            return Step("participant-entry")
-        if not me.is_eligible:
-            return Step("participant-refused")
+    is_asked = study.is_eligibility_on and study.config.eligibility is not None
+    if is_asked and me.is_eligible is None:
+        return Step("participant-entry")
+    if me.is_eligible is False:
+        return Step("participant-refused")
     is_out = study.is_qualification_on and me.is_qualified is False
     return Step("participant-unqualified") if is_out else None
 

@@ -58,6 +58,7 @@ def check_launch(study: Study) -> list[Check]:
         _check_items(study),
         _check_consent(study),
         _check_placeholders(study),
+        *_check_recognition(study),
         _check_contact(study),
         _check_options(study),
         _check_practice(study),
@@ -93,6 +94,18 @@ def _check_placeholders(study: Study) -> Check:
             f"Put your own words in place of every [REPLACE: …]. There {verb} {list_of(places)}."
         )
     return Check(label="No placeholder is left in the texts", problem=problem)
+
+
+def _check_recognition(study: Study) -> list[Check]:
+    """Return a remark if people aren't told that later studies recognise them."""
+    days = study.recognise_days
+    if not days or str(days) in study.consent:
+        return []
+    remark = (
+        f"A code made from platform IDs is kept for {count_of(days, 'day')}, but the consent text "
+        "doesn't give this number. Say so there, or set the days to 0."
+    )
+    return [Check(label="Later studies recognise people", remark=remark)]
 
 
 def _check_contact(study: Study) -> Check:
