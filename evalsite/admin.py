@@ -11,7 +11,6 @@ from django.contrib.admin import AdminSite, ModelAdmin
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.forms import UsernameField
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.forms import TextInput
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
@@ -28,18 +27,18 @@ from evalsite.studies.staff_pages import (
     held_rank,
     is_enough,
 )
-from evalsite.studies.summary_lines import describe_study, name_of_protocol
+from evalsite.studies.summary_lines import describe_study
 
 APPS_WITH_PAGES = (
     "results", "imports", "exports", "quality", "annotation", "participants", "studies",
 )  # fmt: skip
-PAGE = 50
 MACHINERY = ("axes", "django_tasks_database")
 ARCHIVED = (
     "This study is archived, so nothing was changed. An owner can restore it from the menu above."
 )
 # where pages were before, below a study, and where they are
 MOVED = (
+    ("monitor/", "study-overview", ""),
     ("sharing/", "study-recruitments", ""),
     ("design/", "study-design", ""),
     ("planner/", "study-planner", ""),
@@ -111,28 +110,12 @@ class EvalsiteAdminSite(AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """The studies of this person with their progress, those put away on a list of their own."""
-        from evalsite.results.progress import outline_progress  # noqa: PLC0415 (needs the models)
+        """Show the studies of this person, those that need attention first."""
+        from evalsite.results.overview.studies import list_studies  # noqa: PLC0415 (needs models)
 
-        visible = Study.objects.visible_to(request.user)
-        archived = visible.filter(state=Study.State.ARCHIVED)
-        is_archive = "archived" in request.GET
-        shown = archived if is_archive else visible.exclude(state=Study.State.ARCHIVED)
-        rows = Paginator(shown, PAGE).get_page(request.GET.get("page"))
-        progress = outline_progress(list(rows))
-        context = {
-            **self.each_context(request),
-            "title": "Archived studies" if is_archive else self.index_title,
-            "rows": rows,
-            "is_archive": is_archive,
-            "archived": archived.count(),
-            "studies": [
-                (study, name_of_protocol(study.protocol), progress[study.pk]) for study in rows
-            ],
-            **(extra_context or {}),
-        }
         request.current_app = self.name
-        return TemplateResponse(request, "admin/index.html", context)
+        context = {**self._name(), "list": list_studies(request.user, request.GET)}
+        return TemplateResponse(request, "admin/index.html", context | (extra_context or {}))
 
     def records(self, request: HttpRequest) -> TemplateResponse:
         """Show superusers the tables; those of the machinery keep their addresses, unlinked."""
@@ -141,6 +124,10 @@ class EvalsiteAdminSite(AdminSite):
         apps = [app for app in self.get_app_list(request) if app["app_label"] not in MACHINERY]
         return TemplateResponse(request, "admin/records.html", {"apps": apps, "title": "Records"})
 
+    def _name(self) -> dict[str, Any]:
+        """Return what our own pages need of Django's context, which asks for every permission."""
+        return {"site_title": self.site_title, "site_header": self.site_header}
+
     def _frame(self, page: Any) -> Any:
         """Return the page with what the admin's own frame needs."""
 
@@ -148,7 +135,7 @@ class EvalsiteAdminSite(AdminSite):
             response = page(request)
             if isinstance(response, TemplateResponse):
                 response.context_data = {
-                    **self.each_context(request),
+                    **self._name(),
                     **(response.context_data or {}),
                 }
             return response
@@ -171,7 +158,7 @@ class EvalsiteAdminSite(AdminSite):
             response = page.view(request, study, **captured)
             if isinstance(response, TemplateResponse):
                 response.context_data = {
-                    **self.each_context(request),
+                    **self._name(),
                     "study": study,
                     "frame": build_frame(study, page, rank, count_edge(study)),
                     **(response.context_data or {}),

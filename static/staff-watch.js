@@ -1,15 +1,20 @@
-// A page that shows a job at work follows it in place: what has changed is changed, and nobody
-// loses what they read, hold or have opened. Without scripts the page comes anew by itself.
+// A page that shows a job at work, or a study that is live, is kept up to date in place: what has
+// changed is changed, and nobody loses what they read, hold or have opened. Without scripts a page
+// with a job reloads by itself; the others are complete as of when they were loaded.
 
-const PAUSE = 2000;
+const JOB_PAUSE = 2000;
 const LONGEST_PAUSE = 30000;
+// the live part is announced no more often than that
+const ANNOUNCED_EVERY = 60000;
+const STOPPED = "evalsite-live-stopped";
 const TOKENS = "[name=csrfmiddlewaretoken]";
 
 const shown = document.querySelector("main");
 const status = document.createElement("p");
 let last = shown.cloneNode(true);
-let pause = PAUSE;
+let pause = usualPause();
 let timer = 0;
+let announced = Date.now();
 let isWatched = true;
 let isLooking = false;
 
@@ -29,14 +34,19 @@ async function look() {
     location.reload();
     return;
   }
-  pause = answer.page ? PAUSE : Math.min(2 * pause, LONGEST_PAUSE);
+  pause = answer.page ? usualPause() : Math.min(2 * pause, Math.max(LONGEST_PAUSE, usualPause()));
   if (answer.page) take(answer.page);
   wait();
 }
 
+// A job is asked for every two seconds, a live page as often as it says.
+function usualPause() {
+  return Number(shown.dataset.every ?? 0) * 1000 || JOB_PAUSE;
+}
+
 function wait() {
   clearTimeout(timer);
-  if (isWatched) timer = setTimeout(look, pause);
+  if (isWatched && !isStopped()) timer = setTimeout(look, pause);
 }
 
 // The page as it is by now; no page if there is none to be had at the moment.
@@ -62,15 +72,18 @@ async function ask() {
 
 function take(page) {
   const now = page.querySelector("main");
-  // a page without scripts would come anew for as long as there is something to watch
-  isWatched = page.querySelector("meta[http-equiv=refresh]") !== null;
+  // a page without scripts would reload for as long as there is a job to watch
+  const hasJob = page.querySelector("meta[http-equiv=refresh]") !== null;
+  isWatched = hasJob || now.dataset.every !== undefined;
+  if (hasJob) delete shown.dataset.every;
+  else if (isWatched) shown.dataset.every = now.dataset.every;
   keepMessages(now);
   takeHeader(page);
   // the same form has another token in each answer
   const token = page.querySelector(TOKENS)?.value ?? "";
   for (const part of [last, now]) giveToken(part, token);
   if (!last.isEqualNode(now)) {
-    keepPlace(() => change(shown, last, now));
+    keepPlace(() => changeChildren(shown, last, now));
     giveToken(document, token);
     tell(now);
     last = now;
@@ -102,6 +115,12 @@ function tell(now) {
     .filter((one) => !one.querySelector("[role=alert]") && !here.has(one.dataset.job))
     .map((one) => `${one.dataset.job}: done.`);
   if (done.length) status.textContent = done.join(" ");
+  const headline = now.querySelector("h1")?.textContent.trim();
+  const isNew = headline !== last.querySelector("h1")?.textContent.trim();
+  if (now.dataset.every && isNew && Date.now() - announced >= ANNOUNCED_EVERY) {
+    announced = Date.now();
+    status.textContent = headline;
+  }
 }
 
 function jobsOf(part) {
@@ -202,5 +221,32 @@ function findTwin(lost) {
   );
 }
 
-document.addEventListener("visibilitychange", look);
+// --- stopping a live page, which is remembered ------------------------------------------------
+
+function isStopped() {
+  return shown.dataset.every !== undefined && localStorage.getItem(STOPPED) !== null;
+}
+
+function showButton() {
+  const button = document.querySelector("[data-live] button");
+  if (!button) return;
+  const note = button.parentElement;
+  note.hidden = false;
+  const show = () => {
+    button.textContent = isStopped() ? "Update again" : "Stop updating";
+    note.firstChild.nodeValue = isStopped() ? ", updating is stopped · " : ", every 20 seconds · ";
+  };
+  button.addEventListener("click", () => {
+    if (isStopped()) localStorage.removeItem(STOPPED);
+    else localStorage.setItem(STOPPED, "yes");
+    show();
+    if (!isStopped()) look();
+  });
+  show();
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!isStopped()) look();
+});
+showButton();
 wait();

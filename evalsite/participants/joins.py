@@ -290,9 +290,9 @@ def _digest(study: Study, address: str, day: date) -> str:
     return hmac.new(key, f"{study.pk} {only}".encode(), sha256).hexdigest()
 
 
-def count_recent_joins(study: Study, window: timedelta) -> int:
-    """Return how many new participants were counted within the window."""
-    return JoinCount.objects.filter(study=study, joined_at__gt=now() - window).count()
+def find_recent_joins(window: timedelta) -> "QuerySet[JoinCount]":
+    """Return the counts of new participants within the window, of every study."""
+    return JoinCount.objects.filter(joined_at__gt=now() - window)
 
 
 @upkeep

@@ -25,7 +25,7 @@ def add_places(request: HttpRequest, study: Study) -> HttpResponseBase:
     else:
         words = f"Topped up: {count_of(added, 'place')} more." if added else "No item is short."
         messages.success(request, words)
-    return redirect("admin:study-monitor", study.pk)
+    return redirect("admin:study-overview", study.pk)
 
 
 study_views = [

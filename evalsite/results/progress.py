@@ -7,18 +7,23 @@ from statistics import median
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, Slot
 from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
+from evalsite.participants.joins import find_recent_joins
 from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.studies.models import Item, Output, Study, System
+from evalsite.quality.models import Exclusion
+from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets
 
 ACTIVE_MINUTES = 10
+JOINED_WITHIN = timedelta(minutes=10)
+# more sets than anybody takes
+NO_LIMIT = 1_000_000
 LATEST = 1000
 _REPORTED = Q(outcome=Annotation.Outcome.REPORTED)
 _REAL = ~Q(status=Annotation.Status.PILOT)
@@ -49,13 +54,8 @@ class Progress:
 
 def progress_of(study: Study) -> Progress:
     """Count the answers of one study."""
-    counted = Annotation.objects.filter(study=study).counted()
-    answers = counted.aggregate(
-        done=Count("pk"), last=Max("submitted_at", filter=Q(origin__in=_GIVEN_HERE))
-    )
-    items = Item.objects.main().open().filter(study=study).count()
-    added = Slot.objects.filter(study=study, no__gte=TOP_UP_FROM).count()
-    return Progress(done=answers["done"], target=items * study.k + added, last_at=answers["last"])
+    edge = count_edge(study)
+    return Progress(done=edge.done, target=edge.target, last_at=edge.last_at)
 
 
 # --- the header of a study's pages --------------------------------------------------------
@@ -69,31 +69,48 @@ class Edge:
     target: int
     items: int
     systems: int
+    last_at: datetime | None  # of the answers given here
 
 
 def count_edge(study: Study) -> Edge:
-    """Count what the header shows, in one query."""
-    items = Item.objects.main()
-    row = (
+    """Count what the header shows, in one query; once for each request's study."""
+    known: Edge | None = study.__dict__.get("edge")
+    if known is None:
+        known = study.__dict__["edge"] = _count_edge(study)
+    return known
+
+
+def _count_edge(study: Study) -> Edge:
+    items, counted = Item.objects.main(), Annotation.objects.counted().filter(study=study)
+    newest = counted.order_by("-submitted_at").values("submitted_at")
+    row: Any = (
         Study.objects.filter(pk=study.pk)
         .order_by()
         .values("pk")
         .annotate(
-            done=_count_in_study(Annotation.objects.counted()),
-            all_items=_count_in_study(items),
-            open_items=_count_in_study(items.open()),
-            added=_count_in_study(Slot.objects.filter(no__gte=TOP_UP_FROM)),
-            all_systems=_count_in_study(System.objects.all()),
+            done=_count_in_study(study, counted),
+            all_items=_count_in_study(study, items),
+            open_items=_count_in_study(study, items.open()),
+            added=_count_in_study(study, Slot.objects.filter(no__gte=TOP_UP_FROM)),
+            all_systems=_count_in_study(study, System.objects.all()),
+            # one for each: by the index of origins and times
+            **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in _GIVEN_HERE},
         )
         .get()
     )
     target = row["open_items"] * study.k + row["added"]
-    return Edge(done=row["done"], target=target, items=row["all_items"], systems=row["all_systems"])
+    return Edge(
+        done=row["done"],
+        target=target,
+        items=row["all_items"],
+        systems=row["all_systems"],
+        last_at=max(filter(None, (row[f"last_{one}"] for one in _GIVEN_HERE)), default=None),
+    )
 
 
-def _count_in_study(rows: QuerySet[Any]) -> Any:
-    """Return the count of these rows in the study of the query around it."""
-    mine = rows.filter(study=OuterRef("pk")).order_by().values("study")
+def _count_in_study(study: Study, rows: QuerySet[Any]) -> Any:
+    """Return the count of the study's rows among these, as a part of another query."""
+    mine = rows.filter(study=study).order_by().values("study")
     return Coalesce(Subquery(mine.annotate(rows=Count("pk")).values("rows")), 0)
 
 
@@ -178,20 +195,15 @@ class Activity:
     held: int
     simulated: str
     waiting: int = 0
+    may_be_quiet: bool = False
+    excluded: int = 0
+    joined: int = 0
     imported: tuple[str, ...] = ()
 
 
 def activity_of(study: Study, progress: Progress) -> Activity:
-    """Return the facts of the overview; pilots are left out of all of them."""
-    people = Participant.objects.filter(study=study, is_pilot=False).aggregate(
-        started=Count("pk", filter=Q(pk__in=_starters(study))),
-        stopped=Count(
-            "pk",
-            filter=Q(pk__in=_starters(study))
-            & (Q(stopped_at__isnull=False) | Q(withdrawn_at__isnull=False)),
-        ),
-    )
-    items = Item.objects.main().open().filter(study=study)
+    """Return the facts of the overview, in two queries; pilots are left out of all of them."""
+    # one pass over the answers
     answers = (
         Annotation.objects.agreed()
         .filter(_REAL, study=study)
@@ -199,22 +211,53 @@ def activity_of(study: Study, progress: Progress) -> Activity:
             reports=Count("pk", filter=_REPORTED & ~Q(status=Annotation.Status.WITHDRAWN)),
             surplus=Count("pk", filter=~_REPORTED & Q(status=Annotation.Status.SURPLUS)),
             simulated=Count("pk", filter=Q(origin=Origin.SIMULATED)),
+            imported=Count("ratings_file"),
             all=Count("pk"),
         )
     )
+    starters = Participant.objects.filter(is_pilot=False, pk__in=_starters(study))
+    gone = Q(stopped_at__isnull=False) | Q(withdrawn_at__isnull=False)
+    finished = ItemSet.objects.filter(participant__is_pilot=False, finished_at__isnull=False)
+    row = (
+        Study.objects.filter(pk=study.pk)
+        .order_by()
+        .values("pk")
+        .annotate(
+            people=_count_in_study(study, starters),
+            stopped=_count_in_study(study, starters.filter(gone)),
+            finished=_count_in_study(study, finished),
+            active=_count_in_study(study, _find_active(study)),
+            joined=_count_in_study(study, find_recent_joins(JOINED_WITHIN)),
+            held=_count_in_study(study, Item.objects.filter(held_at__isnull=False)),
+            waiting=_count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
+            excluded=_count_in_study(study, Exclusion.objects.standing()),
+            quiet=_count_in_study(study, _find_quiet_places(study)),
+        )
+        .get()
+    )
+    items = Item.objects.main().open().filter(study=study)
     return Activity(
-        finished_sets=_real_sets(study).filter(finished_at__isnull=False).count(),
+        finished_sets=row["finished"],
         needed_sets=count_sets(study, progress.target // study.k, count_groups(study, items)),
-        active=_count_active(study),
-        people=people["started"],
-        stopped=people["stopped"],
+        active=row["active"],
+        joined=row["joined"],
+        people=row["people"],
+        stopped=row["stopped"],
         reports=answers["reports"],
         surplus=answers["surplus"],
-        held=Item.objects.filter(study=study, held_at__isnull=False).count(),
+        held=row["held"],
         simulated=_describe_simulated(answers["simulated"], answers["all"]),
-        waiting=study.batches.filter(opened_at__isnull=True).count(),
-        imported=tuple(describe_imports(study)),
+        waiting=row["waiting"],
+        excluded=row["excluded"],
+        may_be_quiet=row["quiet"] > 0,
+        imported=tuple(describe_imports(study)) if answers["imported"] else (),
     )
+
+
+def _find_quiet_places(study: Study) -> QuerySet[Slot]:
+    """Return the leased places that were not renewed lately; whoever holds them may still type."""
+    renewed = now() - timedelta(minutes=ACTIVE_MINUTES) + timedelta(minutes=study.lease_minutes)
+    return Slot.objects.leased().filter(lease_until__gt=now(), lease_until__lt=renewed)
 
 
 def _describe_simulated(simulated: int, answers: int) -> str:
@@ -226,16 +269,12 @@ def _describe_simulated(simulated: int, answers: int) -> str:
     return "These answers are simulated."
 
 
-def _real_sets(study: Study) -> QuerySet[ItemSet]:
-    return ItemSet.objects.filter(study=study, participant__is_pilot=False)
-
-
 def _starters(study: Study) -> Any:
     return ItemSet.objects.filter(study=study).values("participant")
 
 
-def _count_active(study: Study) -> int:
-    """People at work whose answers, drafts or places were touched in the last minutes."""
+def _find_active(study: Study) -> QuerySet[Participant]:
+    """Return people at work whose answers, drafts or places were touched in the last minutes."""
     since = now() - timedelta(minutes=ACTIVE_MINUTES)
     renewed = since + timedelta(minutes=study.lease_minutes)
     answered = Annotation.objects.filter(
@@ -254,7 +293,7 @@ def _count_active(study: Study) -> int:
         touched |= Q(pk__in=answered.values("participant"))
         touched |= Q(pk__in=drafted.values("participant"))
     people = Participant.objects.filter(study=study, is_pilot=False, withdrawn_at=None)
-    return people.filter(touched).exclude(pk__in=_find_idle(study)).count()
+    return people.filter(touched).exclude(pk__in=_find_idle(study))
 
 
 def _find_idle(study: Study) -> Any:
@@ -262,9 +301,14 @@ def _find_idle(study: Study) -> Any:
     open_sets = ItemSet.objects.filter(participant=OuterRef("pk"), finished_at=None)
     people = Participant.objects.filter(study=study, item_sets__isnull=False)
     done = people.filter(~Exists(open_sets)).annotate(sets=Count("item_sets"))
-    places = Slot.objects.filter(study=study, item__held_at=None).exclude(state=Slot.State.DONE)
-    if study.is_open and places.exists():
-        done = done.filter(sets__gte=study.max_sets) if study.max_sets else done.none()
+    if study.is_open:
+        places = Slot.objects.filter(study=study, item__held_at=None)
+        # each by its own index
+        has_places = Exists(places.filter(state=Slot.State.FREE)) | Exists(
+            places.filter(state=Slot.State.LEASED)
+        )
+        has_all = Q(sets__gte=study.max_sets or NO_LIMIT)
+        done = done.filter(has_all | ~Q(has_places))
     return done.order_by().values("pk")
 
 

@@ -21,7 +21,7 @@ _LOCKED = (
     "Fixed since launch: answers that were collected under different rules can't be compared. "
     "Make a new study for another design."
 )
-_LOCKED_WORK = f"{_LOCKED} Only the answers per item can be changed, on the Monitor page."
+_LOCKED_WORK = f"{_LOCKED} Only the answers per item can be changed, on the Overview."
 _IN_OUR_WORDS = {
     "min_value": "Enter %(limit_value)s or more.",
     "max_value": "Enter %(limit_value)s or less.",

@@ -57,8 +57,17 @@ def held_rank(request: HttpRequest, study: Study) -> int:
     """How much this person may do in the study, as a number to compare; a superuser may all."""
     if getattr(request.user, "is_superuser", False):
         return _RANK[Membership.Role.OWNER]
-    held = Membership.objects.filter(study=study, user_id=request.user.pk or 0).first()
+    held = _get_membership(request, study)
     return -1 if held is None else _RANK[Membership.Role(held.role)]
+
+
+def _get_membership(request: HttpRequest, study: Study) -> Membership | None:
+    """Return this person's membership, asked for once in each request."""
+    known: dict[UUID, Membership | None] = request.__dict__.setdefault("memberships", {})
+    if study.pk not in known:
+        own = Membership.objects.filter(study=study, user_id=request.user.pk or 0)
+        known[study.pk] = own.first()
+    return known[study.pk]
 
 
 def is_enough(rank: int, role: Membership.Role) -> bool:
@@ -78,7 +87,7 @@ def may_see_identities(request: HttpRequest, study: Study) -> bool:
     """
     if getattr(request.user, "is_superuser", False):
         return True
-    membership = Membership.objects.filter(study=study, user_id=request.user.pk or 0).first()
+    membership = _get_membership(request, study)
     return membership is not None and (
         membership.role == Membership.Role.OWNER or membership.has_identities
     )

@@ -83,7 +83,7 @@ def test_closed_study_offers_no_other_number(staff_client):
     close_study(study=study, by=study.memberships.get().user)
 
     assert "so this stays as it is" in staff_client.get(url("study-answers", study)).text
-    assert url("study-answers", study) not in staff_client.get(url("study-monitor", study)).text
+    assert url("study-answers", study) not in staff_client.get(url("study-overview", study)).text
 
 
 def test_viewer_neither_sees_nor_presses_it(client):
@@ -92,7 +92,7 @@ def test_viewer_neither_sees_nor_presses_it(client):
     Membership.objects.create(study=study, user=viewer, role=Membership.Role.VIEWER)
     client.force_login(viewer, backend="django.contrib.auth.backends.ModelBackend")
 
-    assert url("study-answers", study) not in client.get(url("study-monitor", study)).text
+    assert url("study-answers", study) not in client.get(url("study-overview", study)).text
     assert client.get(url("study-answers", study)).status_code == 403
     data = {"k": "2", "revision": study.revision}
     assert client.post(url("study-answers-change", study), data).status_code == 403

@@ -260,7 +260,7 @@ def test_monitor_and_overview_count_main_items_only(staff_client):
     assert progress_of(study).done == 10 == progress_of(study).target
     assert items_by_progress(study).count() == 10
     assert sum(row["target"] for row in progress_by_system(study)) == 30
-    assert staff_client.get(reverse("admin:study-monitor", args=[study.pk])).status_code == 200
+    assert staff_client.get(reverse("admin:study-progress", args=[study.pk])).status_code == 200
 
 
 @pytest.mark.slow

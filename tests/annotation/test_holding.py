@@ -58,7 +58,7 @@ def test_held_item_is_shown_with_its_reports_as_text(staff_client, study, held):
 
 
 def test_monitor_and_overview_lead_to_the_held_items(staff_client, study, held):
-    for name in ("study-monitor", "study-overview"):
+    for name in ("study-progress", "study-overview"):
         assert page_of(study) in staff_client.get(reverse(f"admin:{name}", args=[study.pk])).text
 
 

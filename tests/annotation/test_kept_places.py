@@ -39,14 +39,15 @@ def take_back(client, study: Study, **query: str):
     return client.post(url("study-places-take-back", study), sent, follow=True)
 
 
-def test_monitor_counts_places_of_people_who_went_quiet_and_nobody_elses(staff_client, study):
+def test_overview_counts_places_of_people_who_went_quiet_and_nobody_elses(staff_client, study):
     gone, at_work = open_tab(study), make_annotator(study)
     with standing_at(now() + AWAY):
         claim_set(at_work)
 
-        page = staff_client.get(url("study-monitor", study))
+        page = staff_client.get(url("study-overview", study))
 
-        assert (page.context["idle_places"], len(page.context["idle"])) == (3, 1)
+        [quiet] = [task for task in page.context["tasks"] if task.key == "quiet"]
+        assert (quiet.count, quiet.items) == (3, 1)
         confirmation = staff_client.get(url("study-places-kept", study))
         assert gone.me.pseudonym in confirmation.text
         assert at_work.pseudonym not in confirmation.text
@@ -153,14 +154,14 @@ def test_a_closed_study_is_archived_once_places_are_taken_back(staff_client, stu
     open_tab(study)
     close_study(study=study, by=researcher)
     overview = staff_client.get(url("study-overview", study))
-    assert overview.context["held"].places == 3
+    assert [(task.key, task.count) for task in overview.context["tasks"]] == [("kept", 3)]
     assert url("study-places-kept", study) in overview.text
     refused = staff_client.post(url("study-archive", study), follow=True)
     assert "3 places of this study are still kept" in refused.text
 
     take_back(staff_client, study, minutes="0")
 
-    assert staff_client.get(url("study-overview", study)).context["held"] is None
+    assert staff_client.get(url("study-overview", study)).context["tasks"] == []
     staff_client.post(url("study-archive", study))
     assert Study.objects.get(pk=study.pk).state == "archived"
 

@@ -231,13 +231,13 @@ def test_stopped_work_says_so_and_goes_on(staff_client, researcher, study, later
     assert Slot.objects.filter(item__batch=later).count() == 4
 
 
-def test_running_work_is_told_on_the_monitor_which_follows_it(
+def test_running_work_is_told_on_the_overview_which_follows_it(
     staff_client, researcher, study, later
 ):
     open_batch(batch=later, by=researcher)
     Job.objects.update(state="running", heartbeat_at=now(), done=1, total=4)
 
-    page = staff_client.get(url("study-monitor", study))
+    page = staff_client.get(url("study-overview", study))
 
     assert "Places are being made or removed" in page.text
     assert is_watched(page)

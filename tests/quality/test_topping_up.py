@@ -140,15 +140,15 @@ def test_top_ups_stay_when_k_is_changed(researcher, study):
 # --- the page -------------------------------------------------------------------------------
 
 
-def test_monitor_offers_to_top_up_with_the_number_of_places(staff_client, study):
-    before = staff_client.get(reverse("admin:study-monitor", args=[study.pk])).text
+def test_overview_offers_to_top_up_with_the_number_of_places(staff_client, study):
+    before = staff_client.get(reverse("admin:study-overview", args=[study.pk])).text
     exclude(study, participant=first_person(study))
 
-    after = staff_client.get(reverse("admin:study-monitor", args=[study.pk])).text
+    after = staff_client.get(reverse("admin:study-overview", args=[study.pk])).text
     done = staff_client.post(reverse("admin:study-top-up", args=[study.pk]), follow=True).text
 
     assert "Top up" not in before
-    assert "2 items short of 2 answers" in after
+    assert "2 items are short of 2 answers" in after
     assert "Top up: ask for 2 more answers" in after
     assert "Topped up: 2 places more." in done
     assert "Top up: ask" not in done
@@ -161,10 +161,9 @@ def test_editors_top_up_and_viewers_do_not(client, study):
     Membership.objects.create(study=study, user=editor, role=Membership.Role.EDITOR)
     client.force_login(viewer, backend="django.contrib.auth.backends.ModelBackend")
 
-    page = client.get(reverse("admin:study-monitor", args=[study.pk])).text
+    page = client.get(reverse("admin:study-overview", args=[study.pk])).text
     refused = client.post(reverse("admin:study-top-up", args=[study.pk]))
 
-    assert "An editor or owner of the study can top them up." in page
     assert "Top up: ask" not in page
     assert refused.status_code == 403
     with pytest.raises(PermissionDenied):

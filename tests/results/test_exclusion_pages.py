@@ -353,16 +353,16 @@ def test_everybody_excluded_leaves_a_page_that_says_so(staff_client, study):
         assert staff_client.get(page(name, study)).status_code == 200
 
 
-def test_monitor_tells_of_items_that_are_short_and_of_what_is_left_out(staff_client, study):
+def test_overview_tells_of_items_that_are_short_and_of_what_is_left_out(staff_client, study):
     me, _ = people_of(study)
     leave_out(staff_client, study, me)
 
-    monitor = staff_client.get(page("study-monitor", study)).text
+    overview = staff_client.get(page("study-overview", study)).text
     exclusions = staff_client.get(page("study-exclusions", study)).text
 
-    assert "Exclusions leave 2 items short of 2 answers" in monitor
-    assert page("study-exclusions", study) in monitor
-    assert page("study-monitor", study) in exclusions
+    assert "2 items are short of 2 answers" in overview
+    assert page("study-exclusions", study) in overview
+    assert page("study-overview", study) in exclusions
 
 
 def test_every_file_marks_what_is_excluded_with_its_reason(staff_client, study):

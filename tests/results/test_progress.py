@@ -155,7 +155,7 @@ def large(db: None) -> Study:
 
 
 def list_queries(study: Study) -> list[str]:
-    """What the Studies page and the live parts of Monitor ask of answers, drafts and places."""
+    """What the Studies page and the overview ask of answers, drafts and places."""
     with CaptureQueriesContext(connection) as captured:
         outline_progress([study])
         activity_of(study, progress_of(study))
@@ -171,8 +171,10 @@ def test_sqlite_finds_who_is_active_and_the_last_answer_by_index(large: Study) -
     }
 
     steps = [step for plan in plans.values() for step in plan]
-    # U0: answers, drafts or places, inside another query
-    assert [step for step in steps if re.match(r"SCAN (U0|annotation_)", step)] == []
+    # U0, inside another query: batches and held items, which have no index of their own; the
+    # partial index of leased places is short
+    scans = [step for step in steps if re.match(r"SCAN (U0|annotation_)", step)]
+    assert sorted(scans) == ["SCAN U0", "SCAN U0", "SCAN U0 USING INDEX slot_held"]
     for index in ("annotation_by_time", "draft_by_time", "slot_topped_up"):
         assert [step for step in steps if index in step]
 

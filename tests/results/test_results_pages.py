@@ -82,10 +82,8 @@ def test_page_of_a_criterion_says_on_how_many_ratings_it_rests(
     keep_report(study, **content)
 
     results = staff_client.get(page("study-results", study)).content.decode()
-    overview = staff_client.get(page("study-overview", study)).content.decode()
 
     assert "From 12 ratings of this criterion (36 in all by 8 participants)," in results
-    assert "From 12 ratings of this criterion (36 in all)," in overview
 
 
 def test_preference_counts_once_though_it_is_of_two_systems() -> None:
@@ -169,16 +167,6 @@ def test_results_stand_beside_those_with_what_is_excluded(
 
     assert "without and with what is excluded" in html
     assert "88.0" in html
-
-
-def test_overview_shows_what_was_found_so_far(staff_client: Client, study: Study) -> None:
-    rate(study)
-    keep_report(study)
-
-    html = staff_client.get(page("study-overview", study)).content.decode()
-
-    assert "Results so far: Informativeness" in html
-    assert "alpha is rated 1.50 times beta." in html
 
 
 def test_report_without_a_counted_rating_is_shown_too(staff_client: Client, study: Study) -> None:

@@ -95,7 +95,7 @@ def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_study(config, s
         if (html := fetch_page(staff_client, page.name, study))
     }
 
-    assert set(said) >= {"study-overview", "batch-list", "study-held", "study-monitor"}
+    assert set(said) >= {"study-overview", "batch-list", "study-held", "study-progress"}
     for name in ("study-held", "batch-list"):
         for text in (*item.inputs.values(), *(output.text for output in item.outputs.all())):
             # the list of items shows how long texts begin
@@ -103,7 +103,7 @@ def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_study(config, s
             assert squeeze(shown) in said[name]
     assert squeeze(dress(EVERYTHING, "note")) in said["study-held"]
     for system in {output.system.name for output in item.outputs.all()}:
-        assert all(squeeze(system) in said[name] for name in ("batch-list", "study-monitor"))
+        assert all(squeeze(system) in said[name] for name in ("batch-list", "study-progress"))
 
 
 def report_twice(study: Study, item: Item) -> None:

@@ -40,7 +40,7 @@ ALL, EDITORS, OWNERS = TeamRole.VIEWER, TeamRole.EDITOR, TeamRole.OWNER
 # the page is in BOTH as well.
 READ = {
     ALL: [
-        "study-overview", "study-monitor", "study-design", "study-people", "study-person",
+        "study-overview", "study-progress", "study-design", "study-people", "study-person",
         "study-exclusions", "study-results", "study-analysis-plan", "study-planner",
         "study-repeat", "study-team", "batch-list", "batch-template", "ratings-list",
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",

@@ -28,7 +28,7 @@ DRAFT = (
     "study-settings",
     "study-pilot",
     "study-launch",
-    "study-monitor",
+    "study-progress",
     "study-people",
     "study-design",
     "study-delete-confirm",
@@ -37,7 +37,7 @@ DRAFT = (
 )
 LIVE = (
     "study-overview",
-    "study-monitor",
+    "study-progress",
     "study-settings",
     "study-recruitments",
     "study-close-confirm",
@@ -90,7 +90,7 @@ def walk(page, live_server):
     follow(page, ".do button")
     yield "archived"
     page.goto(f"{live_server}{reverse('admin:index')}")
-    follow(page, "text=Archived studies")
+    follow(page, ".seg >> text=Archived")
     yield "archived studies"
     page.goto(f"{live_server}{reverse('admin:study-settings', args=[draft.pk])}")
     page.fill("#id_k", "0")

@@ -22,7 +22,7 @@ MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 # page -> what an owner, an editor, a viewer get; a stranger always gets 404
 PAGES = {
     "study-overview": (200, 200, 200),
-    "study-monitor": (200, 200, 200),
+    "study-progress": (200, 200, 200),
     "study-people": (200, 200, 200),
     "study-design": (200, 200, 200),
     "study-exclusions": (200, 200, 200),
@@ -170,48 +170,6 @@ def test_bad_59_page_of_a_post_without_its_token_says_what_to_do(researcher):
     assert "Load the page again" in response.text
 
 
-# --- the list of studies ----------------------------------------------------------------
-
-
-def test_list_holds_only_the_studies_of_this_person(staff_client):
-    make_study(title="Mine")
-    make_study(title="Theirs", by=make_user("stranger"))
-
-    page = staff_client.get(reverse("admin:index"))
-
-    assert "Mine" in page.text
-    assert "Theirs" not in page.text
-
-
-def test_list_tells_how_far_each_study_is(staff_client):
-    study = make_study(items=2)
-    answer(study, study.items.main().first())
-    answer(study, study.items.main().first(), status="surplus")
-
-    page = staff_client.get(reverse("admin:index"))
-
-    assert "1 of 6" in page.text
-
-
-def test_empty_list_says_what_to_do(staff_client):
-    page = staff_client.get(reverse("admin:index"))
-
-    assert "No studies yet" in page.text
-    assert reverse("admin:study-new") in page.text
-
-
-def test_list_of_200_studies_takes_the_queries_of_2(staff_client, django_assert_max_num_queries):
-    for number in range(2):
-        make_study(items=1, title=f"Study {number}")
-    with django_assert_max_num_queries(20) as few:
-        staff_client.get(reverse("admin:index"))
-    for number in range(40):
-        make_study(items=0, title=f"More {number}")
-
-    with django_assert_max_num_queries(len(few.captured_queries)):
-        staff_client.get(reverse("admin:index"))
-
-
 # --- overview and monitor -----------------------------------------------------------------
 
 
@@ -240,16 +198,15 @@ def test_overview_counts_answers_sets_people_and_time(staff_client):
 
     assert page.context["progress"].done == 3
     assert page.context["progress"].target == 6
-    facts = dict(page.context["facts_now"])
-    assert facts["Finished sets"] == "1 of 3"
-    assert facts["Median time"] == "50 s an item"
-    assert facts["Stopped early"] == "0 of 1 person"
-    assert facts["Problem reports"] == "1"
-    assert facts["Cost so far"] == "£1.75 of £5.25"
+    activity = page.context["activity"]
+    assert (activity.finished_sets, activity.needed_sets) == (1, 3)
+    assert (activity.stopped, activity.people, activity.reports) == (0, 1, 1)
+    assert page.context["seconds"] == 50
+    assert (page.context["spent"], page.context["planned"]) == ("£1.75", "£5.25")
 
 
-def facts_of(client, study: Study) -> dict[str, str]:
-    return dict(client.get(url("study-overview", study)).context["facts_now"])
+def activity_on(client, study: Study):
+    return client.get(url("study-overview", study)).context["activity"]
 
 
 def test_people_who_withdrew_are_not_active_and_their_reports_not_counted(staff_client):
@@ -258,27 +215,26 @@ def test_people_who_withdrew_are_not_active_and_their_reports_not_counted(staff_
     said = {"outcome": "reported", "submitted_at": now()}
     answer(study, study.items.main().first(), by=gone, status="withdrawn", **said)
 
-    facts = facts_of(staff_client, study)
+    activity = activity_on(staff_client, study)
 
-    assert facts["Active now"] == "0 people"
-    assert facts["Problem reports"] == "0"
+    assert (activity.active, activity.reports) == (0, 0)
 
 
 def test_in_a_closed_study_only_who_holds_a_place_is_active(staff_client):
     study = launch(make_study(items=1))
     answer(study, study.items.main().first(), status="surplus", submitted_at=now())
-    while_live = facts_of(staff_client, study)["Active now"]
+    while_live = activity_on(staff_client, study).active
     Study.objects.update(state="closed")
-    closed = facts_of(staff_client, study)["Active now"]
+    closed = activity_on(staff_client, study).active
     holds = {"participant": make_participant(study), "lease_until": now() + timedelta(hours=1)}
     Slot.objects.filter(pk=Slot.objects.free().first().pk).update(state=1, **holds)
 
-    assert (while_live, closed) == ("1 person", "0 people")
-    assert facts_of(staff_client, study)["Active now"] == "1 person"
+    assert (while_live, closed) == (1, 0)
+    assert activity_on(staff_client, study).active == 1
 
 
 def test_last_answer_is_one_that_counts(staff_client):
-    study = make_study(items=1)
+    study = launch(make_study(items=1))
     answer(study, study.items.practice().first(), status="control", submitted_at=now())
 
     none = staff_client.get(url("study-overview", study)).context["progress"].last_ago
@@ -295,7 +251,7 @@ def test_problem_reports_are_no_surplus(staff_client):
     answer(study, item, status="surplus")
     answer(study, item, status="surplus", outcome="reported")
 
-    activity = staff_client.get(url("study-monitor", study)).context["activity"]
+    activity = staff_client.get(url("study-progress", study)).context["activity"]
 
     assert (activity.surplus, activity.reports) == (1, 1)
 
@@ -328,10 +284,10 @@ def test_overview_says_when_answers_are_simulated(staff_client):
     answer(study, study.items.main().first(), origin=Origin.SIMULATED)
 
     assert "simulated" in staff_client.get(url("study-overview", study)).text
-    assert "simulated" in staff_client.get(url("study-monitor", study)).text
+    assert "simulated" in staff_client.get(url("study-progress", study)).text
 
 
-@pytest.mark.parametrize("name", ["study-overview", "study-monitor"])
+@pytest.mark.parametrize("name", ["study-overview", "study-progress"])
 def test_page_takes_the_same_queries_for_many_rows_as_for_few(
     staff_client, django_assert_max_num_queries, name
 ):
@@ -347,33 +303,33 @@ def test_page_takes_the_same_queries_for_many_rows_as_for_few(
         staff_client.get(url(name, study))
 
 
-def test_monitor_puts_items_with_the_fewest_answers_first(staff_client):
+def test_progress_puts_items_with_the_fewest_answers_first(staff_client):
     study = make_study(items=3)
     first, second, third = study.items.main()
     answer(study, first)
     answer(study, first)
     answer(study, third)
 
-    page = staff_client.get(url("study-monitor", study))
+    page = staff_client.get(url("study-progress", study))
 
     assert [item.key for item in page.context["items"]] == [second.key, third.key, first.key]
     assert [system["done"] for system in page.context["systems"]] == [3, 3, 3]
     assert [system["target"] for system in page.context["systems"]] == [9, 9, 9]
 
 
-def test_monitor_shows_one_batch_when_asked(staff_client):
+def test_progress_shows_one_batch_when_asked(staff_client):
     study = make_study(items=2)
     batch = add_batch(study, items=1, first=9)
 
-    page = staff_client.get(url("study-monitor", study), {"batch": str(batch.pk)})
+    page = staff_client.get(url("study-progress", study), {"batch": str(batch.pk)})
 
     assert [item.key for item in page.context["items"]] == ["item-009"]
 
 
-def test_monitor_takes_a_broken_filter_for_none(staff_client):
+def test_progress_takes_a_broken_filter_for_none(staff_client):
     study = make_study(items=2)
 
-    page = staff_client.get(url("study-monitor", study), {"batch": "x" * 5000, "page": "-7"})
+    page = staff_client.get(url("study-progress", study), {"batch": "x" * 5000, "page": "-7"})
 
     assert page.status_code == 200
     assert len(page.context["items"]) == 2
@@ -385,7 +341,7 @@ def test_next_step_of_an_empty_study_is_its_items(staff_client):
     page = staff_client.get(url("study-overview", study))
 
     assert "There are no items yet." in page.text
-    assert "Launch" not in [step.title for step, _ in page.context["steps"]]
+    assert [task.key for task in page.context["tasks"]] == ["items"]
 
 
 # --- pilot --------------------------------------------------------------------------------

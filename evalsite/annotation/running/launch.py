@@ -55,7 +55,7 @@ def _check_at_rest(study: Study) -> None:
     places = newest.get("places")
     if places is not None and places.state == Job.State.FAILED:
         raise ValidationError(
-            "Work on the places has stopped in the middle. Start it again on the monitor page; "
+            "Work on the places has stopped in the middle. Start it again on the Overview; "
             "when that is done, launch."
         )
 

@@ -81,7 +81,7 @@ def lock_running(study: Study) -> Study:
     job = newest_places(current)
     if job is not None and (job.state == Job.State.FAILED or job.is_stale):
         raise ValidationError(
-            "Work on the places has stopped in the middle. Start it again on the monitor page; "
+            "Work on the places has stopped in the middle. Start it again on the Overview; "
             "when that is done, try again."
         )
     if job is not None and job.is_open:

@@ -119,7 +119,7 @@ def change_answers(request: HttpRequest, study: Study) -> HttpResponseBase:
         f"The study asks for {count_of(k, 'answer')} per item from now on, as {changed.version} "
         "says.",
     )
-    return redirect("admin:study-monitor", study.pk)
+    return redirect("admin:study-overview", study.pk)
 
 
 # --- later batches ------------------------------------------------------------------
@@ -201,7 +201,7 @@ def restart(request: HttpRequest, study: Study) -> HttpResponseBase:
         restart_places(study=study, by=request.user)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-    return redirect("admin:study-monitor", study.pk)
+    return redirect("admin:study-overview", study.pk)
 
 
 _EDITOR = Membership.Role.EDITOR

@@ -183,25 +183,6 @@ class Part:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Glance:
-    """What an overview shows of a report: the first criterion, and what was found."""
-
-    label: str
-    basis: str
-    findings: list[str]
-    picture: Picture | None
-
-
-def glance_at(report: Report) -> Glance | None:
-    """Return the first criterion of the report; None of a report without ratings."""
-    if not report.content["kept"]["criteria"]:
-        return None
-    part = show_part(report, "")
-    basis = describe_basis(report.content["kept"], part.key)
-    return Glance(part.label, basis, part.findings, part.blocks[0][1])
-
-
 def describe_basis(found: dict[str, Any], key: str, *, people: str = "") -> str:
     """Return what the part of this key rests on: "48 ratings of this criterion (144 in all)".
 

@@ -1,0 +1,59 @@
+"""What happened last in a study: sets that were finished, and what the team did."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils.formats import date_format
+
+from evalsite.audit.models import AuditEntry
+from evalsite.participants.models import ItemSet
+from evalsite.studies.models import Study
+
+LATEST = 9
+# what is logged so often, or so late, that it says nothing here
+_LEFT_OUT = ("pilot started", "identity view")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One line: what the team did, or which set a participant finished."""
+
+    at: datetime
+    when: str
+    action: str = ""
+    actor: str = ""
+    pseudonym: str = ""
+    set_number: int = 0
+
+
+def list_events(study: Study, moment: datetime) -> list[Event]:
+    """Return the latest events, the newest first, in two queries."""
+    entries = AuditEntry.objects.filter(study_id=study.pk).exclude(action__in=_LEFT_OUT)
+    sets = ItemSet.objects.filter(
+        study=study, participant__is_pilot=False, finished_at__isnull=False
+    )
+    events = [
+        Event(
+            at=entry.created_at,
+            when=describe_time(entry.created_at, moment),
+            action=entry.action,
+            actor=entry.actor_name,
+        )
+        for entry in entries.order_by("-id")[:LATEST]
+    ]
+    finished = sets.order_by("-finished_at").values_list(
+        "finished_at", "participant__pseudonym", "number"
+    )
+    events += [
+        Event(at=at, when=describe_time(at, moment), pseudonym=pseudonym, set_number=number)
+        for at, pseudonym, number in finished[:LATEST]
+        if at is not None
+    ]
+    return sorted(events, key=lambda event: event.at, reverse=True)[:LATEST]
+
+
+def describe_time(at: datetime, moment: datetime) -> str:
+    """Return the time of day today, the day within a week, and the date before that."""
+    if at.date() == moment.date():
+        return date_format(at, "H:i")
+    return date_format(at, "D" if moment - at < timedelta(days=6) else "j M")

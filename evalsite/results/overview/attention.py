@@ -1,0 +1,111 @@
+"""What needs the team's attention, by the state of the study; each with its action."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from evalsite.annotation.pages.held_items import reason_in_words, reports_by_item
+from evalsite.annotation.running.kept_places import IDLE_MINUTES, count_places, list_holders
+from evalsite.annotation.running.launch import count_held
+from evalsite.quality.top_up import find_shortage
+from evalsite.results.progress import Activity, Progress
+from evalsite.studies.models import Item, Study
+from evalsite.studies.starter_texts import find_placeholders
+
+# so many people who join within ten minutes may be a script
+BURST = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One thing to look at; its sentences and its action are the template's."""
+
+    key: str
+    count: int = 0
+    items: int = 0
+    item: Item | None = None
+    reason: str = ""
+    until: datetime | None = None
+
+
+def list_tasks(
+    study: Study,
+    progress: Progress,
+    activity: Activity,
+    moment: datetime,
+    *,
+    can_edit: bool,
+    is_owner: bool,
+) -> list[Task]:
+    """Return the tasks of this person, the most pressing first."""
+    if not can_edit or study.state == Study.State.ARCHIVED:
+        return []
+    if not study.is_launched:
+        return _before_launch(study, progress)
+    tasks = []
+    if study.has_ended:
+        tasks += _after_closing(study)
+    elif study.state == Study.State.PAUSED:
+        tasks += [Task(key="resume", count=max(0, progress.target - progress.done))]
+    else:
+        tasks += _while_live(study, progress, activity, is_owner=is_owner)
+    if not study.has_ended:
+        tasks += _held_items(study, activity)
+        tasks += _quiet_places(study, activity, moment) + _shortage(study, activity)
+        if activity.waiting:
+            tasks += [Task(key="batches", count=activity.waiting)]
+    return tasks
+
+
+def _before_launch(study: Study, progress: Progress) -> list[Task]:
+    if study.version_id is not None:
+        return []  # the launch is on its way
+    if not progress.target:
+        return [Task(key="items")]
+    # answers that were collected elsewhere are there before any launch
+    if progress.done >= progress.target:
+        return []
+    needs_texts = not study.contact_email or find_placeholders(study.consent + study.summary)
+    return [*([Task(key="texts")] if needs_texts else []), Task(key="pilot"), Task(key="launch")]
+
+
+def _after_closing(study: Study) -> list[Task]:
+    held = count_held(study)
+    return [] if held is None else [Task(key="kept", count=held.places, until=held.until)]
+
+
+def _while_live(
+    study: Study, progress: Progress, activity: Activity, *, is_owner: bool
+) -> list[Task]:
+    joined = activity.joined
+    tasks = [Task(key="burst", count=joined)] if joined >= BURST else []
+    if progress.target and progress.done >= progress.target:
+        return [*tasks, *([Task(key="close")] if is_owner else [])]
+    if progress.last_at is None and study.is_open:
+        return [*tasks, Task(key="invite")]
+    return tasks
+
+
+def _held_items(study: Study, activity: Activity) -> list[Task]:
+    if not activity.held:
+        return []
+    item = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id").first()
+    reports = reports_by_item([] if item is None else [item])
+    reasons = [reason_in_words(report) for found in reports.values() for report in found]
+    reason = reasons[0] if reasons else ""
+    return [Task(key="held", count=activity.held, item=item, reason=reason)]
+
+
+def _quiet_places(study: Study, activity: Activity, moment: datetime) -> list[Task]:
+    if not activity.may_be_quiet:
+        return []
+    holders = list_holders(study, before=moment - timedelta(minutes=IDLE_MINUTES))
+    if not holders:
+        return []
+    return [Task(key="quiet", count=count_places(holders), items=len(holders))]
+
+
+def _shortage(study: Study, activity: Activity) -> list[Task]:
+    if not activity.excluded:
+        return []
+    short = find_shortage(study)
+    return [Task(key="short", count=short.places, items=short.items)] if short.places else []

@@ -1,0 +1,201 @@
+"""Staff pages: the overview of a study, and how far each of its items is."""
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from evalsite.annotation.running.launch import newest_launch
+from evalsite.annotation.running.places_views import describe_places
+from evalsite.jobs.live_page import keep_watching
+from evalsite.jobs.models import Job
+from evalsite.lib.clock import now
+from evalsite.results.overview.activity_log import Event, list_events
+from evalsite.results.overview.attention import Task, list_tasks
+from evalsite.results.overview.forecast import Forecast, forecast_end
+from evalsite.results.overview.headline import (
+    Headline,
+    choose_headline,
+    describe_day,
+    describe_moment,
+)
+from evalsite.results.overview.pace import Bars, Curve, count_by_hour, draw_bars, draw_curve
+from evalsite.results.overview.strip import Strip, draw_strip
+from evalsite.results.progress import (
+    Activity,
+    Progress,
+    activity_of,
+    count_edge,
+    items_by_progress,
+    median_seconds,
+    progress_by_system,
+    progress_of,
+)
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.set_size import items_per_set
+from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.summary_lines import format_money
+
+PAGE = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """What the template of the overview is given."""
+
+    progress: Progress
+    activity: Activity
+    headline: Headline
+    tasks: list[Task]
+    forecast: Forecast | None
+    done_by: str
+    early: str
+    late: str
+    spent: str
+    planned: str
+    seconds: int | None
+    hourly: str
+    curve: Curve | None
+    bars: Bars | None
+    strip: Strip | None
+    events: list[Event]
+    launch: Job | None
+    join_url: str
+    as_of: datetime
+    is_live: bool
+
+
+@require_safe
+def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show how the study goes: what is counted, and what needs attention."""
+    page = _build_overview(request, study)
+    places = describe_places(study) if study.is_launched else {}
+    context = {field.name: getattr(page, field.name) for field in fields(page)}
+    context |= {**places, "can_steer": has_role(request, study, Membership.Role.EDITOR)}
+    response = TemplateResponse(request, "results/overview.html", context)
+    return keep_watching(response, places.get("places"), page.launch)
+
+
+def _build_overview(request: HttpRequest, study: Study) -> Overview:
+    moment, progress = now(), progress_of(study)
+    activity = activity_of(study, progress)
+    counts = count_by_hour(study) if progress.last_at is not None else []
+    forecast = _forecast(study, progress, counts, moment)
+    given = sum(answers for _, answers in counts)
+    seconds = median_seconds(study) if given else None
+    is_launching = study.version_id is not None and not study.is_launched
+    join_url = reverse("study-join", args=[study.pk])
+    return Overview(
+        progress=progress,
+        activity=activity,
+        headline=choose_headline(study, progress, forecast, moment),
+        tasks=list_tasks(
+            study,
+            progress,
+            activity,
+            moment,
+            can_edit=has_role(request, study, Membership.Role.EDITOR),
+            is_owner=has_role(request, study, Membership.Role.OWNER),
+        ),
+        forecast=forecast,
+        done_by=describe_day(forecast.likely, moment) if forecast else "",
+        early=describe_moment(forecast.early, moment) if forecast else "",
+        late=describe_moment(forecast.late, moment) if forecast else "",
+        spent=_cost(study, activity.finished_sets),
+        planned=_cost(study, activity.needed_sets),
+        seconds=seconds,
+        hourly=_hourly(study, seconds),
+        curve=draw_curve(
+            counts,
+            before=progress.done - given,
+            target=progress.target,
+            moment=moment,
+            forecast=forecast,
+        ),
+        bars=None if study.has_ended else draw_bars(counts, moment),
+        strip=draw_strip(study, count_edge(study).items, has_held=activity.held > 0)
+        if study.is_launched
+        else None,
+        events=list_events(study, moment),
+        launch=newest_launch(study) if is_launching else None,
+        join_url=request.build_absolute_uri(join_url),
+        as_of=moment,
+        is_live=study.state in (Study.State.LIVE, Study.State.PAUSED),
+    )
+
+
+def _forecast(
+    study: Study, progress: Progress, counts: list[tuple[datetime, int]], moment: datetime
+) -> Forecast | None:
+    """Forecast the end of a live study that still needs answers."""
+    remaining = progress.target - progress.done
+    if study.state != Study.State.LIVE or remaining <= 0 or study.launched_at is None:
+        return None
+    return forecast_end(counts, since=study.launched_at, now=moment, remaining=remaining)
+
+
+def _cost(study: Study, sets: int) -> str:
+    pay = study.pay_per_set
+    return "" if pay is None else format_money(pay * sets, study.currency)
+
+
+def _hourly(study: Study, seconds: int | None) -> str:
+    """Return what an hour pays at this median time per item."""
+    if study.pay_per_set is None or not seconds:
+        return ""
+    hours = Decimal(seconds * items_per_set(study)) / 3600
+    return format_money(study.pay_per_set / hours, study.currency)
+
+
+# --- all items ------------------------------------------------------------------------------
+
+
+@require_safe
+def show_progress(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show the answers of each item and system, those with the fewest first."""
+    batches = list(study.batches.all())
+    batch_id = _chosen_batch(request, {batch.pk for batch in batches})
+    progress = progress_of(study)
+    return TemplateResponse(
+        request,
+        "results/progress.html",
+        {
+            "progress": progress,
+            "activity": activity_of(study, progress),
+            "systems": progress_by_system(study),
+            "batches": batches,
+            "batch_id": batch_id,
+            "items": Paginator(items_by_progress(study, batch_id), PAGE).get_page(
+                request.GET.get("page")
+            ),
+        },
+    )
+
+
+def _chosen_batch(request: HttpRequest, known: set[UUID]) -> UUID | None:
+    """Return the batch to show the items of, if the address names one of this study's."""
+    try:
+        chosen = UUID(request.GET.get("batch", ""))
+    except ValueError:
+        return None
+    return chosen if chosen in known else None
+
+
+overview_views = [
+    StudyView(
+        path="overview/",
+        name="study-overview",
+        view=show_overview,
+        place="Overview",
+        tab="Overview",
+        order=10,
+    ),
+    StudyView(path="overview/items/", name="study-progress", view=show_progress, within="Overview"),
+]

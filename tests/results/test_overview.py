@@ -1,0 +1,258 @@
+"""The overview: its headline by state, what needs attention, its strip, and how often it asks."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet, Origin
+from evalsite.results.overview.activity_log import list_events
+from evalsite.results.overview.strip import draw_strip, shade_of
+from evalsite.studies.models import Item, Study
+from tests.site.test_staff_pages import answer, member, sign_in, url
+from tests.support.factories import add_batch, launch, make_participant, make_study, make_user
+
+pytestmark = pytest.mark.one_database
+
+
+def make_live(items: int = 4, **fields) -> Study:
+    study = launch(make_study(items=items))
+    Study.objects.filter(pk=study.pk).update(launched_at=now() - timedelta(days=3), **fields)
+    return Study.objects.get(pk=study.pk)
+
+
+def answer_all(study: Study, count: int, *, over: timedelta, until=None) -> None:
+    """So many of its free places are answered, evenly over this time until now."""
+    end = until or now()
+    slots = list(Slot.objects.free().filter(study=study).order_by("no", "pk")[:count])
+    for number, slot in enumerate(slots):
+        at = end - over + over * (number + 1) / count
+        slot.state, slot.participant = Slot.State.DONE, make_participant(study)
+        slot.save()
+        Annotation.objects.create(
+            study=study, item_id=slot.item_id, participant=slot.participant, slot=slot,
+            key=uuid4(), status="counted", started_at=at - timedelta(seconds=40), submitted_at=at,
+        )  # fmt: skip
+
+
+def overview(client, study: Study):
+    return client.get(url("study-overview", study))
+
+
+# --- the headline ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "answers", "key"),
+    [
+        ({"state": "archived"}, 0, "archived"),
+        ({"state": "closed"}, 12, "closed"),
+        ({"state": "paused"}, 12, "all-in"),
+        ({"state": "paused"}, 3, "paused"),
+        ({"closes_at": now() - timedelta(hours=1)}, 3, "past-end"),
+        ({}, 0, "waiting"),
+        ({}, 3, "early"),
+    ],
+)
+def test_headline_is_the_first_that_matches(staff_client, fields, answers, key):
+    study = make_live(**fields)
+    if answers:
+        answer_all(study, answers, over=timedelta(hours=20))
+
+    assert overview(staff_client, study).context["headline"].key == key
+
+
+def test_headline_of_a_draft(staff_client):
+    assert overview(staff_client, make_study()).context["headline"].key == "draft"
+
+
+def test_headline_says_when_answers_stopped_to_come(staff_client):
+    study = make_live()
+    answer_all(study, 3, over=timedelta(hours=3), until=now() - timedelta(hours=25))
+
+    assert overview(staff_client, study).context["headline"].key == "halted"
+
+
+def test_headline_gives_the_forecast_with_its_range(staff_client):
+    study = make_live(items=40)
+    answer_all(study, 72, over=timedelta(hours=36))
+
+    page = overview(staff_client, study)
+
+    assert page.context["headline"].key == "on-track"
+    assert "On track: done around" in page.text
+    forecast = page.context["forecast"]
+    assert forecast.early < forecast.likely < forecast.late
+    assert 15 < (forecast.likely - now()) / timedelta(hours=1) < 35
+
+
+def test_headline_warns_of_a_pace_that_is_too_slow(staff_client):
+    study = make_live(items=40, closes_at=now() + timedelta(hours=5))
+    answer_all(study, 72, over=timedelta(hours=36))
+
+    headline = overview(staff_client, study).context["headline"]
+
+    assert headline.key == "slow"
+    assert 78 <= headline.count <= 86
+
+
+# --- what needs attention -------------------------------------------------------------------
+
+
+def tasks_of(client, study: Study) -> list[str]:
+    return [task.key for task in overview(client, study).context["tasks"]]
+
+
+def test_reported_item_is_handed_out_again_with_one_press(staff_client):
+    study = make_live()
+    item = study.items.main()[1]
+    Item.objects.filter(pk=item.pk).update(held_at=now())
+
+    page = overview(staff_client, study)
+    staff_client.post(reverse("admin:item-release", args=[study.pk, item.pk]))
+
+    assert reverse("admin:item-release", args=[study.pk, item.pk]) in page.text
+    assert "held" not in tasks_of(staff_client, study)
+
+
+@pytest.mark.parametrize(("role", "tasks"), [("owner", ["close"]), ("editor", []), ("viewer", [])])
+def test_who_may_close_is_told_that_all_answers_are_in(db, role, tasks):
+    study = make_live()
+    answer_all(study, 12, over=timedelta(hours=2))
+
+    assert tasks_of(member(study, role), study) == tasks
+
+
+def test_paused_study_is_resumed_with_one_press(staff_client):
+    study = make_live(state="paused")
+
+    assert tasks_of(staff_client, study) == ["resume"]
+    staff_client.post(url("study-resume", study))
+    assert Study.objects.get(pk=study.pk).state == "live"
+
+
+def test_link_to_share_is_there_until_the_first_answer(staff_client):
+    study = make_live()
+
+    before = overview(staff_client, study).text
+    answer(study, study.items.main().first(), submitted_at=now())
+
+    assert f"/join/{study.pk}/" in before
+    assert f"/join/{study.pk}/" not in overview(staff_client, study).text
+
+
+def test_viewers_are_asked_for_nothing(db):
+    study = make_live(state="paused")
+
+    page = overview(member(study, "viewer"), study)
+
+    assert page.context["tasks"] == []
+    assert "Resume" not in page.text
+
+
+# --- the strip ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answers", "k", "shade"),
+    [
+        (0, 3, "r0"), (1, 3, "r1"), (2, 3, "r2"), (3, 3, "r3"), (4, 3, "r3"), (1, 2, "r2"),
+        (0.5, 1, "r2"),
+    ],
+)  # fmt: skip
+def test_shade_of_an_item_says_how_much_of_k_it_has(answers, k, shade):
+    assert shade_of(answers, k) == shade
+
+
+def test_strip_has_a_cell_for_each_item_of_a_system(db):
+    study = make_live()
+    first, second, *_ = study.items.main()
+    for _ in range(3):
+        answer(study, first)
+    answer(study, second)
+    Item.objects.filter(pk=second.pk).update(held_at=now())
+
+    strip = draw_strip(study, 4)
+
+    assert strip is not None
+    assert [row.name for row in strip.rows] == ["baseline", "neural", "template"]
+    assert [shade for _, shade in strip.rows[0].cells] == ["r3", "held", "r0", "r0"]
+    assert (strip.rows[0].done, strip.rows[0].target, strip.rows[0].empty) == (4, 12, 2)
+    assert [(level.shade, level.items) for level in strip.levels] == [
+        ("r0", 2), ("r1", 1), ("r2", 0), ("r3", 1),
+    ]  # fmt: skip
+
+
+def test_cells_of_many_items_show_means(db):
+    study = make_live(items=130)
+
+    strip = draw_strip(study, 130)
+
+    assert strip is not None
+    assert (strip.per_cell, len(strip.rows[0].cells)) == (2, 65)
+
+
+def test_strip_is_left_out_where_items_are_too_many(db):
+    assert draw_strip(make_live(), 10_001) is None
+
+
+# --- the log --------------------------------------------------------------------------------
+
+
+def test_log_tells_of_sets_and_of_the_team_the_newest_first(staff_client):
+    study = make_live()
+    someone = make_participant(study)
+    finished = now() - timedelta(minutes=5)
+    ItemSet.objects.create(study=study, participant=someone, number=2, finished_at=finished)
+    staff_client.post(url("study-pause", study))
+
+    events = list_events(study, now())
+
+    assert events[0].action == "study paused"
+    told = [(event.pseudonym, event.set_number) for event in events if event.pseudonym]
+    assert told == [(someone.pseudonym, 2)]
+
+
+# --- how often it asks ----------------------------------------------------------------------
+
+
+def count_queries(client, study: Study) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert overview(client, study).status_code == 200
+    return len(captured)
+
+
+@pytest.mark.parametrize("is_superuser", [False, True])
+def test_overview_asks_as_often_for_many_answers_as_for_few(db, is_superuser):
+    study = make_live()
+    client = sign_in(make_user("root", is_superuser=True)) if is_superuser else None
+    client = client or member(study, "owner")
+    answer_all(study, 3, over=timedelta(hours=4))
+    overview(client, study)
+    few = count_queries(client, study)
+    add_batch(study, items=60, first=10)
+    Study.objects.get(pk=study.pk)
+    for item in study.items.main()[4:]:
+        answer(study, item, submitted_at=now(), origin=Origin.OWN)
+    study.batches.update(opened_at=now())
+
+    many = count_queries(client, study)
+
+    assert many == few
+    assert many <= 14
+
+
+def test_every_place_asks_for_its_header_once(db):
+    study = make_live()
+    owner = member(study, "owner")
+
+    with CaptureQueriesContext(connection) as captured:
+        owner.get(url("study-team", study))
+
+    asked = [query["sql"] for query in captured]
+    assert sum("all_systems" in sql for sql in asked) == 1
