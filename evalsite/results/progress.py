@@ -12,11 +12,13 @@ from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
 from evalsite.annotation.models import ASSIGNED, TOP_UP_FROM, Annotation, Draft, Slot
+from evalsite.annotation.running.live_changes import unfinished_places
 from evalsite.exports.services import describe_imports
 from evalsite.lib.clock import now
 from evalsite.participants.joins import find_recent_joins
 from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.quality.models import Exclusion
+from evalsite.quality.models import Approval, Exclusion
+from evalsite.quality.pay import filter_state, list_payable, list_reviews
 from evalsite.studies.models import Batch, Item, Output, Study, System
 from evalsite.studies.summary_lines import count_groups, count_sets
 
@@ -198,6 +200,9 @@ class Activity:
     may_be_quiet: bool = False
     excluded: int = 0
     joined: int = 0
+    has_work: bool = False
+    reviews: int = 0
+    to_approve: int = 0
     imported: tuple[str, ...] = ()
 
 
@@ -227,6 +232,9 @@ def activity_of(study: Study, progress: Progress) -> Activity:
             stopped=_count_in_study(study, starters.filter(gone)),
             finished=_count_in_study(study, finished),
             active=_count_in_study(study, _find_active(study)),
+            has_work=Exists(unfinished_places(study)),
+            reviews=_count_in_study(study, list_reviews(study)),
+            to_approve=_count_in_study(study, _find_unapproved(study)),
             joined=_count_in_study(study, find_recent_joins(JOINED_WITHIN)),
             held=_count_in_study(study, Item.objects.filter(held_at__isnull=False)),
             waiting=_count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
@@ -241,6 +249,9 @@ def activity_of(study: Study, progress: Progress) -> Activity:
         needed_sets=count_sets(study, progress.target // study.k, count_groups(study, items)),
         active=row["active"],
         joined=row["joined"],
+        has_work=row["has_work"],
+        reviews=row["reviews"],
+        to_approve=row["to_approve"],
         people=row["people"],
         stopped=row["stopped"],
         reports=answers["reports"],
@@ -252,6 +263,14 @@ def activity_of(study: Study, progress: Progress) -> Activity:
         may_be_quiet=row["quiet"] > 0,
         imported=tuple(describe_imports(study)) if answers["imported"] else (),
     )
+
+
+def _find_unapproved(study: Study) -> QuerySet[ItemSet]:
+    """Return the sets whose pay waits for a decision; none of a study that pays nothing."""
+    if study.pay_per_set is None:
+        return ItemSet.objects.none()
+    waiting = filter_state(list_payable(study), Approval.State.WAITING)
+    return ItemSet.objects.filter(pk__in=waiting.values("pk"))
 
 
 def _find_quiet_places(study: Study) -> QuerySet[Slot]:

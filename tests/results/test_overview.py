@@ -11,6 +11,7 @@ from django.urls import reverse
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin
+from evalsite.quality.models import Approval
 from evalsite.results.overview.activity_log import list_events
 from evalsite.results.overview.strip import draw_strip, shade_of
 from evalsite.studies.models import Item, Study
@@ -256,3 +257,25 @@ def test_every_place_asks_for_its_header_once(db):
 
     asked = [query["sql"] for query in captured]
     assert sum("all_systems" in sql for sql in asked) == 1
+
+
+def test_sets_to_approve_and_reviews_are_for_those_who_see_identities(db):
+    study = make_live(pay_per_set="1.80")
+    me = make_participant(study)
+    sets = [
+        ItemSet.objects.create(study=study, participant=me, number=number, finished_at=now())
+        for number in (1, 2)
+    ]
+    Approval.objects.create(
+        study=study, item_set=sets[1], state="review", reason="checks", message="Failed.",
+        review_text="Please look again.", review_asked_at=now(),
+        review_due_at=now() + timedelta(days=5),
+    )  # fmt: skip
+
+    tasks = overview(member(study, "owner"), study).context["tasks"]
+    page = overview(member(study, "editor"), study)
+
+    assert [(task.key, task.count) for task in tasks if task.count] == [
+        ("reviews", 1), ("approve", 1),
+    ]  # fmt: skip
+    assert not {"reviews", "approve"} & {task.key for task in page.context["tasks"]}

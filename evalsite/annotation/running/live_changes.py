@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 
 from evalsite.annotation.allocation.change_k import (
     Fit,
@@ -94,6 +95,11 @@ def lock_running(study: Study) -> Study:
 def newest_places(study: Study) -> Job | None:
     """Return the job that last made or removed places of this study, if one ever did."""
     return Job.objects.filter(study_id=study.pk, kind=KIND).first()
+
+
+def unfinished_places(study: Study) -> QuerySet[Job]:
+    """Return the jobs on places of this study that have not come to their end."""
+    return Job.objects.filter(study_id=study.pk, kind=KIND).exclude(state=Job.State.DONE)
 
 
 def restart_places(*, study: Study, by: Any) -> Job:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from evalsite.annotation.pages.held_items import reason_in_words, reports_by_item
 from evalsite.annotation.running.kept_places import IDLE_MINUTES, count_places, list_holders
 from evalsite.annotation.running.launch import count_held
+from evalsite.quality.pay import list_reviews
 from evalsite.quality.top_up import find_shortage
 from evalsite.results.progress import Activity, Progress
 from evalsite.studies.models import Item, Study
@@ -35,6 +36,7 @@ def list_tasks(
     *,
     can_edit: bool,
     is_owner: bool,
+    sees_identities: bool,
 ) -> list[Task]:
     """Return the tasks of this person, the most pressing first."""
     if not can_edit or study.state == Study.State.ARCHIVED:
@@ -48,6 +50,8 @@ def list_tasks(
         tasks += [Task(key="resume", count=max(0, progress.target - progress.done))]
     else:
         tasks += _while_live(study, progress, activity, is_owner=is_owner)
+    if sees_identities:
+        tasks += _pay(study, activity)
     if not study.has_ended:
         tasks += _held_items(study, activity)
         tasks += _quiet_places(study, activity, moment) + _shortage(study, activity)
@@ -82,6 +86,16 @@ def _while_live(
         return [*tasks, *([Task(key="close")] if is_owner else [])]
     if progress.last_at is None and study.is_open:
         return [*tasks, Task(key="invite")]
+    return tasks
+
+
+def _pay(study: Study, activity: Activity) -> list[Task]:
+    """Return the reviews to answer and the sets to approve."""
+    tasks = []
+    if activity.reviews and (review := list_reviews(study).first()):
+        tasks += [Task(key="reviews", count=activity.reviews, until=review.review_due_at)]
+    if activity.to_approve:
+        tasks += [Task(key="approve", count=activity.to_approve)]
     return tasks
 
 

@@ -40,7 +40,7 @@ from evalsite.results.progress import (
 )
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.set_size import items_per_set
-from evalsite.studies.staff_pages import StudyView, has_role
+from evalsite.studies.staff_pages import StudyView, has_role, may_see_identities
 from evalsite.studies.summary_lines import format_money
 
 PAGE = 50
@@ -76,7 +76,7 @@ class Overview:
 def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show how the study goes: what is counted, and what needs attention."""
     page = _build_overview(request, study)
-    places = describe_places(study) if study.is_launched else {}
+    places = describe_places(study) if page.activity.has_work else {}
     context = {field.name: getattr(page, field.name) for field in fields(page)}
     context |= {**places, "can_steer": has_role(request, study, Membership.Role.EDITOR)}
     response = TemplateResponse(request, "results/overview.html", context)
@@ -103,6 +103,7 @@ def _build_overview(request: HttpRequest, study: Study) -> Overview:
             moment,
             can_edit=has_role(request, study, Membership.Role.EDITOR),
             is_owner=has_role(request, study, Membership.Role.OWNER),
+            sees_identities=may_see_identities(request, study),
         ),
         forecast=forecast,
         done_by=describe_day(forecast.likely, moment) if forecast else "",
