@@ -5,6 +5,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from evalsite.annotation.pages import (
+    check_views,
     entry_views,
     example_views,
     ignore_views,
@@ -36,6 +37,8 @@ urlpatterns = [
     path("p/<token>/not-eligible/", entry_views.refused, name="participant-refused"),
     path("p/<token>/end/", entry_views.end, name="participant-end"),
     path("p/<token>/instructions/", views.instructions, name="participant-instructions"),
+    path("p/<token>/check/", check_views.check, name="instructions-check"),
+    path("p/<token>/check/missed/", check_views.missed, name="instructions-missed"),
     path("p/<token>/examples/", example_views.worked_examples, name="worked-examples"),
     path("p/<token>/practice/<int:number>/", practice_views.practice, name="participant-practice"),
     path(

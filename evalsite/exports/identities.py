@@ -134,6 +134,8 @@ class _People:
             return "finished"
         if participant.is_eligible is False:
             return participant.get_refused_for_display() or "not eligible"
+        if participant.is_checked is False:
+            return "failed check"
         if participant.is_qualified is False:
             return "not qualified"
         return "started" if participant.consented_to else "no consent"

@@ -204,7 +204,7 @@ def _find_old_outcome(participant: Participant, recruitment: Recruitment) -> Out
     """Return what a new visit ends in because of an earlier one; None if it may lead to work."""
     if participant.is_eligible is False:
         return Outcome.SCREENED_OUT
-    if participant.is_qualified is False:
+    if False in (participant.is_checked, participant.is_qualified):
         return Outcome.FAILED_CHECK
     if recruitment.has_further_sets:
         return None

@@ -63,6 +63,9 @@ class Participant(models.Model):
     # the qualification: tries that were finished, and whether one of them reached the pass mark
     tries = models.PositiveSmallIntegerField(default=0)
     is_qualified = models.BooleanField(null=True)
+    # the check of the instructions: tries that were made, and whether one was all right
+    check_tries = models.PositiveSmallIntegerField(default=0)
+    is_checked = models.BooleanField(null=True)
     cursor = models.BigIntegerField(default=-1)
     created_at = models.DateTimeField(default=now)
     stopped_at = models.DateTimeField(null=True)

@@ -130,8 +130,8 @@ class SettingsForm(forms.ModelForm):
             "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups", "item_order",
             "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
             "expected_participants", "is_practice_on", "may_skip_practice",
-            "is_qualification_on", "pass_mark", "is_eligibility_on", "recognise_days", "is_aided",
-            "minutes_per_set", "pay_per_set", "currency", "closes_at",
+            "is_check_on", "is_qualification_on", "pass_mark", "is_eligibility_on", "minimum_age",
+            "recognise_days", "is_aided", "minutes_per_set", "pay_per_set", "currency", "closes_at",
         )  # fmt: skip
         labels = {
             "consent": "Consent text",
@@ -147,9 +147,11 @@ class SettingsForm(forms.ModelForm):
             "lease_minutes": "Minutes a place is kept",
             "is_practice_on": "Practice before rating",
             "may_skip_practice": "Practice can be skipped",
+            "is_check_on": "Check of the instructions",
             "is_qualification_on": "Qualification before rating",
             "pass_mark": "Pass mark in percent",
             "is_eligibility_on": "Ask who may take part",
+            "minimum_age": "Minimum age",
             "recognise_days": "Days to recognise people in later studies",
             "is_aided": "Aids",
             "minutes_per_set": "Minutes per set",
@@ -211,6 +213,14 @@ class SettingsForm(forms.ModelForm):
                 "the instructions are asked."
             ),
             "pass_mark": "How much of the qualification must be as the gold suggests.",
+            "is_check_on": (
+                "After the instructions, people answer the protocol's questions about them. All "
+                "must be right by the second try; otherwise the study ends for them. Nobody is "
+                "rejected for it, and their minutes are paid as a bonus."
+            ),
+            "minimum_age": (
+                "People confirm it when they agree to take part. Leave empty not to ask."
+            ),
             "recognise_days": (
                 "A code made from the platform ID of everyone who agrees is kept for so long, so "
                 "that later studies can keep people out or require them. The consent text must "
@@ -273,6 +283,8 @@ class SettingsForm(forms.ModelForm):
             ].help_text = (
                 "How many items a person gets at a time. Checks and repeats are among them."
             )
+        if not config.comprehension:
+            del self.fields["is_check_on"]
         if not config.aids:
             del self.fields["is_aided"]
         else:
@@ -333,8 +345,8 @@ _SECTIONS = (
     ("work", "Work", "", (
         "k", "set_size", "max_sets", "max_items", "has_bonus", "bonus", "groups", "item_order",
         "check_every", "repeat_percent", "repeat_distance", "lease_minutes", "is_practice_on",
-        "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on",
-        "recognise_days", "is_aided", "expected_participants",
+        "may_skip_practice", "is_check_on", "is_qualification_on", "pass_mark",
+        "is_eligibility_on", "minimum_age", "recognise_days", "is_aided", "expected_participants",
     )),
     ("pay", "Time and pay", "", (
         "minutes_per_set", "pay_per_set", "currency", "closes_at",

@@ -67,6 +67,7 @@ class Study(models.Model):
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
         "check_every", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
         "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
+        "is_check_on", "minimum_age",
     )  # fmt: skip
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
     QUESTIONS = ("questions", "recognise_days")
@@ -136,6 +137,12 @@ class Study(models.Model):
     is_qualification_on = models.BooleanField(default=False)
     pass_mark = models.PositiveSmallIntegerField(
         default=75, validators=[MinValueValidator(1), MaxValueValidator(100)]
+    )
+    # questions about the instructions, asked of everyone before practice or the qualification
+    is_check_on = models.BooleanField(default=False)
+    # people confirm it when they agree to take part; empty: they aren't asked
+    minimum_age = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(120)]
     )
     is_eligibility_on = models.BooleanField(default=True)
     is_aided = models.BooleanField(default=False)

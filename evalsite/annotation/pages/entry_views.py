@@ -74,6 +74,7 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
         "consent_html": render_markdown(consent_text(me.study)),
         "text_hash": consent_hash(me.study),
         "is_changed": bool(me.consented_to),
+        "minimum_age": me.study.minimum_age,
         "cap": cap_in_words(me.study),
         "personal_link": personal_link(request),
         "study_id": me.study_id,
@@ -86,6 +87,8 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
 def _fault_of_consent(request: HttpRequest, me: Participant, *, is_given: bool) -> str:
     if not is_given:
         return str(NOT_AGREED)
+    if me.study.minimum_age and request.POST.get("age") != "yes":
+        return _("Confirm that you are %(age)s or older.") % {"age": me.study.minimum_age}
     # nobody agrees to a text that they were not shown
     shown = request.POST.get("text")
     if shown is None:

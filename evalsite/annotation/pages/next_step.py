@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from evalsite.annotation.allocation.leases import answered_items
 from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.instructions_check import is_check_due
 from evalsite.annotation.pages.qualification import has_begun, next_to_qualify
 from evalsite.annotation.pages.sets import wanted_places
 from evalsite.participants.models import ItemSet, Participant
@@ -14,7 +15,12 @@ from evalsite.studies.models import Item
 from evalsite.studies.qualification import plan_qualification
 
 # shown to whom they concern, also in a study that is paused or closed
-_FAREWELLS = ("participant-withdrawn", "participant-unqualified", "participant-end")
+_FAREWELLS = (
+    "participant-withdrawn",
+    "participant-unqualified",
+    "instructions-missed",
+    "participant-end",
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,8 @@ def _preparation_step(me: Participant) -> Step | None:
     study = me.study
     if me.instructions_read != instructions_hash(study):
         return Step("participant-instructions")
+    if is_check_due(me):
+        return Step("instructions-check")
     if study.is_qualification_on:
         return _qualification_step(me)
     number = next_practice(me)
@@ -83,6 +91,8 @@ def _admission_step(me: Participant) -> Step | None:
         return Step("participant-entry")
     if me.is_eligible is False:
         return Step("participant-refused")
+    if study.is_check_on and me.is_checked is False:
+        return Step("instructions-missed")
     is_out = study.is_qualification_on and me.is_qualified is False
     return Step("participant-unqualified") if is_out else None
 

@@ -149,7 +149,7 @@ def score_of(me: Participant) -> Score:
     plan = plan_qualification(me.study)
     if plan is not None and plan.is_on_instructions:
         given = _answers_of(me, me.tries)
-        met = sum(result.is_met for result in _compare(me, given))
+        met = sum(result.is_met for result in compare_answers(me, given))
         return Score(met, plan.asked, plan.needed)
     met, asked = count_met(line for one in explain_try(me) for line in one.feedback)
     return Score(met, asked, needed_of(me.study, asked))
@@ -177,14 +177,15 @@ def explain_try(me: Participant) -> list[Explained]:
 
 def explain_questions(me: Participant) -> list[QuestionResult]:
     """Return the questions on the instructions as answered in the last finished try, if any."""
-    return _compare(me, _answers_of(me, me.tries)) if me.tries else []
+    return compare_answers(me, _answers_of(me, me.tries)) if me.tries else []
 
 
 def _has_all_right(me: Participant) -> bool:
     return all(result.is_met for result in explain_questions(me))
 
 
-def _compare(me: Participant, answers: Mapping[int, str]) -> list[QuestionResult]:
+def compare_answers(me: Participant, answers: Mapping[int, str]) -> list[QuestionResult]:
+    """Return the questions on the instructions with these answers, by the question's number."""
     return [
         QuestionResult(question, answers.get(number, ""), answers.get(number) == question.right)
         for number, question in enumerate(me.study.config.comprehension, start=1)

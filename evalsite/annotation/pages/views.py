@@ -15,6 +15,7 @@ from evalsite.annotation.pages.answer_table import tabulate_answers
 from evalsite.annotation.pages.bonus import due_bonus
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.pages.entry_views import begin_set, go_to
+from evalsite.annotation.pages.instructions_check import is_check_due
 from evalsite.annotation.pages.jump_menu import list_contents
 from evalsite.annotation.pages.next_step import TAKE_PLACE, entry_step, next_step
 from evalsite.annotation.pages.rating_views import ignored_before, render_away
@@ -103,6 +104,8 @@ def instructions(request: HttpRequest, me: Participant) -> HttpResponse:
 
 
 def _after_instructions(me: Participant) -> str:
+    if is_check_due(me):
+        return str(_("Continue to the questions"))
     if me.study.is_qualification_on:
         plan = None if me.is_qualified else plan_qualification(me.study)
         if plan is None:

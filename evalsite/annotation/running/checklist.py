@@ -138,6 +138,14 @@ def _check_qualification(study: Study) -> Check:
     if not study.is_qualification_on:
         return Check(label=label)
     plan = plan_qualification(study)
+    if plan is not None and plan.is_on_instructions and study.is_check_on:
+        return Check(
+            label=label,
+            problem=(
+                "The check of the instructions and the qualification would ask the same "
+                "questions. Turn one of them off, or upload practice items with gold."
+            ),
+        )
     if plan is None:
         return Check(
             label=label,

@@ -209,10 +209,10 @@ class Visitor:
         """What is posted from a page that asks no ratings; None from one that asks nothing."""
         if page_name == "participant-instructions":
             self._spend(30, 150)
-        if page_name == "qualification-questions":
+        if page_name in ("qualification-questions", "instructions-check"):
             return self._on_instructions()
         return {
-            "participant-consent": {"go": "agree"},
+            "participant-consent": {"go": "agree", "age": "yes"},
             "participant-entry": self._entry(),
             "participant-instructions": {},
             "participant-practice": {"go": "next"},

@@ -67,7 +67,7 @@ WITHOUT_DATA = frozenset(["items"])
 # columns that hold what participants wrote in their own words
 FREE_TEXT = frozenset(["note"])
 # how the names of answers to questions on the instructions begin; all others are entry answers
-ON_INSTRUCTIONS = "qualification-"
+ON_INSTRUCTIONS = ("qualification-", "check-")
 
 
 # what a study without a version shows
@@ -100,9 +100,10 @@ STUDY_FIELDS = (
     "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
     "minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency", "closes_at", "created_at",
     "launched_at", "closed_at", "questions", "recognise_days",
+    "is_check_on", "minimum_age",
 )  # fmt: skip
 # written only where there is something, so that other bundles stay as they were
-STUDY_FIELDS_IF_ANY = ("questions", "recognise_days")
+STUDY_FIELDS_IF_ANY = ("questions", "recognise_days", "is_check_on", "minimum_age")
 VERSION_FIELDS = ("number", "sha256", "created_at")
 # what a researcher confirmed at an import; written only where there is something
 IMPORT_NOTES = "import_notes"
@@ -118,10 +119,10 @@ ITEM_FIELDS = (
 PARTICIPANT_FIELDS = (
     "pseudonym", "origin", "is_person", "is_eligible", "consented_to", "instructions_read",
     "practised_at", "tries", "is_qualified", "cursor", "created_at", "stopped_at", "withdrawn_at",
-    "refused_for",
+    "refused_for", "check_tries", "is_checked",
 )  # fmt: skip
 # written only of whom it is said
-PARTICIPANT_FIELDS_IF_ANY = {"refused_for": ""}
+PARTICIPANT_FIELDS_IF_ANY = {"refused_for": "", "check_tries": 0, "is_checked": None}
 CONSENT_FIELDS = ("text_sha256", "is_given", "answered_at")
 ANSWER_FIELDS = ("question", "value", "answered_at")
 SET_FIELDS = ("id", "number", "created_at", "finished_at")

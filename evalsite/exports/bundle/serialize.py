@@ -57,6 +57,10 @@ COUNTED = (
 Plain = dict[str, Any]
 
 
+# no value of a field
+_NOTHING = object()
+
+
 class Serializer:
     """Reads the rows of a study once, and counts them; call it inside a consistent cut."""
 
@@ -166,7 +170,7 @@ class Serializer:
                 yield {
                     name: value
                     for name, value in said.items()
-                    if value or name not in PARTICIPANT_FIELDS_IF_ANY
+                    if value != PARTICIPANT_FIELDS_IF_ANY.get(name, _NOTHING)
                 } | {
                     "consents": [self._read_consent(given) for given in consents[one.pk]],
                     "answers": [

@@ -250,6 +250,7 @@ _SETTINGS = {
     "may_skip_practice": "skipping practice",
     "is_qualification_on": "qualification",
     "is_eligibility_on": "questions at entry",
+    "is_check_on": "check of the instructions",
 }
 _WORDS = {True: "on", False: "off", None: "no limit"}
 

@@ -1,0 +1,176 @@
+"""The check of the instructions, and confirming one's age: asked only where the study wants it."""
+
+import pytest
+from django.test import Client
+
+from evalsite.annotation.allocation.claims import claim_set
+from evalsite.annotation.models import Slot
+from evalsite.annotation.running.checklist import check_launch
+from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.participants.models import Answer, Consent, Participant, Visit
+from evalsite.participants.services import mark_instructions_read, record_consent
+from evalsite.studies.models import Study
+from tests.support.annotators import read_fields
+from tests.support.arriving import P, V, W, join, prolific
+from tests.support.factories import launch, make_participant, make_study, mint_link
+
+pytestmark = pytest.mark.django_db
+
+
+def make_live(**fields) -> Study:
+    fields = {"protocol": "fluency", "set_size": 1, "k": 9, "is_check_on": True} | fields
+    return launch(make_study(items=2, **fields))
+
+
+class Reader:
+    """Somebody with a place who has just read the instructions."""
+
+    def __init__(self, study: Study, home: str = "") -> None:
+        self.me = study.participants.get() if home else make_participant(study)
+        self.home = home or mint_link(self.me)
+        self.client = Client()
+        record_consent(participant=self.me, is_given=True)
+        self.me.study = study
+        claim_set(self.me)
+        mark_instructions_read(participant=self.me)
+
+    def where(self) -> str:
+        page = self.client.get(self.home, follow=True)
+        return page.redirect_chain[-1][0].removeprefix(self.home)
+
+    def answer(self, *, right: int, attempt: int = 1):
+        """So many answers are right, the others wrong."""
+        data = {"attempt": str(attempt)}
+        for number, question in enumerate(self.me.study.config.comprehension, start=1):
+            place = question.choices.index(question.right)
+            wrong = (place + 1) % len(question.choices)
+            data[f"question-{number}"] = str(1 + (place if number <= right else wrong))
+        response = self.client.post(f"{self.home}check/", data)
+        self.me.refresh_from_db()
+        return response
+
+
+def test_check_is_off_unless_the_study_asks_for_it():
+    one = Reader(make_live(is_check_on=False))
+
+    assert one.where() == "practice/1/"
+    assert one.client.get(f"{one.home}check/").status_code == 302
+
+
+def test_check_follows_the_instructions_and_comes_before_practice():
+    one = Reader(make_live())
+
+    assert one.where() == "check/"
+    one.answer(right=5)
+    assert (one.where(), one.me.is_checked, one.me.check_tries) == ("practice/1/", True, 1)
+
+
+def test_second_try_keeps_what_was_right_and_explains_what_was_wrong():
+    one = Reader(make_live())
+
+    one.answer(right=4)
+    page = one.client.get(f"{one.home}check/")
+
+    assert one.me.is_checked is None
+    assert page.text.count(" checked") == 4
+    assert one.me.study.config.comprehension[4].why[:20] in page.text
+    one.answer(right=5, attempt=2)
+    assert (one.where(), one.me.is_checked) == ("practice/1/", True)
+
+
+def test_second_miss_ends_the_study_and_frees_the_place():
+    one = Reader(make_live())
+
+    for attempt in (1, 2):
+        one.answer(right=4, attempt=attempt)
+
+    assert (one.me.is_checked, one.me.check_tries) == (False, 2)
+    assert not Slot.objects.leased().exists()
+    assert one.where() == "check/missed/"
+    one.answer(right=5, attempt=3)
+    one.client.post(f"{one.home}start/")
+    assert one.me.is_checked is False
+    assert not Slot.objects.leased().exists()
+
+
+def test_try_that_is_sent_again_counts_once():
+    one = Reader(make_live())
+
+    for _ in range(3):
+        one.answer(right=4)
+
+    assert (one.me.is_checked, one.me.check_tries) == (None, 1)
+    assert Answer.objects.count() == 5
+
+
+def test_question_without_an_answer_is_asked_again_and_uses_no_try():
+    one = Reader(make_live())
+
+    page = one.client.post(f"{one.home}check/", {"attempt": "1", "question-1": "1"})
+
+    assert page.status_code == 422
+    assert Participant.objects.get().check_tries == 0
+
+
+def test_people_of_a_platform_leave_with_its_code_on_every_return():
+    study = make_live()
+    recruitment = study.recruitments.create(number=1, platform="prolific", is_on=True)
+    for outcome, code in (("completed", "DDDDDDDD"), ("failed_check", "FFFFFFFF")):
+        recruitment.codes.create(outcome=outcome, code=code)
+    one = Reader(study, join(study, prolific(P, V)))
+
+    for attempt in (1, 2):
+        one.answer(right=0, attempt=attempt)
+    pages = [
+        Client().get(one.home, follow=True),
+        Client().get(join(study, prolific(P, W)), follow=True),
+    ]
+
+    assert set(Visit.objects.values_list("outcome", flat=True)) == {"failed_check"}
+    for page in pages:
+        assert "FFFFFFFF" in page.text
+        assert "DDDDDDDD" not in page.text
+
+
+def test_launch_is_refused_if_the_qualification_would_ask_the_same():
+    study = make_study(protocol="fluency", is_check_on=True, is_qualification_on=True)
+    study.items.practice().update(gold={"why": "x"})
+
+    problems = [one.problem for one in check_launch(study) if "same questions" in one.problem]
+
+    assert len(problems) == 1
+
+
+@pytest.mark.slow
+def test_simulated_people_answer_the_check():
+    study = make_live(minimum_age=18)
+
+    simulate_crowd(study=study, participants=2)
+
+    assert set(Participant.objects.values_list("is_checked", flat=True)) == {True}
+
+
+# --- age --------------------------------------------------------------------------------
+
+
+def agree(study: Study, **entries: str):
+    home = mint_link(make_participant(study))
+    fields = read_fields(Client().get(f"{home}consent/").text)
+    return Client().post(f"{home}consent/", fields | entries)
+
+
+def test_nobody_takes_part_who_has_not_confirmed_their_age():
+    study = make_live(minimum_age=18)
+
+    page = agree(study, go="agree")
+
+    assert page.status_code == 422
+    assert "Confirm that you are 18 or older." in page.text
+    assert not Consent.objects.exists()
+    assert agree(study, go="agree", age="yes").status_code == 302
+    assert Consent.objects.get().is_given
+
+
+def test_declining_asks_no_age_and_no_age_is_asked_where_none_is_set():
+    assert agree(make_live(minimum_age=18), go="decline").status_code == 302
+    assert agree(make_live(), go="agree").status_code == 302
