@@ -143,9 +143,9 @@ def test_launch_is_refused_if_the_qualification_would_ask_the_same():
 
 @pytest.mark.slow
 def test_simulated_people_answer_the_check():
-    study = make_live(minimum_age=18)
+    study = make_live(minimum_age=18, is_demo=True)
 
-    simulate_crowd(study=study, participants=2)
+    list(simulate_crowd(study, participants=2, seed="a"))
 
     assert set(Participant.objects.values_list("is_checked", flat=True)) == {True}
 
@@ -162,10 +162,11 @@ def agree(study: Study, **entries: str):
 def test_nobody_takes_part_who_has_not_confirmed_their_age():
     study = make_live(minimum_age=18)
 
-    page = agree(study, go="agree")
+    page = agree(study, go="agree", age="")
 
     assert page.status_code == 422
     assert "Confirm that you are 18 or older." in page.text
+    assert "I’m 18 or older." in page.text
     assert not Consent.objects.exists()
     assert agree(study, go="agree", age="yes").status_code == 302
     assert Consent.objects.get().is_given

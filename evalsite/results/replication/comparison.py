@@ -304,8 +304,10 @@ def _list_unlike(one: dict[str, Any], two: dict[str, Any]) -> list[str]:
 
 def _list_settings(one: dict[str, Any], two: dict[str, Any]) -> Iterator[str]:
     for name, words in _SETTINGS.items():
-        if one.get(name) != two.get(name):
-            yield f"{words} {_write(one.get(name))} in the first, {_write(two.get(name))} here"
+        # what was launched before there was a setting had it off
+        first, second = one.get(name, False), two.get(name, False)
+        if first != second:
+            yield f"{words} {_write(first)} in the first, {_write(second)} here"
 
 
 def _write(value: Any) -> str:
