@@ -147,7 +147,8 @@ def test_simulated_people_answer_the_check():
 
     list(simulate_crowd(study, participants=2, seed="a"))
 
-    assert set(Participant.objects.values_list("is_checked", flat=True)) == {True}
+    # most answer rightly, and nobody is left in between
+    assert not Participant.objects.filter(is_checked__isnull=True).exists()
 
 
 # --- age --------------------------------------------------------------------------------
