@@ -5,7 +5,7 @@ import random
 import pytest
 
 from evalsite.analysis.report import make_reports
-from evalsite.results.report.sections import tabulate_fit
+from evalsite.results.report.strength_tables import tabulate_fit
 from tests.analysis.test_degenerate_reports import Report, prefer, rate, report  # noqa: F401
 
 STEPS = {"A": 4, "B": 2, "C": 0}

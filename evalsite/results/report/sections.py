@@ -10,11 +10,6 @@ from evalsite.results.design.tables import tabulate_design, tabulate_places
 from evalsite.results.models import Report
 from evalsite.results.report.agreement_tables import tabulate_agreement
 from evalsite.results.report.criterion_tables import (
-    PAIR,
-    SYSTEM,
-    list_ranks,
-    name_sides,
-    name_system,
     tabulate_averages,
     tabulate_checks,
     tabulate_counts,
@@ -23,9 +18,7 @@ from evalsite.results.report.criterion_tables import (
     tabulate_pairs,
     tabulate_sizes,
     tabulate_systems,
-    write_rank,
 )
-from evalsite.results.report.figure_details import Figure, count_figure
 from evalsite.results.report.metric_tables import (
     tabulate_means,
     tabulate_metric_pairs,
@@ -40,117 +33,11 @@ from evalsite.results.report.person_tables import (
     tabulate_raters,
 )
 from evalsite.results.report.prose import write_prose
-from evalsite.results.report.table import (
-    Column,
-    Table,
-    fill_table,
-    interval_column,
-    name_column,
-    value_column,
-)
+from evalsite.results.report.strength_tables import tabulate_fit, tabulate_order
+from evalsite.results.report.table import Table
 from evalsite.results.report.with_and_without import IGNORED, tabulate_both
 from evalsite.results.report.wording import hold_together, is_compared
 from evalsite.studies.summary_lines import count_of
-
-# --- the fit of Davidson's model ------------------------------------------------------
-
-
-_OUTCOMES = {
-    "wins": "first is preferred",
-    "ties": "tie",
-    "losses": "second is preferred",
-}
-_METHOD = "Davidson’s model, maximum likelihood: expected counts of the comparisons made"
-
-
-def tabulate_fit(criterion: dict[str, Any]) -> Table | None:
-    """Observed and expected counts of each pair; None where there is no model of strengths."""
-    fit = criterion.get("fit")
-    if not fit:
-        return None
-    return fill_table(
-        f"{criterion['label']}: observed and expected by the model",
-        [PAIR, *(_make_outcome_column(key, words) for key, words in _OUTCOMES.items())],
-        _order(fit["pairs"], criterion["pairs"]),
-        row_names=name_sides,
-        words=_describe_fit(criterion, fit),
-        name=f"{criterion['key']}-fit",
-    )
-
-
-def _make_outcome_column(key: str, words: str) -> Column:
-    """Return the column "1,204 (1,198)": counts observed, in brackets those expected."""
-
-    def list_figures(pair: dict[str, Any]) -> list[Figure]:
-        expected = {
-            "name": f"expected_{key}", "value": pair["expected"][key], "method": _METHOD, "n": {},
-            "details": {"interval": "none: compare it with what was observed"},
-        }  # fmt: skip
-        return [count_figure(f"observed_{key}", pair["observed"][key]), expected]
-
-    return Column(
-        heading=words.capitalize(),
-        write=lambda pair: f"{pair['observed'][key]:,.0f} ({pair['expected'][key]:,.0f})",
-        figures=list_figures,
-    )
-
-
-def _order(found: list[dict[str, Any]], shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the pairs as the other tables show them: in their order, the same system first."""
-    places = {(one["system_1"], one["system_2"]): place for place, one in enumerate(shown)}
-    turned = [_turn(one) if (one["system_2"], one["system_1"]) in places else one for one in found]
-    return sorted(
-        turned, key=lambda one: places.get((one["system_1"], one["system_2"]), len(places))
-    )
-
-
-def _turn(pair: dict[str, Any]) -> dict[str, Any]:
-    """Return the pair seen from its second system."""
-    counts = {
-        key: {"wins": pair[key]["losses"], "ties": pair[key]["ties"], "losses": pair[key]["wins"]}
-        for key in ("observed", "expected")
-    }
-    return {"system_1": pair["system_2"], "system_2": pair["system_1"], **counts}
-
-
-def _describe_fit(criterion: dict[str, Any], fit: dict[str, Any]) -> str:
-    """Return how to read the table, and which pairs were never compared directly."""
-    test = next((one for one in criterion["tests"] if one["name"] == "davidson_fit"), None)
-    p = None if test is None else test["details"].get("p")  # none of one rater
-    return write_prose("tables/fit.txt", {
-        "has_test": test is not None and test["value"] is not None,
-        "is_misfit": p is not None and p < 0.05,
-        "through_others": fit["through_others"],
-    })  # fmt: skip
-
-
-def tabulate_order(criterion: dict[str, Any]) -> Table:
-    """Systems, the strongest first, with strengths, rank ranges and tiers."""
-    order = criterion["order"]
-    return fill_table(
-        f"{criterion['label']}: order on a page",
-        [
-            SYSTEM,
-            value_column("Plackett-Luce strength", _find_strength),
-            interval_column(_find_strength),
-            Column(
-                heading="Rank",
-                write=lambda one: write_rank(one["rank"]),
-                figures=lambda one: list_ranks(one["rank"], one["tier"]),
-            ),
-            name_column("Tier", lambda one: f"{one['tier'] or ''}"),
-        ],
-        order,
-        row_names=name_system,
-        words=write_prose("tables/order.txt", {"left_out": order[0]["left_out"]}),
-        name=f"{criterion['key']}-order",
-    )
-
-
-def _find_strength(system: dict[str, Any]) -> Figure:
-    strength: Figure = system["strength"]
-    return strength
-
 
 # --- sections -------------------------------------------------------------------------
 
@@ -246,11 +133,11 @@ def _show_criterion(report: Report, criterion: dict[str, Any]) -> Part:
         tests = tabulate_figures("Tests", criterion["tests"], has_p=has_p, name=name)
         part.blocks.append((tests, None))
     if criterion["agreement"]:
-        picture = _picture(report, criterion, "agreement")
+        picture = find_picture(report, criterion, "agreement")
         for number, table in enumerate(tabulate_agreement(criterion)):
             part.blocks.append((table, None if number else picture))
     if criterion["kappas"]:
-        part.blocks.append((tabulate_kappas(criterion), _picture(report, criterion, "kappas")))
+        part.blocks.append((tabulate_kappas(criterion), find_picture(report, criterion, "kappas")))
     part.blocks += _show_metrics(report, criterion)
     if whole := criterion.get("undropped"):
         part.blocks += [(table, None) for table in tabulate_both(criterion, whole, IGNORED)]
@@ -262,7 +149,7 @@ def _show_metrics(report: Report, criterion: dict[str, Any]) -> Blocks:
     """Return what automatic metrics say of the same outputs, where some scored them."""
     if not criterion.get("metrics"):
         return []
-    picture = _picture(report, criterion, "metrics")
+    picture = find_picture(report, criterion, "metrics")
     blocks: Blocks = [(tabulate_metrics(criterion), None), (tabulate_means(criterion), picture)]
     pairs = tabulate_metric_pairs(criterion)
     return blocks if pairs is None else [*blocks, (pairs, None)]
@@ -270,16 +157,16 @@ def _show_metrics(report: Report, criterion: dict[str, Any]) -> Blocks:
 
 def _show_systems(report: Report, criterion: dict[str, Any]) -> Blocks:
     """Return what each system was given, before any is compared with another."""
-    blocks: Blocks = [(tabulate_systems(criterion), _picture(report, criterion, "systems"))]
+    blocks: Blocks = [(tabulate_systems(criterion), find_picture(report, criterion, "systems"))]
     blocks += [(table, None) for table in tabulate_averages(criterion)]
     if criterion.get("order"):
         blocks.append((tabulate_order(criterion), None))
     if is_compared(criterion):
-        blocks.append((tabulate_outcomes(criterion), _picture(report, criterion, "pairs")))
+        blocks.append((tabulate_outcomes(criterion), find_picture(report, criterion, "pairs")))
         if table := tabulate_fit(criterion):
             blocks.append((table, None))
     elif criterion["answers"]:
-        picture = _picture(report, criterion, "distribution")
+        picture = find_picture(report, criterion, "distribution")
         blocks.append((tabulate_counts(criterion), picture))
     return blocks
 
@@ -345,7 +232,8 @@ def _show_raters(content: dict[str, Any]) -> Part:
 # --- parts of tables ----------------------------------------------------------------
 
 
-def _picture(report: Report, criterion: dict[str, Any], what: str) -> Picture | None:
+def find_picture(report: Report, criterion: dict[str, Any], what: str) -> Picture | None:
+    """Return the drawing of this kind, if the report has it."""
     name = f"{criterion['key']}-{what}"
     if not (report.folder / f"{name}.svg").exists():
         return None

@@ -17,16 +17,26 @@ from evalsite.jobs.live_page import keep_watching
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import design_facts
 from evalsite.results.models import Report
+from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import (
     newest_analysis,
     newest_report,
     start_analysis,
     take_fingerprint,
 )
+from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.datasheet import fill_datasheet, write_json, write_markdown
+from evalsite.results.report.folds import Fold, list_folds
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import write_archive
-from evalsite.results.report.sections import describe_basis, list_parts, show_part
+from evalsite.results.report.sections import (
+    Blocks,
+    describe_basis,
+    find_picture,
+    list_parts,
+    show_part,
+)
+from evalsite.results.report.summary import choose_report, summarise
 from evalsite.results.report.wording import hold_together
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
@@ -46,30 +56,91 @@ def show_results(request: HttpRequest, study: Study) -> HttpResponseBase:
         "has_answers": Annotation.objects.filter(study=study).counted().exists(),
         "can_restart": has_role(request, study, Membership.Role.EDITOR),
     }
+    template = "results/results.html"
     if report is not None:
-        context |= _describe(request, study, report)
-    response = TemplateResponse(request, "results/results.html", context)
+        template, described = _describe(request, study, report)
+        context |= described
+    response = TemplateResponse(request, template, context)
     return keep_watching(response, job)
 
 
-def _describe(request: HttpRequest, study: Study, report: Report) -> dict[str, Any]:
-    part, data = show_part(report, request.GET.get("part", "")), report.content["kept"]["data"]
-    people = count_of(data["participants"], "participant" if data["raters_known"] else "rater")
+def _describe(request: HttpRequest, study: Study, report: Report) -> tuple[str, dict[str, Any]]:
+    """Return the template of the part that was asked for, and what it shows."""
+    key, content = request.GET.get("part", ""), report.content
+    everyone = request.GET.get("people") == "everyone" and content["all"] is not None
+    found = choose_report(content, everyone=everyone)[0]
+    context = _describe_frame(study, report, found) | {"everyone": everyone}
+    criteria = {one["key"]: one for one in found["criteria"]}
+    labels = dict(list_parts(content))
+    if key not in labels:
+        edge = count_edge(study)
+        summary = summarise(content, everyone=everyone, done=edge.done, target=edge.target)
+        return "results/summary.html", context | {"summary": summary, "part_key": ""}
+    context |= {"part_key": key, **_describe_part(found, key)}
+    if key not in criteria:
+        return "results/part.html", context | {"part": show_part(report, key)}
+    view = next(one for one in view_criteria(*choose_report(content, everyone=everyone))
+                if one.key == key)  # fmt: skip
+    notes = list(map(hold_together, criteria[key]["notes"]))
+    return "results/criterion.html", context | {
+        "view": view, "folds": _list_folds(report, key), "notes": notes,
+    }  # fmt: skip
+
+
+def _describe_frame(study: Study, report: Report, found: dict[str, Any]) -> dict[str, Any]:
+    """Return what every page of results shows."""
+    whole = report.content["all"]
+    labels = {one["key"]: one for one in found["criteria"]}
     return {
         "is_current": report.fingerprint == take_fingerprint(study),
-        "part": part,
-        "parts": list_parts(report.content),
-        "plan": plan_in_words(report.content.get("plan", {})),
-        "found": report.content["kept"],
-        "design": hold_together(design_facts(report.content["kept"])),
-        "has_outputs": report.outputs.exists(),
-        "basis": describe_basis(report.content["kept"], part.key, people=f" by {people}"),
-        "warnings": [
-            warning["text"]
-            for warning in report.content["kept"]["warnings"]
-            if warning["criterion"] in (None, part.key)
+        "criteria": [
+            {"key": key, "label": one["label"], "role": one.get("role", "")}
+            for key, one in labels.items()
         ],
+        "details": [one for one in list_parts(report.content) if one[0] not in labels],
+        "plan": plan_in_words(report.content.get("plan", {})),
+        "found": found,
+        "used": report.content["kept"]["data"]["annotations"],
+        "whole": whole and whole["data"]["annotations"],
+        "design": hold_together(design_facts(found)),
+        "has_outputs": report.outputs.exists(),
+        "basis": describe_basis(found, "", people=_describe_people(found)),
     }
+
+
+def _describe_part(found: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return what the part rests on, and what warns of it."""
+    return {
+        "basis": describe_basis(found, key, people=_describe_people(found)),
+        "warnings": [one["text"] for one in found["warnings"] if one["criterion"] == key],
+    }
+
+
+def _describe_people(found: dict[str, Any]) -> str:
+    data = found["data"]
+    noun = "participant" if data["raters_known"] else "rater"
+    return f" by {count_of(data['participants'], noun)}"
+
+
+def _list_folds(report: Report, key: str) -> list[tuple[Fold, Blocks]]:
+    """Return the further analyses of a criterion, each table with its drawing."""
+    whole = report.content["all"]
+    criterion, everything = (
+        next((one for one in (some or {}).get("criteria", ()) if one["key"] == key), None)
+        for some in (report.content["kept"], whole)
+    )
+    if criterion is None:
+        return []
+    return [
+        (
+            fold,
+            [
+                (table, find_picture(report, criterion, fold.pictures.get(table.name, "")))
+                for table in fold.tables
+            ],
+        )
+        for fold in list_folds(criterion, everything)
+    ]
 
 
 @require_POST

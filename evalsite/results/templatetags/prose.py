@@ -29,6 +29,12 @@ def count(value: int, noun: str) -> str:
 
 
 @register.filter
+def p_value(written: str) -> str:
+    """Write ".012" as "= .012", and "< .001" as it is."""
+    return written if written[:1] in "<>" else f"= {written}"
+
+
+@register.filter
 def listing(words: Iterable[str]) -> str:
     """Write "a", "a and b", "a, b and c"."""
     return list_of(list(words))

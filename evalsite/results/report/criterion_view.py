@@ -1,0 +1,455 @@
+"""What the pages of results draw of a criterion: its systems, pairs and agreement."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import exp
+from typing import Any
+
+from evalsite.analysis.families import find_family
+from evalsite.analysis.families.family import Family
+from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
+from evalsite.results.report.criterion_tables import (
+    find_estimate,
+    is_by_model,
+    list_ranks,
+    name_estimate,
+    write_corrected,
+    write_rank,
+)
+from evalsite.results.report.verdicts import Verdict, has_other_verdict_alone, judge_criterion
+from evalsite.results.report.wording import (
+    describe_interval,
+    explain_reason,
+    hold_together,
+    is_share,
+    name_figure,
+    write_interval,
+    write_number,
+    write_p,
+    write_value,
+)
+
+Figure = dict[str, Any]
+_SHADES = ("p1", "p12", "p2", "p3", "p4", "p45", "p5")
+_LEAST_LABELLED = 8  # percent: a narrower part has no room for its number
+_AGREEMENT = ("ac1", "ac2", "percent_agreement", "ICC(1,1)", "pairwise_spearman")
+_ENDS = ("low90", "high90")
+_NO_COEFFICIENT = ("percent_agreement",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One part of the bar of answers: where it begins, how wide it is, in percent."""
+
+    label: str
+    shade: str
+    start: str
+    middle: str
+    width: str
+    percent: int
+    is_labelled: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemRow:
+    name: str
+    n: int
+    mark: Mark | None
+    value: str
+    interval: str
+    distance: str
+    distance_interval: str
+    half_width: str
+    rank: str
+    tier: str
+    answers: list[Part]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairRow:
+    first: str
+    second: str
+    mark: Mark | None
+    value: str
+    interval: str
+    p: str
+    code: str
+    text: str
+    family: int  # comparisons that the correction covers
+    is_clear_alone: bool  # before correction only
+    is_other_alone: bool  # the pair's own error leads to another verdict
+    own_p: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementRow:
+    name: str
+    kind: str
+    mark: Mark | None
+    value: str
+    interval: str
+    is_for_these_raters: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriterionView:
+    key: str
+    label: str
+    role: str
+    unit: str  # of differences: "points", "percentage points", "ratio", "log odds"
+    estimate: str
+    is_by_model: bool
+    has_distance: bool
+    has_tiers: bool
+    has_rings: bool
+    verdict: Verdict
+    axis: Axis
+    average: str
+    systems: list[SystemRow]
+    legend: list[tuple[str, str, str]]
+    pair_axis: Axis
+    equal: str  # where equality is on the axis of pairs
+    pairs: list[PairRow]
+    detectable: str
+    family: int
+    is_across: bool
+    baseline: str
+    margins: list[dict[str, Any]]
+    agreement_axis: Axis
+    agreement: list[AgreementRow]
+
+    @property
+    def alpha(self) -> AgreementRow | None:
+        """Return the main figure of agreement, if it has a value."""
+        return next((one for one in self.agreement[:1] if one.mark), None)
+
+
+def view_criteria(
+    report: Mapping[str, Any], other: Mapping[str, Any] | None
+) -> list[CriterionView]:
+    """Return what is drawn of each criterion; `other`: the report that rings are from."""
+    axes = _share_axes(report["criteria"])
+    others = {one["key"]: one for one in other["criteria"]} if other else {}
+    return [
+        _view_criterion(one, others.get(one["key"]), axes[_name_scale(one)])
+        for one in report["criteria"]
+    ]
+
+
+# --- systems ------------------------------------------------------------------------------
+
+
+def _name_scale(criterion: Figure) -> tuple[str, ...]:
+    """Return what is equal for criteria whose systems can be drawn on one axis."""
+    values = [str(answer["value"]) for answer in criterion["answers"]]
+    ends = [str(end) for end in criterion.get("range", [])]
+    return (find_family(criterion).name, name_estimate(criterion), *values, *ends)
+
+
+def _share_axes(criteria: Iterable[Figure]) -> dict[tuple[str, ...], Axis]:
+    """Return one axis for all criteria of the same kind of scale."""
+    values: dict[tuple[str, ...], list[float | None]] = {}
+    shares: set[tuple[str, ...]] = set()
+    for criterion in criteria:
+        scale, family = _name_scale(criterion), find_family(criterion)
+        for system in criterion["systems"]:
+            figure = find_estimate(criterion, system)
+            ends = _find_ends(figure, system.get("from_average"), family)
+            values.setdefault(scale, []).extend((figure["value"], *ends))
+            shares |= {scale} if is_share(figure) else set()
+    return {
+        scale: make_axis(known, times=100 if scale in shares else 1)
+        for scale, known in values.items()
+    }
+
+
+def _find_ends(
+    figure: Figure, distance: Figure | None, family: Family
+) -> tuple[float | None, float | None]:
+    """Return the ends of the line around a mean: the interval of its distance from the average.
+
+    Where there is no such distance, its own interval.
+    """
+    value = figure["value"]
+    if not distance or None in (value, distance["value"], distance["low"], distance["high"]):
+        return figure["low"], figure["high"]
+    if family.is_log:
+        low, high = (value * distance[end] / distance["value"] for end in ("low", "high"))
+    else:
+        low, high = (value + distance[end] - distance["value"] for end in ("low", "high"))
+    return low, high
+
+
+def _find_average(criterion: Figure, family: Family) -> float | None:
+    """Return the average of the systems, if distances from it are known."""
+    for system in criterion["systems"]:
+        figure, distance = find_estimate(criterion, system), system.get("from_average")
+        if distance and None not in (figure["value"], distance["value"]):
+            if family.is_log:
+                return float(figure["value"] / distance["value"])
+            return float(figure["value"] - distance["value"])
+    return None
+
+
+def _view_systems(
+    criterion: Figure, other: Figure | None, axis: Axis, family: Family
+) -> list[SystemRow]:
+    seconds: dict[str, float | None] = {}
+    if other is not None:
+        seconds = {one["system"]: find_estimate(other, one)["value"] for one in other["systems"]}
+    rows = []
+    for system in _sort_systems(criterion):
+        figure, distance = find_estimate(criterion, system), system.get("from_average") or {}
+        ends = _find_ends(figure, distance, family)
+        known = distance.get("value") is not None
+        rows.append(
+            SystemRow(
+                name=str(system["system"]),
+                n=system["n"],
+                mark=make_mark(axis, figure["value"], *ends, second=seconds.get(system["system"])),
+                value=_write(figure) if figure["value"] is not None else _explain(figure),
+                interval=_close_up(write_interval(figure)),
+                distance=_write_distance(distance["value"], figure, family) if known else "",
+                distance_interval=_write_ends(distance, figure, family) if known else "",
+                half_width=_write_half_width(distance, figure, family) if known else "",
+                rank=write_rank(system["rank"]),
+                tier=_find_tier(system),
+                answers=_view_answers(criterion, system),
+            )
+        )
+    return rows
+
+
+def _sort_systems(criterion: Figure) -> list[Figure]:
+    """Return the systems, best first by the figure that is shown; those without one are last."""
+    values = [(one, find_estimate(criterion, one)["value"]) for one in criterion["systems"]]
+    known = [one for one in values if one[1] is not None]
+    sorted_known = sorted(known, key=lambda one: -float(one[1]))
+    return [one for one, _ in sorted_known] + [one for one, value in values if value is None]
+
+
+def _find_tier(system: Figure) -> str:
+    tiers = [one["value"] for one in list_ranks(None, system.get("cluster"))]
+    return f"{tiers[0]:g}" if tiers else ""
+
+
+def _write_distance(value: float, figure: Figure, family: Family) -> str:
+    """ "+0.32", "−12" of percentage points, or "×1.19"."""
+    if family.is_log:
+        return f"×{write_number(value)}"
+    if is_share(figure):
+        return _sign(f"{value * 100:.0f}")
+    return _sign(write_number(value))
+
+
+def _sign(text: str) -> str:
+    return text.replace("-", "−") if text.startswith(("-", "−")) else f"+{text}"
+
+
+def _write_ends(distance: Figure, figure: Figure, family: Family) -> str:
+    if distance["low"] is None or distance["high"] is None:
+        return ""
+    low, high = (_write_distance(distance[end], figure, family) for end in ("low", "high"))
+    return f"{low} to {high}"
+
+
+def _write_half_width(distance: Figure, figure: Figure, family: Family) -> str:
+    """Return how far the interval reaches on either side; "" where the sides differ."""
+    if family.is_log or distance["low"] is None or distance["high"] is None:
+        return ""
+    half = (distance["high"] - distance["low"]) / 2
+    return f"{half * 100:.0f}" if is_share(figure) else write_number(half)
+
+
+def _view_answers(criterion: Figure, system: Figure) -> list[Part]:
+    """Return the bar of the answers that the system was given; [] where answers are numbers."""
+    values = [str(answer["value"]) for answer in criterion["answers"]]
+    counts = [int((system["counts"] or {}).get(value, 0)) for value in values]
+    total = sum(counts)
+    if not total:
+        return []
+    parts, start = [], 0.0
+    for place, (value, count) in enumerate(zip(values, counts, strict=True)):
+        width = 100 * count / total
+        parts.append(
+            Part(
+                label=value,
+                shade=_find_shade(place, len(values)),
+                start=f"{start:.1f}%",
+                middle=f"{start + width / 2:.1f}%",
+                width=f"{width:.1f}%",
+                percent=round(width),
+                is_labelled=width >= _LEAST_LABELLED,
+            )
+        )
+        start += width
+    return parts
+
+
+def _find_shade(place: int, number: int) -> str:
+    shades = ("p1", "p2", "p3", "p4", "p5") if number == 5 else _SHADES
+    return shades[round(place * (len(shades) - 1) / max(number - 1, 1))]
+
+
+def _list_legend(criterion: Figure, rows: list[SystemRow]) -> list[tuple[str, str, str]]:
+    """Shade, value and label of each answer."""
+    if not any(row.answers for row in rows):
+        return []
+    answers = criterion["answers"]
+    return [
+        (_find_shade(place, len(answers)), str(one["value"]), str(one["label"]))
+        for place, one in enumerate(answers)
+    ]
+
+
+# --- pairs and agreement ------------------------------------------------------------------
+
+
+def _view_pair(pair: Figure, axis: Axis) -> PairRow:
+    effect, own = pair["effect"], pair.get("own")
+    details = effect["details"]
+    alone, corrected = details.get("p"), details.get("p_corrected")
+    return PairRow(
+        first=str(pair["system_1"]),
+        second=str(pair["system_2"]),
+        mark=make_mark(axis, effect["value"], effect["low"], effect["high"]),
+        value=_write(effect) if effect["value"] is not None else _explain(effect),
+        interval=_close_up(describe_interval(effect)),
+        p=write_corrected(effect),
+        code=pair["finding"]["code"],
+        text=hold_together(pair["finding"]["text"]),
+        family=details.get("family") or 0,
+        is_clear_alone=None not in (alone, corrected) and alone < 0.05 <= corrected,
+        is_other_alone=has_other_verdict_alone(pair),
+        own_p=write_p(own["details"].get("p_corrected")) if own else "",
+    )
+
+
+def _list_agreement(criterion: Figure) -> list[Figure]:
+    """Return the figures of agreement that the page shows: the first, and the best known."""
+    first, *others = criterion["agreement"] or [None]
+    return [one for one in (first, *others) if one and (one is first or one["name"] in _AGREEMENT)]
+
+
+def _view_agreement(figure: Figure, axis: Axis) -> AgreementRow:
+    name, _, kind = name_figure(figure).partition(", ")
+    return AgreementRow(
+        name=name,
+        kind=kind,
+        mark=make_mark(axis, figure["value"], figure["low"], figure["high"]),
+        value=_explain(figure) if figure["value"] is None else write_coefficient(figure),
+        interval=write_coefficient_interval(figure),
+        is_for_these_raters="for these raters" in str(figure["details"].get("interval")),
+    )
+
+
+def write_coefficient(figure: Figure) -> str:
+    """Write a coefficient as papers do, ".58"; a share in percent."""
+    return _drop_zero(_write(figure)) if figure["name"] not in _NO_COEFFICIENT else _write(figure)
+
+
+def write_coefficient_interval(figure: Figure) -> str:
+    text = _close_up(write_interval(figure))
+    if figure["name"] in _NO_COEFFICIENT:
+        return text
+    return " ".join(map(_drop_zero, text.split(" ")))
+
+
+def _drop_zero(text: str) -> str:
+    for sign in ("", "−"):
+        if text.startswith(f"{sign}0."):
+            return f"{sign}{text.removeprefix(f'{sign}0')}"
+    return text
+
+
+def _write(figure: Figure) -> str:
+    return _close_up(write_value(figure))
+
+
+def _close_up(text: str) -> str:
+    """Write "41%"."""
+    return text.replace(" %", "%").replace("\N{NO-BREAK SPACE}%", "%")
+
+
+def _explain(figure: Figure) -> str:
+    return explain_reason(figure["reason"])
+
+
+# --- all of it ----------------------------------------------------------------------------
+
+
+def _find_unit(criterion: Figure, family: Family) -> str:
+    if family.compares or family.decides:
+        return "percentage points"
+    return "ratio" if family.is_log else "points"
+
+
+def _find_detectable(criterion: Figure) -> str:
+    """Return the largest of the differences that the study would find with 80% power."""
+    known = [
+        (pair["detectable"]["value"], pair)
+        for pair in criterion["pairs"]
+        if pair.get("detectable") and pair["detectable"]["value"] is not None
+    ]
+    if not known:
+        return ""
+    largest, pair = max(known, key=lambda one: float(one[0]))
+    return _close_up(write_value({"value": largest, "name": pair["effect"]["name"]}))
+
+
+def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> CriterionView:
+    family = find_family(criterion)
+    average = _find_average(criterion, family)
+    systems = _view_systems(criterion, other, axis, family)
+    effects = [pair["effect"] for pair in criterion["pairs"]]
+    equal = 1.0 if family.is_log else 0.0
+    is_points = any(one["name"] in ("risk_difference", "net_win_share") for one in effects)
+    pair_axis = make_axis(
+        [equal, *(one[end] for one in effects for end in ("value", "low", "high"))],
+        times=100.0 if is_points else 1,
+    )
+    figures = _list_agreement(criterion)
+    agreement_axis = make_axis([0.0, 1.0, *(one["low"] for one in figures)])
+    details = effects[0]["details"] if effects else {}
+    return CriterionView(
+        key=criterion["key"],
+        label=criterion["label"],
+        role=criterion.get("role", ""),
+        unit=_find_unit(criterion, family),
+        estimate=name_estimate(criterion),
+        is_by_model=is_by_model(criterion),
+        has_distance=any(row.distance for row in systems),
+        has_tiers=any(row.tier for row in systems) and len(systems) > 1,
+        has_rings=any(row.mark and row.mark.ring for row in systems),
+        verdict=judge_criterion(criterion),
+        axis=axis,
+        average="" if average is None else axis.place(average),
+        systems=systems,
+        legend=_list_legend(criterion, systems),
+        pair_axis=pair_axis,
+        equal=pair_axis.place(equal),
+        pairs=[_view_pair(pair, pair_axis) for pair in criterion["pairs"]],
+        detectable=_find_detectable(criterion),
+        family=details.get("family") or 0,
+        is_across=(details.get("family") or 0) > (details.get("family_within") or 0) > 0,
+        baseline=criterion.get("baseline") or "",
+        margins=[_view_margin(one, family) for one in criterion.get("margins") or ()],
+        agreement_axis=agreement_axis,
+        agreement=[_view_agreement(one, agreement_axis) for one in figures],
+    )
+
+
+def _view_margin(margin: dict[str, Any], family: Family) -> dict[str, Any]:
+    """Return a planned test against a margin with its figures in words."""
+    is_share_scale = family.compares or family.decides
+
+    def write(value: float) -> str:
+        return f"{value * 100:.0f}".replace("-", "−") if is_share_scale else write_number(value)
+
+    shown: dict[str, Any] = {**margin, "margin": write(margin["margin"])}
+    shown["reason"] = explain_reason(margin.get("reason"))
+    if margin.get("outcome"):
+        ends = {key: exp(margin[key]) if family.is_log else margin[key] for key in _ENDS}
+        shown |= {key: write(value) for key, value in ends.items()}
+        shown["p"] = write_p(margin["p"])
+    return shown

@@ -1,0 +1,227 @@
+"""The further analyses of a criterion: sections that are closed, and state their answer."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalsite.results.report.agreement_tables import tabulate_agreement
+from evalsite.results.report.criterion_tables import (
+    find_estimate,
+    tabulate_averages,
+    tabulate_checks,
+    tabulate_counts,
+    tabulate_figures,
+    tabulate_outcomes,
+    tabulate_pairs,
+    tabulate_sizes,
+    tabulate_systems,
+    write_rank,
+)
+from evalsite.results.report.metric_tables import (
+    tabulate_means,
+    tabulate_metric_pairs,
+    tabulate_metrics,
+)
+from evalsite.results.report.person_tables import tabulate_kappas
+from evalsite.results.report.strength_tables import tabulate_fit, tabulate_order
+from evalsite.results.report.table import Table
+from evalsite.results.report.verdicts import count_changes, has_other_verdict_alone
+from evalsite.results.report.with_and_without import IGNORED, tabulate_both
+from evalsite.results.report.wording import is_compared, write_p, write_value
+
+Criterion = dict[str, Any]
+# averages that may put systems in another order than the figure that is compared
+_ORDERING = (
+    "mean", "geometric_mean", "share", "median", "trimmed_mean", "mean_centred", "mean_z",
+    "geo_mean_centred", "mean_log_z", "geo_mean_winsorised",
+)  # fmt: skip
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fold:
+    """A closed section: `key` chooses the sentence of its template, which tells the `facts`.
+
+    `pictures`: the name of the drawing of each table that has one.
+    """
+
+    key: str
+    tables: Sequence[Table]
+    facts: dict[str, Any] = field(default_factory=dict)
+    pictures: dict[str, str] = field(default_factory=dict)
+
+
+def list_folds(criterion: Criterion, everything: Criterion | None) -> list[Fold]:
+    """Return the further analyses of the criterion, as far as it has them.
+
+    `everything`: the same criterion with what is excluded, if anything is.
+    """
+    found = [*_list_averages(criterion), *_list_pairs(criterion), *_list_agreement(criterion)]
+    if criterion.get("metrics"):
+        tables = [tabulate_metrics(criterion), tabulate_means(criterion)]
+        tables += [one for one in [tabulate_metric_pairs(criterion)] if one]
+        pictures = {tables[1].name: "metrics"}
+        found.append(Fold(key="metrics", tables=tables, pictures=pictures))
+    for key, other, kind in (
+        ("ignored", criterion.get("undropped"), [IGNORED]),
+        ("everyone", everything, []),
+    ):
+        if other:
+            tables = tabulate_both(criterion, other, *kind)
+            found.append(Fold(key=key, tables=tables, facts=_describe_changes(criterion, other)))
+    return found
+
+
+def _describe_changes(criterion: Criterion, other: Criterion) -> dict[str, Any]:
+    return {"changes": count_changes(criterion, other), "pairs": len(criterion["pairs"])}
+
+
+# --- systems ------------------------------------------------------------------------------
+
+
+def _list_averages(criterion: Criterion) -> Iterator[Fold]:
+    systems = criterion["systems"]
+    if tables := tabulate_averages(criterion):
+        yield Fold(
+            key="averages",
+            tables=[tabulate_systems(criterion), *tables],
+            facts=_compare_orders(criterion),
+            pictures={f"{criterion['key']}-systems": "systems"},
+        )
+    elif systems:
+        pictures = {f"{criterion['key']}-systems": "systems"}
+        yield Fold(key="systems", tables=[tabulate_systems(criterion)], pictures=pictures)
+    if any(one["rank"] for one in systems):
+        ranks = [
+            {"system": one["system"], "rank": write_rank(one["rank"])}
+            for one in systems
+            if one["rank"]
+        ]
+        open_ranks = any(
+            one["rank"]["low"] != one["rank"]["high"] for one in systems if one["rank"]
+        )
+        yield Fold(key="ranks", tables=[], facts={"ranks": ranks, "is_open": open_ranks})
+    if criterion.get("order"):
+        order = [str(one["system"]) for one in criterion["order"]]
+        yield Fold(key="order", tables=[tabulate_order(criterion)], facts={"order": order})
+    if is_compared(criterion):
+        fit = tabulate_fit(criterion)
+        tables = [tabulate_outcomes(criterion), *([fit] if fit else [])]
+        pictures = {tables[0].name: "pairs"}
+        ties = sum(pair["counts"]["ties"] for pair in criterion["pairs"] if pair["counts"])
+        total = sum(sum(pair["counts"].values()) for pair in criterion["pairs"] if pair["counts"])
+        facts = {"ties": ties, "total": total}
+        yield Fold(key="outcomes", tables=tables, facts=facts, pictures=pictures)
+    elif criterion["answers"]:
+        pictures = {f"{criterion['key']}-counts": "distribution"}
+        yield Fold(
+            key="counts",
+            tables=[tabulate_counts(criterion)],
+            facts=find_ceiling(criterion),
+            pictures=pictures,
+        )
+
+
+def _compare_orders(criterion: Criterion) -> dict[str, Any]:
+    """Return how many averages put two systems in another order than the figure compared."""
+    systems = criterion["systems"]
+    main = [find_estimate(criterion, one)["value"] for one in systems]
+    averages: dict[str, list[float | None]] = {}
+    for one in systems:
+        for figure in (one["headline"], *one["others"], *one.get("averages", ())):
+            if figure["name"] in _ORDERING:
+                averages.setdefault(figure["name"], []).append(figure["value"])
+    whole = [values for values in averages.values() if len(values) == len(systems)]
+    return {"number": len(whole), "other": sum(_is_reversed(main, one) for one in whole)}
+
+
+def _is_reversed(main: Sequence[float | None], other: Sequence[float | None]) -> bool:
+    """Return whether two systems are in opposite order in the two lists."""
+    both = [(one, two) for one, two in zip(main, other, strict=True) if one is not None]
+    return any(
+        (one[0] - two[0]) * (one[1] - two[1]) < 0
+        for one in both
+        for two in both
+        if one[1] is not None and two[1] is not None
+    )
+
+
+def find_ceiling(criterion: Criterion) -> dict[str, Any]:
+    """Return the answer that was given most often, and its share in percent."""
+    totals: dict[str, int] = {}
+    for system in criterion["systems"]:
+        for value, count in (system["counts"] or {}).items():
+            totals[value] = totals.get(value, 0) + int(count)
+    whole = sum(totals.values())
+    if not whole:
+        return {"answer": "", "percent": 0, "is_end": False}
+    answer = max(totals, key=lambda one: totals[one])
+    values = [str(one["value"]) for one in criterion["answers"]]
+    return {
+        "answer": answer,
+        "percent": round(100 * totals[answer] / whole),
+        "is_end": len(values) > 2 and answer in (values[0], values[-1]),
+    }
+
+
+# --- pairs and agreement ------------------------------------------------------------------
+
+
+def _list_pairs(criterion: Criterion) -> Iterator[Fold]:
+    pairs = criterion["pairs"]
+    if not pairs:
+        return
+    yield Fold(key="pairs", tables=[tabulate_pairs(criterion)], facts={"pairs": len(pairs)})
+    if table := tabulate_sizes(criterion):
+        named = [one for pair in pairs for one in pair["sizes"] if one["name"] == "superiority"]
+        yield Fold(key="sizes", tables=[table], facts={"superiority": _find_range(named)})
+    if table := tabulate_checks(criterion):
+        facts = {"pairs": len(pairs), "other": sum(map(_has_other_check, pairs))}
+        yield Fold(key="checks", tables=[table], facts=facts)
+    if owns := [pair for pair in pairs if pair.get("own")]:
+        other = [
+            {
+                "first": str(pair["system_1"]),
+                "second": str(pair["system_2"]),
+                "p": write_p(pair["own"]["details"].get("p_corrected")),
+            }
+            for pair in owns
+            if has_other_verdict_alone(pair)
+        ]
+        yield Fold(key="own", tables=[], facts={"pairs": len(owns), "other": other})
+    if criterion["tests"]:
+        has_p = any(one["details"].get("p") is not None for one in criterion["tests"])
+        name = f"{criterion['key']}-tests"
+        table = tabulate_figures("Tests of all systems", criterion["tests"], has_p=has_p, name=name)
+        yield Fold(key="tests", tables=[table], facts={"number": len(criterion["tests"])})
+
+
+def _has_other_check(pair: Criterion) -> bool:
+    """Return whether a check, uncorrected, is on the other side of .05 than the test."""
+    p = pair["effect"]["details"].get("p")
+    others = [one["details"].get("p") for one in pair["checks"]]
+    return p is not None and any(
+        one is not None and (one < _ALPHA) != (p < _ALPHA) for one in others
+    )
+
+
+def _find_range(figures: Iterable[dict[str, Any]]) -> dict[str, str] | None:
+    known = [one for one in figures if one["value"] is not None]
+    if not known:
+        return None
+    least, most = (end(known, key=lambda one: one["value"]) for end in (min, max))
+    return {"low": write_value(least), "high": write_value(most)}
+
+
+def _list_agreement(criterion: Criterion) -> Iterator[Fold]:
+    if criterion["agreement"]:
+        tables = tabulate_agreement(criterion)
+        yield Fold(
+            key="agreement",
+            tables=tables,
+            facts={"number": len(criterion["agreement"])},
+            pictures={tables[0].name: "agreement"},
+        )
+    if criterion["kappas"]:
+        table = tabulate_kappas(criterion)
+        yield Fold(key="kappas", tables=[table], pictures={table.name: "kappas"})

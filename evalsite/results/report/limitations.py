@@ -1,0 +1,115 @@
+"""What limits the results of a study, for its summary: each by a code, with the facts of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalsite.results.report.criterion_view import CriterionView
+from evalsite.results.report.folds import find_ceiling
+from evalsite.results.report.verdicts import count_changes
+
+# a share of one answer from which alpha says little, if AC2 is so much higher
+_CEILING, _APART = 60, 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limitation:
+    """One entry of the list: `code` chooses the words of the template, which tell the `facts`."""
+
+    code: str
+    facts: dict[str, Any] = field(default_factory=dict)
+    is_fine: bool = False
+
+
+def list_limitations(
+    content: dict[str, Any], views: Sequence[CriterionView], *, done: int, target: int
+) -> list[Limitation]:
+    """Return what a reader has to know, warnings of the report first.
+
+    `done`: answers so far, of `target` that are planned.
+    """
+    return [
+        *_list_warnings(content["kept"]),
+        *_list_unfinished(done, target),
+        *_list_ceilings(content["kept"]),
+        *_list_agreement(views),
+        *_list_unclear(views),
+        *_list_exclusions(content),
+        *_list_plan(content.get("plan") or {}),
+    ]
+
+
+def _list_warnings(report: dict[str, Any]) -> Iterator[Limitation]:
+    """Return the warnings of the report, each once, with the criteria that it is of."""
+    labels = {one["key"]: one["label"] for one in report["criteria"]}
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in report["warnings"]:
+        criteria = found.setdefault((one["code"], one["text"]), [])
+        if one["criterion"] in labels:
+            criteria.append(labels[one["criterion"]])
+    for (code, text), criteria in found.items():
+        yield Limitation(code="warning", facts={"about": code, "text": text, "criteria": criteria})
+
+
+def _list_unfinished(done: int, target: int) -> Iterator[Limitation]:
+    if done < target:
+        yield Limitation(code="unfinished", facts={"done": done, "target": target})
+
+
+def _list_ceilings(report: dict[str, Any]) -> Iterator[Limitation]:
+    for criterion in report["criteria"]:
+        most = find_ceiling(criterion)
+        known = {one["name"]: one["value"] for one in criterion["agreement"]}
+        alpha, ac2 = known.get("alpha_ordinal"), known.get("ac2")
+        if not most["is_end"] or most["percent"] < _CEILING or alpha is None or ac2 is None:
+            continue
+        if ac2 - alpha > _APART:
+            facts = {**most, "label": criterion["label"], "alpha": alpha, "ac2": ac2}
+            yield Limitation(code="ceiling", facts=facts)
+
+
+def _list_agreement(views: Sequence[CriterionView]) -> Iterator[Limitation]:
+    """Return the criterion with the lowest alpha, where there are several."""
+    known = [one for one in views if one.alpha and one.alpha.mark]
+    if len(known) > 1:
+        lowest = min(known, key=lambda one: _read(one.alpha.value) if one.alpha else 1.0)
+        yield Limitation(code="agreement", facts={"criterion": lowest, "alpha": lowest.alpha})
+
+
+def _read(coefficient: str) -> float:
+    return float(coefficient.replace("−", "-"))
+
+
+def _list_unclear(views: Sequence[CriterionView]) -> Iterator[Limitation]:
+    for one in views:
+        pair = next((pair for pair in one.pairs if pair.code == "not_enough"), None)
+        if pair and one.detectable:
+            yield Limitation(code="unclear", facts={"criterion": one, "pair": pair})
+            return
+
+
+def _list_exclusions(content: dict[str, Any]) -> Iterator[Limitation]:
+    if content["all"] is None:
+        return
+    others = {one["key"]: one for one in content["all"]["criteria"]}
+    changes = [
+        {"label": one["label"], "number": number}
+        for one in content["kept"]["criteria"]
+        if one["key"] in others and (number := count_changes(one, others[one["key"]]))
+    ]
+    yield Limitation(code="exclusions", facts={"changes": changes}, is_fine=not changes)
+
+
+def _list_plan(plan: dict[str, Any]) -> Iterator[Limitation]:
+    """Return whether the plan came before the answers; late parts are warnings of the report."""
+    moments = {name: one for name, one in (plan.get("moments") or {}).items() if name in _TESTED}
+    if not moments:
+        yield Limitation(code="no_plan")
+    elif not any(one["answers"] for one in moments.values()):
+        last = max(one["at"] for one in moments.values())
+        code = "plan_first" if not plan.get("has_imported") else "plan_before_import"
+        yield Limitation(code=code, facts={"at": last}, is_fine=code == "plan_first")
+
+
+# of the plan, what decides results
+_TESTED = ("baseline", "exclusion_rule", "primary", "margins")

@@ -1,0 +1,68 @@
+"""The summary of a report: all criteria, limitations, and one table for the paper."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalsite.results.report.criterion_view import CriterionView, view_criteria
+from evalsite.results.report.limitations import Limitation, list_limitations
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperRow:
+    """A system with its estimate and tier on each criterion; "" where it has none."""
+
+    system: str
+    cells: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    primary: CriterionView | None
+    others: list[CriterionView]
+    main: CriterionView | None  # the one that the headline is about
+    clear: int  # criteria with a clear difference
+    has_margins: bool
+    is_across: bool
+    comparisons: int
+    limitations: list[Limitation]
+    paper: list[PaperRow]
+
+    @property
+    def criteria(self) -> list[CriterionView]:
+        return [*([self.primary] if self.primary else []), *self.others]
+
+
+def summarise(content: dict[str, Any], *, everyone: bool, done: int, target: int) -> Summary:
+    """Return the summary of a report; `everyone`: with what is excluded, if anything is."""
+    views = view_criteria(*choose_report(content, everyone=everyone))
+    primary = next((one for one in views if one.role == "primary"), None)
+    return Summary(
+        primary=primary,
+        others=[one for one in views if one is not primary],
+        main=primary or (views[0] if len(views) == 1 else None),
+        clear=sum(bool(one.verdict.clear) for one in views),
+        has_margins=any(one.margins for one in views),
+        is_across=any(one.is_across for one in views),
+        comparisons=content["kept"].get("family", {}).get("comparisons", 0),
+        limitations=list_limitations(content, views, done=done, target=target),
+        paper=_list_paper(views),
+    )
+
+
+def choose_report(
+    content: dict[str, Any], *, everyone: bool
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the report that is shown, and the one that rings are from."""
+    kept, whole = content["kept"], content["all"]
+    if whole is None:
+        return kept, None
+    return (whole, kept) if everyone else (kept, whole)
+
+
+def _list_paper(views: Sequence[CriterionView]) -> list[PaperRow]:
+    names = dict.fromkeys(row.name for view in views for row in view.systems)
+    known = [{row.name: (row.value, row.tier) for row in view.systems} for view in views]
+    return [
+        PaperRow(system=name, cells=[one.get(name, ("", "")) for one in known]) for name in names
+    ]

@@ -1,0 +1,107 @@
+"""What the comparisons of a criterion add up to: who is ahead of whom, and what changes it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from evalsite.analysis.families import find_family
+
+CLEAR = ("higher", "lower")
+# so many pairs are named; of more, they are counted
+_MOST_NAMED = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lead:
+    """Systems that are all clearly ahead of the same others."""
+
+    ahead: tuple[str, ...]
+    behind: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was found of a criterion: its clear differences, and the pairs without one."""
+
+    verb: str  # "rated", "accepted" or "preferred"
+    systems: int
+    pairs: int
+    clear: int
+    undefined: int
+    leads: list[Lead]
+    unclear: list[tuple[str, str]]
+    is_tested: bool
+
+    @property
+    def leader(self) -> str:
+        """Return the system that is clearly ahead of all others, if there is one."""
+        for lead in self.leads:
+            if len(lead.behind) == self.systems - 1:
+                return lead.ahead[0]
+        return ""
+
+    @property
+    def is_named(self) -> bool:
+        """Return whether there are few enough pairs to name the systems."""
+        return self.pairs <= _MOST_NAMED
+
+
+def judge_criterion(criterion: dict[str, Any]) -> Verdict:
+    """Return what the comparisons of the criterion add up to."""
+    family = find_family(criterion)
+    won: dict[str, list[str]] = {}
+    for pair in criterion["pairs"]:
+        if (sides := find_winner(pair)) is not None:
+            won.setdefault(sides[0], []).append(sides[1])
+    codes = [pair["finding"]["code"] for pair in criterion["pairs"]]
+    return Verdict(
+        verb="preferred" if family.compares else "accepted" if family.decides else "rated",
+        systems=len(criterion["systems"]),
+        pairs=len(codes),
+        clear=sum(code in CLEAR for code in codes),
+        undefined=codes.count("undefined"),
+        leads=_merge(won),
+        unclear=[
+            (str(pair["system_1"]), str(pair["system_2"]))
+            for pair in criterion["pairs"]
+            if pair["finding"]["code"] == "not_enough"
+        ],
+        is_tested=bool(codes) and "one_rater" not in codes,
+    )
+
+
+def find_winner(pair: dict[str, Any]) -> tuple[str, str] | None:
+    """Return the system that is clearly ahead and the other; None without a clear difference."""
+    code, first, second = pair["finding"]["code"], str(pair["system_1"]), str(pair["system_2"])
+    if code not in CLEAR:
+        return None
+    return (first, second) if code == "higher" else (second, first)
+
+
+def _merge(won: dict[str, list[str]]) -> list[Lead]:
+    """Put systems together that are ahead of the same others."""
+    merged: dict[tuple[str, ...], list[str]] = {}
+    for ahead, behind in won.items():
+        merged.setdefault(tuple(behind), []).append(ahead)
+    return [Lead(ahead=tuple(ahead), behind=behind) for behind, ahead in merged.items()]
+
+
+def count_changes(criterion: dict[str, Any], other: dict[str, Any]) -> int:
+    """Count the pairs with another verdict in the other report of the same criterion."""
+    verdicts = _list_verdicts(other)
+    return sum(verdicts.get(key) != one for key, one in _list_verdicts(criterion).items())
+
+
+def _list_verdicts(criterion: dict[str, Any]) -> dict[frozenset[str], str]:
+    """Return who is ahead in each pair; "" where nobody clearly is."""
+    return {
+        frozenset((pair["system_1"], pair["system_2"])): (find_winner(pair) or ("",))[0]
+        for pair in criterion["pairs"]
+    }
+
+
+def has_other_verdict_alone(pair: dict[str, Any]) -> bool:
+    """Return whether the pair's own standard error leads to another verdict than the model's."""
+    if not (own := pair.get("own")):
+        return False
+    sides = [one["details"].get("p_corrected") for one in (own, pair["effect"])]
+    return None not in sides and (sides[0] < 0.05) != (sides[1] < 0.05)

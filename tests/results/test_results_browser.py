@@ -1,0 +1,43 @@
+"""Results in a browser: accessible in all looks, no wider than a phone, complete without scripts."""
+
+import pytest
+from django.urls import reverse
+
+from tests.results.test_results_summary import pair, points
+from tests.site.test_staff_browser import sign_in
+from tests.support.browsing import find_faults_in_all_looks
+from tests.support.factories import make_study, make_user
+from tests.support.reports import keep_report, make_content
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_summary_and_criterion_are_accessible(page, live_server):
+    user = make_user(is_superuser=True)
+    sign_in(page, live_server, user)
+    criterion = points(pair("a", "b", "higher"), pair("b", "c", "not_enough"))
+    everything = make_content(criteria=[points(pair("a", "b", "not_enough"))])
+    study = make_study(items=2, by=user)
+    keep_report(study, criteria=[criterion], everything=everything)
+    address = str(live_server) + reverse("admin:study-results", args=[study.pk])
+
+    faults = []
+    for query in ("", "?part=fluency", "?part=fluency&people=everyone", "?part=raters"):
+        page.goto(address + query)
+        faults += find_faults_in_all_looks(page)
+
+    assert faults == []
+
+
+def test_closed_section_opens_by_keyboard(page, live_server):
+    user = make_user(is_superuser=True)
+    sign_in(page, live_server, user)
+    study = make_study(items=2, by=user)
+    keep_report(study, criteria=[points(pair("a", "b", "higher"))])
+    page.goto(str(live_server) + reverse("admin:study-results", args=[study.pk]) + "?part=fluency")
+
+    page.focus("#fold-pairs summary")
+    page.keyboard.press("Enter")
+
+    assert page.locator("#fold-pairs").get_attribute("open") is not None
+    assert page.locator("#fold-pairs li").inner_text() == "a, b: higher"

@@ -1,0 +1,241 @@
+"""The summary says what was found on each criterion, and each fold of a criterion its answer."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.results.report.charts import make_axis, make_mark
+from evalsite.results.report.criterion_view import view_criteria
+from evalsite.results.report.folds import list_folds
+from evalsite.results.report.limitations import list_limitations
+from evalsite.results.report.summary import summarise
+from evalsite.results.report.verdicts import count_changes, judge_criterion
+from evalsite.studies.models import Study
+from tests.support.reports import keep_report, make_content, make_figure
+
+pytestmark = pytest.mark.one_database
+
+
+@pytest.fixture
+def study(make_study: Callable[..., Any]) -> Study:
+    return make_study(items=2)
+
+
+def pair(first: str, second: str, code: str, **known: Any) -> dict[str, Any]:
+    details = {"p": 0.03, "p_corrected": 0.01 if code == "higher" else 0.2, "family": 3}
+    effect = make_figure("difference", 0.4, low=0.1, high=0.7, details=details)
+    return {
+        "system_1": first, "system_2": second, "effect": effect, "sizes": [], "checks": [],
+        "counts": None, "detectable": None, "own": None,
+        "finding": {"code": code, "text": f"{first}, {second}: {code}"}, **known,
+    }  # fmt: skip
+
+
+def points(*pairs: dict[str, Any], means: tuple[float, ...] = (3.9, 3.5, 3.4)) -> dict[str, Any]:
+    systems = [
+        {
+            "system": name, "n": 10, "headline": make_figure("mean", mean, low=mean - 1, high=5.0),
+            "others": [make_figure("median", 4.0)], "averages": [], "rank": None, "cluster": 1,
+            "counts": {"1": 0, "2": 1, "3": 2, "4": 2, "5": 5},
+            "from_average": make_figure(
+                "from_average", mean - 3.6, low=mean - 3.8, high=mean - 3.4
+            ),
+        }
+        for name, mean in zip("abc", means, strict=True)
+    ]  # fmt: skip
+    return make_content()["criteria"][0] | {
+        "key": "fluency", "label": "Fluency", "kind": "likert", "family": "points",
+        "answers": [{"value": value, "label": ""} for value in range(1, 6)],
+        "systems": systems, "pairs": list(pairs),
+        "agreement": [make_figure("alpha_ordinal", 0.58, low=0.5, high=0.64)],
+    }  # fmt: skip
+
+
+# --- verdicts -----------------------------------------------------------------------------
+
+
+def test_systems_that_are_ahead_of_the_same_others_are_named_together() -> None:
+    found = judge_criterion(
+        points(pair("a", "b", "not_enough"), pair("a", "c", "higher"), pair("c", "b", "lower"))
+    )
+
+    assert [(lead.ahead, lead.behind) for lead in found.leads] == [
+        (("a",), ("c",)),
+        (("b",), ("c",)),
+    ]
+    merged = judge_criterion(points(pair("a", "c", "higher"), pair("b", "c", "higher")))
+    assert [(lead.ahead, lead.behind) for lead in merged.leads] == [(("a", "b"), ("c",))]
+
+
+def test_only_a_system_ahead_of_all_others_leads() -> None:
+    all_of_them = points(pair("a", "b", "higher"), pair("a", "c", "higher"))
+    some = points(pair("a", "b", "higher"), pair("a", "c", "not_enough"))
+
+    assert judge_criterion(all_of_them).leader == "a"
+    assert judge_criterion(some).leader == ""
+
+
+def test_verdict_that_exclusions_turn_is_counted_whichever_system_comes_first() -> None:
+    kept = points(pair("a", "b", "higher"), pair("a", "c", "not_enough"))
+    same = points(pair("b", "a", "lower"), pair("c", "a", "not_enough"))
+    other = points(pair("a", "b", "not_enough"), pair("a", "c", "not_enough"))
+
+    assert count_changes(kept, same) == 0
+    assert count_changes(kept, other) == 1
+
+
+# --- charts -------------------------------------------------------------------------------
+
+
+def test_axis_has_round_ticks_and_holds_every_value() -> None:
+    axis = make_axis([2.61, 4.43, None])
+
+    assert [tick.label for tick in axis.ticks] == ["2.5", "3", "3.5", "4", "4.5"]
+    assert axis.place(2.5) == "0.0%"
+    assert axis.place(99) == "100.0%"
+
+
+def test_axis_of_equal_values_and_of_none_has_a_width() -> None:
+    assert make_axis([3.0, 3.0]).place(3.0) == "50.0%"
+    assert make_axis([]).place(0.5) == "50.0%"
+
+
+def test_value_that_is_not_known_has_no_mark() -> None:
+    assert make_mark(make_axis([0, 1]), None, None, None) is None
+
+
+# --- what a criterion shows ----------------------------------------------------------------
+
+
+def test_line_around_a_mean_is_the_interval_of_its_distance_from_the_average() -> None:
+    (view,) = view_criteria({"criteria": [points(pair("a", "b", "higher"))]}, None)
+    row = view.systems[0]
+
+    assert row.mark is not None
+    assert row.mark.start == view.axis.place(3.9 - 0.2)
+    assert row.mark.end == view.axis.place(3.9 + 0.2)
+    assert view.average == view.axis.place(3.6)
+    assert (row.distance, row.half_width) == ("+0.30", "0.20")
+    assert view.alpha is not None
+    assert (view.alpha.value, view.alpha.interval) == (".58", ".50 to .64")
+
+
+def test_everyone_included_is_a_ring_beside_the_mean() -> None:
+    kept, whole = points(), points(means=(3.8, 3.5, 3.4))
+    (view,) = view_criteria({"criteria": [kept]}, {"criteria": [whole]})
+
+    assert view.systems[0].mark is not None
+    assert view.systems[0].mark.ring == view.axis.place(3.8)
+
+
+def test_criteria_of_one_kind_share_an_axis() -> None:
+    one, two = points(), points(means=(2.0, 1.5, 1.0)) | {"key": "coherence"}
+    views = view_criteria({"criteria": [one, two]}, None)
+
+    assert views[0].axis == views[1].axis
+
+
+def test_pair_says_what_only_one_of_two_errors_or_corrections_finds() -> None:
+    own = make_figure("own_error", 0.4, details={"p_corrected": 0.09})
+    criterion = points(pair("a", "b", "higher", own=own), pair("a", "c", "not_enough"))
+    (view,) = view_criteria({"criteria": [criterion]}, None)
+
+    assert [row.is_other_alone for row in view.pairs] == [True, False]
+    assert [row.is_clear_alone for row in view.pairs] == [False, True]
+
+
+def test_folds_state_what_other_figures_change() -> None:
+    criterion = points(pair("a", "b", "higher"))
+    criterion["systems"][0]["averages"] = [make_figure("trimmed_mean", 3.0)]
+    criterion["systems"][1]["averages"] = [make_figure("trimmed_mean", 3.5)]
+    criterion["systems"][2]["averages"] = [make_figure("trimmed_mean", 2.0)]
+    whole = points(pair("a", "b", "not_enough"))
+    facts = {fold.key: fold.facts for fold in list_folds(criterion, whole)}
+
+    assert facts["averages"] == {"number": 3, "other": 1}
+    assert facts["counts"]["percent"] == 50
+    assert facts["everyone"] == {"changes": 1, "pairs": 1}
+
+
+# --- limitations --------------------------------------------------------------------------
+
+
+def codes(content: dict[str, Any], *, done: int = 4, target: int = 4) -> dict[str, bool]:
+    views = view_criteria(content["kept"], content["all"])
+    found = list_limitations(content, views, done=done, target=target)
+    return {one.code: one.is_fine for one in found}
+
+
+def test_unfinished_collection_and_a_missing_plan_are_limitations() -> None:
+    content = {"kept": make_content(), "all": None}
+
+    assert codes(content, done=3) == {"warning": False, "unfinished": False, "no_plan": False}
+
+
+def test_plan_is_first_only_if_nothing_of_it_came_after_answers() -> None:
+    first = {"baseline": {"at": "2026-05-03T10:00:00+00:00", "answers": 0}}
+    late = {"baseline": {"at": "2026-05-03T10:00:00+00:00", "answers": 7}}
+    content = {"kept": make_content(), "all": None}
+
+    assert codes(content | {"plan": {"moments": first, "has_imported": False}})["plan_first"]
+    assert "plan_first" not in codes(content | {"plan": {"moments": late, "has_imported": False}})
+    elsewhere = codes(content | {"plan": {"moments": first, "has_imported": True}})
+    assert elsewhere["plan_before_import"] is False
+
+
+def test_low_alpha_at_a_ceiling_is_explained() -> None:
+    criterion = points()
+    for system in criterion["systems"]:
+        system["counts"] = {"1": 0, "2": 0, "3": 0, "4": 2, "5": 8}
+    criterion["agreement"] = [make_figure("alpha_ordinal", 0.06), make_figure("ac2", 0.98)]
+
+    assert "ceiling" in codes({"kept": make_content(criteria=[criterion]), "all": None})
+
+
+def test_headline_is_about_the_primary_criterion() -> None:
+    one, two = points() | {"role": "secondary"}, points() | {"key": "coherence", "role": "primary"}
+    content = {"kept": make_content(criteria=[one, two]), "all": None}
+    summary = summarise(content, everyone=False, done=4, target=4)
+
+    assert summary.main is not None
+    assert summary.main.key == "coherence"
+    assert [view.key for view in summary.criteria] == ["coherence", "fluency"]
+
+
+# --- pages --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("systems", [("a", "b", "c"), ("a",)])
+def test_summary_and_criterion_are_shown_of_any_number_of_systems(
+    staff_client: Client, study: Study, systems: tuple[str, ...]
+) -> None:
+    criterion = points(*([pair("a", "b", "higher")] if len(systems) > 1 else []))
+    criterion["systems"] = criterion["systems"][: len(systems)]
+    keep_report(study, criteria=[criterion])
+    address = reverse("admin:study-results", args=[study.pk])
+
+    summary = staff_client.get(address)
+    shown = staff_client.get(f"{address}?part=fluency")
+
+    assert summary.context["summary"].criteria[0].key == "fluency"
+    assert shown.context["view"].label == "Fluency"
+
+
+def test_everyone_included_is_another_view_of_the_same_report(
+    staff_client: Client, study: Study
+) -> None:
+    everything = make_content()
+    everything["criteria"][0]["systems"][0]["headline"]["value"] = 88.0
+    keep_report(study, everything=everything)
+    address = reverse("admin:study-results", args=[study.pk])
+
+    kept, whole = (
+        staff_client.get(address + query).context["summary"].criteria[0].systems
+        for query in ("", "?people=everyone")
+    )
+
+    assert kept[0].value == "105.0"
+    assert whole[0].value == "88.0"
