@@ -1,4 +1,4 @@
-"""Results in a browser: accessible in all looks, no wider than a phone, complete without scripts."""
+"""Results in a browser: accessible in all looks, no wider than a phone, opened by keyboard."""
 
 import pytest
 from django.urls import reverse
