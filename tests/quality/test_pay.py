@@ -45,10 +45,10 @@ LONG = "Both items that tell you which score to enter have a different score. " 
 GOOD, BAD = "90 90 90", "70 80 95"
 
 
-def begin(key: str = "prolific", *, checks: int = 4, **fields: Any) -> Recruitment:
+def begin(key: str = "prolific", *, checks: int = 4, items: int = 8, **fields: Any) -> Recruitment:
     """A round that pays £2.10 for a set of 4 items, some with attention items among them."""
     study = make_study(
-        items=8, k=2, set_size=4, check_every=2 if checks else None, minutes_per_set=12,
+        items=items, k=2, set_size=4, check_every=2 if checks else None, minutes_per_set=12,
         pay_per_set=Decimal("2.10"), is_practice_on=False,
     )  # fmt: skip
     if checks:
