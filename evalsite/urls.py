@@ -15,6 +15,7 @@ from evalsite.annotation.pages import (
     rating_views,
     report_views,
     sheet_views,
+    stopped_views,
     views,
 )
 from evalsite.participants import views as stop_views
@@ -94,6 +95,7 @@ urlpatterns = [
     path("p/<token>/no-work/", entry_views.no_work, name="participant-no-work"),
     path("p/<token>/stop/", stop_views.stop, name="participant-stop"),
     path("p/<token>/closed/", views.shut, name="participant-shut"),
+    path("p/<token>/stopped/", stopped_views.stopped, name="participant-stopped"),
     path("p/<token>/work/", work_views.work, name="participant-work"),
     path("p/<token>/withdraw/", views.leave, name="participant-withdraw"),
     path("p/<token>/withdrawn/", views.withdrawn, name="participant-withdrawn"),

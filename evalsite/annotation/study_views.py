@@ -37,6 +37,7 @@ from evalsite.annotation.running.pilot import start_pilot
 from evalsite.annotation.running.places_views import places_views
 from evalsite.annotation.running.quota_views import quota_views
 from evalsite.annotation.running.recruiting_views import recruiting_views
+from evalsite.annotation.running.stop_views import stop_views
 from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setting_changes import change_settings
@@ -197,6 +198,7 @@ study_views = [
     *quota_views,
     *recruiting_views,
     *expert_views,
+    *stop_views,
     StudyView(
         path="pilot/",
         name="study-pilot",

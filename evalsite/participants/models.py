@@ -40,6 +40,13 @@ class Refusal(models.TextChoices):
     EARLIER = "earlier", "kept out"
 
 
+class StopKind(models.TextChoices):
+    """Why somebody was stopped before they had finished: it decides what they are due."""
+
+    OURS = "ours", "our reason"
+    CONDUCT = "conduct", "their conduct"
+
+
 class Participant(models.Model):
     """A person in a study, under a random pseudonym."""
 
@@ -69,6 +76,10 @@ class Participant(models.Model):
     cursor = models.BigIntegerField(default=-1)
     created_at = models.DateTimeField(default=now)
     stopped_at = models.DateTimeField(null=True)
+    # by the researcher, or by the study's end; empty: neither
+    stopped_for = models.CharField(max_length=10, choices=StopKind.choices, blank=True)
+    # what they read then, in the researcher's words
+    stop_message = models.TextField(blank=True)
     withdrawn_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -43,6 +43,7 @@ EXEMPT = {
     "participant-withdraw",
     "participant-withdrawn",
     "participant-work",
+    "participant-stopped",
 }
 
 POLICY = {

@@ -52,6 +52,7 @@ READ = {
     EDITORS: [
         "study-places-kept", "study-recruitments", "study-recruitment", "study-experts",
         "expert-reassign", "study-pay", "pay-review",
+        "person-stop",
         "personal-links",
         "study-settings", "study-pilot", "study-launch", "study-held",
         "study-questions", "study-question", "study-quotas", "study-earlier",
@@ -77,6 +78,7 @@ POST = {
         "block-list",
         "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
         "round-pay", "round-pay-file", "round-pay-mark", "pay-decide", "pay-review", "pay-export",
+        "person-stop",
         "study-experts", "expert-reassign",
         "expert-links", "expert-renew", "experts-due",
         "study-settings", "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",

@@ -13,7 +13,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from evalsite.annotation.fsck.findings import checks_in, is_in_progress, name_answers, name_places
 from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot, SlotQuerySet
 from evalsite.audit.models import AuditEntry
-from evalsite.participants.models import ItemSet, Visit
+from evalsite.participants.models import ItemSet, StopKind, Visit
 from evalsite.platforms import Outcome
 from evalsite.studies.models import Item, Study
 
@@ -200,9 +200,13 @@ def _is_at(items: list[int], item: int, place: int) -> bool:
 
 
 def visit_with_a_wrong_set(study: Study) -> Iterable[str]:
-    """A visit names a set of the person who came, and one that is finished if it is completed."""
+    """A visit names a set of the person who came, and one that is finished if it is completed.
+
+    Unless the work ended for our reasons.
+    """
     visits = Visit.objects.filter(study=study, item_set__isnull=False)
     is_unfinished = Q(outcome=Outcome.COMPLETED, item_set__finished_at__isnull=True)
+    is_unfinished &= ~Q(participant__stopped_for=StopKind.OURS)
     wrong = ~Q(item_set__participant_id=F("participant_id")) | is_unfinished
     for visit in visits.filter(wrong).order_by("pk").iterator():
         yield str(visit)

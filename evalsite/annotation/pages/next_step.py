@@ -17,6 +17,7 @@ from evalsite.studies.qualification import plan_qualification
 # shown to whom they concern, also in a study that is paused or closed
 _FAREWELLS = (
     "participant-withdrawn",
+    "participant-stopped",
     "participant-unqualified",
     "instructions-missed",
     "participant-end",
@@ -52,6 +53,8 @@ def _unless_over(me: Participant, step: Step) -> Step:
 def _open_step(me: Participant) -> Step | None:
     if me.withdrawn_at is not None:
         return _WITHDRAWN
+    if me.stopped_for:
+        return Step("participant-stopped")
     if not has_agreed(me):
         declined = consent_of(me) is not None
         return Step("participant-declined" if declined else "participant-consent")

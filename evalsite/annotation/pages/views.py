@@ -27,6 +27,7 @@ from evalsite.annotation.pages.sets import (
     unanswered_places,
     wanted_places,
 )
+from evalsite.annotation.pages.stopping import lost_place_to_end, stop_person
 from evalsite.annotation.pages.view_models import Progress, view_example
 from evalsite.fields import drop_unstorable
 from evalsite.lib.markdown import render_markdown
@@ -38,7 +39,7 @@ from evalsite.participants.access import (
 )
 from evalsite.participants.forms import FeedbackForm
 from evalsite.participants.joins import visible_receipt
-from evalsite.participants.models import Participant
+from evalsite.participants.models import Participant, StopKind
 from evalsite.participants.services import (
     finished_sets,
     has_agreed,
@@ -266,12 +267,21 @@ def _next_set_label(me: Participant, finished: int) -> str:
 
 
 @participant_page
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def shut(request: HttpRequest, me: Participant) -> HttpResponse:
-    """A study that is paused or closed: what it means, and the code if one was earned."""
+    """A study that is paused or closed: what it means, and the code if one was earned.
+
+    People whose place ended with the study get the code of finished work, once they ask for it.
+    """
     if next_step(me).name != "participant-shut":
         return redirect(address(request, "participant-home"))
+    has_lost_place = lost_place_to_end(me)
+    if request.method == "POST":
+        if has_lost_place:
+            stop_person(me, StopKind.OURS)
+        return redirect(address(request, "participant-home"))
     context = page_context(request, me) | shut_sentence(me.study) | shown_codes(me)
+    context |= {"has_lost_place": has_lost_place, "is_paid": has_lost_place and is_paid(me)}
     return render(request, "participants/closed.html", context)
 
 

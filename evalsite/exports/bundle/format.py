@@ -150,7 +150,9 @@ LEFT_OUT = {
     "Item": {
         "id", "study", "batch", "repeat_of", "shuffle_key", "group_shuffle_key",
     },
-    "Participant": {"id", "study", "receipt", "is_pilot", "is_expert"},
+    "Participant": {
+        "id", "study", "receipt", "is_pilot", "is_expert", "stopped_for", "stop_message",
+    },
     "Consent": {"id", "study", "participant", "version"},
     "Answer": {"id", "study", "participant"},
     "ItemSet": {"study", "participant", "item_ids", "lost_ids", "reserved_until", "code"},
