@@ -189,7 +189,8 @@ def test_sixty_people_come_and_each_gets_what_they_are_due(staff_client):
             f"{reverse('admin:study-pay', args=[study.pk])}?state=waiting"
         ).context["sets"]
     ]
-    assert len(careless) == ways["is careless"]
+    # the last sets may be too short for a check
+    assert 1 <= len(careless) <= ways["is careless"]
     # with one failed check, as near the end, Prolific accepts no rejection
     sent = {"confirmed": "yes", "reason": "checks", "message": LONG}
     refused = [
