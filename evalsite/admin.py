@@ -65,6 +65,9 @@ def collect_study_views() -> list[StudyView]:
 class SignInForm(AdminAuthenticationForm):
     """Django's form, refusing a name that is longer than any: its own only says so in the page."""
 
+    error_messages = AdminAuthenticationForm.error_messages | {
+        "invalid_login": "The user name or the password is wrong. Both may be case-sensitive."
+    }
     username = UsernameField(max_length=150, widget=TextInput(attrs={"autofocus": True}))
 
 

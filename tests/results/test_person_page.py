@@ -192,7 +192,7 @@ def test_flags_and_figures_of_the_newest_report_stand_on_both_pages(staff_client
     people = staff_client.get(reverse("admin:study-people", args=[study.pk])).text
 
     assert all(words in person for words in ("Median seconds", "21.0", "<li>Fast</li>"))
-    assert "<div>Fast</div>" in people
+    assert '<span class="flag">Fast</span>' in people
     assert "?part=raters" in people
 
 

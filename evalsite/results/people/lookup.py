@@ -1,11 +1,12 @@
 """The people of a study as researchers look them up: by pseudonym, receipt or code."""
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, Count, Q, QuerySet, When
 
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
@@ -58,6 +59,14 @@ def find_people(study: Study, search: str, *, by_receipt: bool) -> QuerySet[Part
     if by_receipt:
         named |= Q(receipt__icontains=search)
     return people.filter(named)
+
+
+def put_first(people: QuerySet[Participant], flagged: Collection[str]) -> QuerySet[Participant]:
+    """Return these people with the flagged ones first."""
+    if not flagged:
+        return people
+    is_other = Case(When(pseudonym__in=flagged, then=0), default=1)
+    return people.order_by(is_other, "-id")
 
 
 def _is_fixed_code(study: Study, search: str) -> bool:

@@ -17,7 +17,14 @@ from evalsite.results.analysis_plan.stored import find_threshold
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.results.people.answers import answers_of, describe_answers
 from evalsite.results.people.flags import list_raised
-from evalsite.results.people.lookup import Person, clean_search, describe_people, find_people
+from evalsite.results.people.lookup import (
+    Person,
+    clean_search,
+    describe_people,
+    find_people,
+    put_first,
+)
+from evalsite.results.people.scatter import draw_scatter
 from evalsite.results.report.computation import newest_report
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Membership, Study
@@ -32,9 +39,17 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show who took part, with their codes, so that a researcher can check them and their work."""
     search = clean_search(request.GET.get("q", ""))
     sees_receipts = may_see_identities(request, study)
-    people_found = find_people(study, search, by_receipt=sees_receipts)
-    rows = Paginator(people_found, PAGE).get_page(request.GET.get("page"))
     report = newest_report(study)
+    raised = list_raised(report)
+    excluded = {
+        pseudonym
+        for pseudonym in study.exclusions.standing()
+        .filter(annotation__isnull=True)
+        .values_list("participant__pseudonym", flat=True)
+    }
+    flagged = {one for flag in raised for one in flag.pseudonyms} - excluded
+    people_found = put_first(find_people(study, search, by_receipt=sees_receipts), flagged)
+    rows = Paginator(people_found, PAGE).get_page(request.GET.get("page"))
     people = describe_people(study, list(rows), report)
     return TemplateResponse(
         request,
@@ -49,7 +64,9 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "often": _describe_often(study),
             "has_seconds": any(person.active_seconds is not None for person in people),
             "report": report,
-            "raised": list_raised(report),
+            "raised": raised,
+            "flagged": flagged,
+            "scatter": draw_scatter(report, flagged=flagged, excluded=excluded),
             "sees_receipts": sees_receipts,
             "can_exclude": has_role(request, study, Membership.Role.EDITOR),
             "excluded": study.exclusions.standing().count(),
