@@ -5,6 +5,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from evalsite.annotation.pages import (
+    background_views,
     check_views,
     entry_views,
     example_views,
@@ -92,6 +93,7 @@ urlpatterns = [
     path("p/<token>/sets/<int:number>/review/", views.review, name="set-review"),
     path("p/<token>/draft/", rating_views.draft, name="rating-draft"),
     path("p/<token>/finish/", views.finish, name="participant-finish"),
+    path("p/<token>/about-you/", background_views.background, name="background-questions"),
     path("p/<token>/no-work/", entry_views.no_work, name="participant-no-work"),
     path("p/<token>/stop/", stop_views.stop, name="participant-stop"),
     path("p/<token>/closed/", views.shut, name="participant-shut"),

@@ -1,6 +1,7 @@
 """What participants are asked at entry and at the end."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -8,7 +9,12 @@ from django.utils.translation import gettext as _
 
 from evalsite.fields import NoteField, refuse_halves
 from evalsite.protocol import Eligibility, EntryQuestion, Protocol
-from evalsite.protocol.entry_questions import LARGEST_NUMBER, LONGEST_TEXT, join_options
+from evalsite.protocol.entry_questions import (
+    LARGEST_NUMBER,
+    LONGEST_TEXT,
+    join_options,
+    split_options,
+)
 
 # more answers than these are a list to open
 _MOST_BUTTONS = 12
@@ -17,8 +23,10 @@ _MOST_BUTTONS = 12
 class PersonForm(forms.Form):
     """Questions about the person who answers them."""
 
-    def __init__(self, data: Any = None, *, questions: Iterable[EntryQuestion]) -> None:
-        super().__init__(data)
+    def __init__(
+        self, data: Any = None, *, questions: Iterable[EntryQuestion], initial: Any = None
+    ) -> None:
+        super().__init__(data, initial=initial)
         self.questions = tuple(questions)
         for question in self.questions:
             self.fields[question.key] = _make_field(question)
@@ -80,6 +88,38 @@ class EntryForm(PersonForm):
         if not self.errors:
             self.config.check_entry(self.answers)
         return self.cleaned_data
+
+
+class BackgroundForm(PersonForm):
+    """The questions after the work: each may be left empty, or declined where there are answers."""
+
+    def __init__(
+        self, data: Any = None, *, questions: Iterable[EntryQuestion], given: Mapping[str, str]
+    ) -> None:
+        asked = [_with_declining(question) for question in questions]
+        initial = {
+            one.key: split_options(given.get(one.key, ""))
+            if one.asks_for == "several"
+            else given.get(one.key, "")
+            for one in asked
+        }
+        super().__init__(data, questions=asked, initial=initial)
+        for field in self.fields.values():
+            field.required = False
+
+    @property
+    def answers(self) -> dict[str, str]:
+        return {key: "" if value == "None" else value for key, value in super().answers.items()}
+
+
+# what is stored for it, in every language
+DECLINED = "prefer not to say"
+
+
+def _with_declining(question: EntryQuestion) -> EntryQuestion:
+    if not question.choices:
+        return question
+    return replace(question, choices=(*question.choices, (DECLINED, _("Prefer not to say"))))
 
 
 class FeedbackForm(forms.Form):

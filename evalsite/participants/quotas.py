@@ -1,6 +1,7 @@
 """Changing how many people with an answer may have a place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -9,14 +10,30 @@ from django.db import transaction
 from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import Quota
 from evalsite.protocol import EntryQuestion
+from evalsite.protocol.entry_questions import Rule, allows
 from evalsite.studies.models import Study
 
 
 def list_quota_questions(study: Study) -> list[EntryQuestion]:
-    """Return the questions that may have quotas: of these, people choose one answer."""
+    """Return the questions of which people choose one answer, with those that let them take part.
+
+    Only these may have quotas.
+    """
     eligibility = study.config.eligibility
-    asked = eligibility.questions if eligibility else ()
-    return [one for one in asked if one.asks_for == "choice"]
+    if eligibility is None:
+        return []
+    accept = {} if isinstance(eligibility.accept, str) else eligibility.accept
+    return [
+        replace(one, choices=tuple(_list_allowed(one, accept.get(one.key))))
+        for one in eligibility.questions
+        if one.asks_for == "choice"
+    ]
+
+
+def _list_allowed(question: EntryQuestion, rule: Rule | None) -> Iterator[tuple[str, str]]:
+    for value, label in question.choices:
+        if rule is None or allows(question, rule, value):
+            yield value, label
 
 
 @transaction.atomic

@@ -10,8 +10,8 @@ from evalsite.protocol.entry_questions import KINDS, NoneOf, NumberRange, Rule
 from evalsite.studies.forms import use_our_words
 
 KIND_LABELS = {
-    "choice": "One of several answers",
-    "several": "Any number of answers",
+    "choice": "One answer from a list",
+    "several": "Several answers from a list",
     "number": "A whole number",
     "text": "A short text",
 }

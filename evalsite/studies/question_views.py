@@ -11,10 +11,17 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from evalsite.protocol import Eligibility, EntryQuestion, Faults, get_protocol
-from evalsite.protocol.entry_questions import NoneOf, NumberRange, Rule
+from evalsite.protocol.entry_questions import NoneOf, NumberRange, Rule, read_question
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.question_forms import KIND_LABELS, QuestionForm, WordsForm, initial_of
-from evalsite.studies.questions import ENTRY, check_entry, find_entry
+from evalsite.studies.questions import (
+    BACKGROUND,
+    ENTRY,
+    check_entry,
+    check_own_questions,
+    find_entry,
+    list_background,
+)
 from evalsite.studies.setting_changes import ChangedMeanwhile, change_settings
 from evalsite.studies.staff_pages import StudyView
 
@@ -39,6 +46,8 @@ def show_questions(request: HttpRequest, study: Study) -> HttpResponseBase:
         "form": form,
         "questions": [_describe(one, eligibility) for one in _list_questions(eligibility)],
         "next_key": _next_key(entry),
+        "background": [_describe(one, None) for one in list_background(study)],
+        "next_background_key": _next_key({"questions": study.questions.get(BACKGROUND, ())}),
         "revision": study.revision,
         "has_protocol_questions": _has_protocol_questions(study),
         "is_own": ENTRY in study.questions,
@@ -137,10 +146,15 @@ def _save(
 
 
 def _store(request: HttpRequest, study: Study, entry: dict[str, Any] | None, revision: str) -> None:
-    """Store these questions; None: the protocol's own."""
-    questions = {name: own for name, own in study.questions.items() if name != ENTRY}
-    if entry is not None:
-        questions[ENTRY] = entry if entry["questions"] else {}
+    """Store the questions before the work; None: the protocol's own."""
+    own = None if entry is None else entry if entry["questions"] else {}
+    _store_own(request, study, ENTRY, own, revision)
+
+
+def _store_own(request: HttpRequest, study: Study, kind: str, own: Any, revision: str) -> None:
+    questions = {name: one for name, one in study.questions.items() if name != kind}
+    if own is not None:
+        questions[kind] = own
     if questions == study.questions:
         # the same form, sent twice
         return
@@ -214,6 +228,76 @@ def _describe(question: EntryQuestion, eligibility: Eligibility | None) -> dict[
     }
 
 
+# --- after the work -----------------------------------------------------------------------
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_background_question(request: HttpRequest, study: Study, key: str) -> HttpResponseBase:
+    """One question after the work: a new one, or one to change or remove."""
+    questions = list(study.questions.get(BACKGROUND, ()))
+    known = next((read_question(one) for one in questions if one["key"] == key), None)
+    if known is None and key != _next_key({"questions": questions}):
+        return redirect("admin:study-questions", study.pk)
+    initial = initial_of(known, None) if known else {}
+    form = QuestionForm(
+        request.POST if request.method == "POST" else None,
+        has_rule=False,
+        initial={**initial, "revision": study.revision},
+    )
+    others = [one for one in questions if one["key"] != key]
+    if request.POST.get("do") == "remove":
+        _remove_background(request, study, others)
+        return redirect("admin:study-questions", study.pk)
+    status = 200
+    if form.is_bound:
+        status = _save_background(request, study, questions, key, known, form)
+        if status == 200:
+            return redirect("admin:study-questions", study.pk)
+    context = {
+        "form": form,
+        "is_new": known is None,
+        "is_after": True,
+        "is_locked": study.version_id is not None,
+    }
+    return TemplateResponse(request, "studies/question.html", context, status=status)
+
+
+def _remove_background(request: HttpRequest, study: Study, others: list[Any]) -> None:
+    try:
+        _store_own(request, study, BACKGROUND, others or None, request.POST.get("revision", ""))
+    except ValidationError as error:
+        for problem in error.messages:
+            messages.error(request, problem)
+    else:
+        messages.success(request, "Saved.")
+
+
+def _save_background(
+    request: HttpRequest,
+    study: Study,
+    questions: list[Any],
+    key: str,
+    known: EntryQuestion | None,
+    form: QuestionForm,
+) -> int:
+    """Return the status to answer with: 200 once the question is saved."""
+    if not form.is_valid():
+        return INVALID
+    empty: dict[str, Any] = {**_EMPTY, "questions": questions}
+    changed = _with(empty, form.question(key, known), None)["questions"]
+    faults = check_own_questions({BACKGROUND: changed})
+    if faults:
+        form.add_faults(faults)
+        return INVALID
+    try:
+        _store_own(request, study, BACKGROUND, changed, str(form.cleaned_data["revision"]))
+    except ValidationError as error:
+        form.add_error(None, error)
+        return CONFLICT if isinstance(error, ChangedMeanwhile) else INVALID
+    messages.success(request, "Saved.")
+    return 200
+
+
 question_views = [
     StudyView(
         path="questions/",
@@ -223,6 +307,13 @@ question_views = [
         place="Set up",
         tab="Questions",
         order=33,
+    ),
+    StudyView(
+        path="questions/after/<slug:key>/",
+        name="background-question",
+        view=show_background_question,
+        role=Membership.Role.EDITOR,
+        within="Questions",
     ),
     StudyView(
         path="questions/<slug:key>/",

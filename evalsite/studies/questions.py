@@ -10,14 +10,20 @@ from typing import Any
 from evalsite.protocol import EntryQuestion, Faults, Protocol
 from evalsite.protocol.entry_questions import (
     check_eligibility,
+    check_questions,
     read_eligibility,
+    read_question,
     write_eligibility,
 )
 from evalsite.protocol.faults import check_keys
 
 # who may take part, as an instrument has it; {}: nothing is asked
 ENTRY = "entry"
-KINDS = (ENTRY,)
+# a list of questions about people, asked after the work, which may be left empty
+BACKGROUND = "background"
+KINDS = (ENTRY, BACKGROUND)
+# how the names of answers to them begin, apart from the keys of all other questions
+AFTER = "after-"
 
 
 def replace_questions(protocol: Protocol, own: Mapping[str, Any]) -> Protocol:
@@ -38,6 +44,8 @@ def check_own_questions(own: Any) -> Faults:
         return faults
     if own.get(ENTRY):
         check_entry(own[ENTRY], faults)
+    if BACKGROUND in own:
+        check_questions(own[BACKGROUND], BACKGROUND, faults)
     return faults
 
 
@@ -52,7 +60,13 @@ def list_person_questions(study: Any) -> dict[str, tuple[str, EntryQuestion]]:
     """Return when each question about people is asked, by the name that answers are stored by."""
     eligibility = study.config.eligibility
     asked = eligibility.questions if eligibility else ()
-    return {one.key: ("before", one) for one in asked}
+    before = {one.key: ("before", one) for one in asked}
+    return before | {AFTER + one.key: ("after", one) for one in list_background(study)}
+
+
+def list_background(study: Any) -> list[EntryQuestion]:
+    """Return the questions after the work: fixed at launch, as all that participants are shown."""
+    return [read_question(one) for one in study.questions.get(BACKGROUND, ())]
 
 
 def find_entry(protocol: Protocol) -> dict[str, Any]:

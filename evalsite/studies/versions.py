@@ -11,6 +11,7 @@ from django.db.models import Max
 import evalsite
 from evalsite.protocol import Design
 from evalsite.studies.models import Study, StudyVersion
+from evalsite.studies.questions import BACKGROUND
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.version_cache import forget_versions, read_content
 
@@ -55,6 +56,8 @@ def build_content(study: Study) -> dict[str, Any]:
             if study.version_id is None
             else read_content(study.pk, study.version_id)["instrument"]
         ),
+        # only where there are any, so that other contents stay as they were
+        **({BACKGROUND: study.questions[BACKGROUND]} if BACKGROUND in study.questions else {}),
         "software": evalsite.__version__,
     }
 

@@ -201,6 +201,17 @@ def test_quotas_are_set_and_taken_back_while_the_study_runs(staff_client, resear
     assert list(study.quotas.values_list("value", "people")) == [("man", 7)]
 
 
+def test_quotas_are_offered_for_the_answers_that_let_people_take_part(staff_client, researcher):
+    study = make_study(by=researcher)
+
+    page = staff_client.get(reverse("admin:study-quotas", args=[study.pk])).text
+
+    assert "English" in page
+    assert "Bengali" not in page
+    assert "British English" in page
+    assert "Irish English" not in page
+
+
 @pytest.mark.parametrize("people", ["-1", "x", "1.5", "9999999", "1e3"])
 def test_number_that_is_no_number_of_people_is_refused_and_stays_on_the_page(
     staff_client, researcher, people

@@ -56,6 +56,7 @@ READ = {
         "personal-links",
         "study-settings", "study-pilot", "study-launch", "study-held",
         "study-questions", "study-question", "study-quotas", "study-earlier",
+        "background-question",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
         "ratings-undo-confirm", "metrics-preview", "metrics-faults",
@@ -75,7 +76,7 @@ POST = {
     EDITORS: [
         "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
         "export-answers", "study-questions", "study-question", "study-quotas", "study-earlier",
-        "block-list",
+        "block-list", "background-question",
         "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
         "round-pay", "round-pay-file", "round-pay-mark", "pay-decide", "pay-review", "pay-export",
         "person-stop",

@@ -56,6 +56,7 @@ from evalsite.protocol import Example
 from evalsite.studies.bonus import open_bonus_in_words
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import plan_qualification
+from evalsite.studies.questions import list_background
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.summary_lines import format_money
 from evalsite.studies.versions import shown_content
@@ -242,6 +243,10 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "errors": [(name, messages[0]) for name, messages in form.errors.items()],
         "given": {name: drop_unstorable(request.POST.get(name, "")) for name in form.fields},
         "status": Saved.words_of(request.GET.get("was", "")),
+        "background_url": address(request, "background-questions")
+        if list_background(me.study)
+        else "",
+        "background_saved": request.GET.get("background") == "saved",
         "receipt": visible_receipt(me),
         "is_paid": codes["way_out"].is_paid,
         "work_url": _work_url(request, me, is_paid=codes["way_out"].is_paid),

@@ -47,6 +47,7 @@ from evalsite.protocol.entry_questions import is_offered
 from evalsite.quality.models import Exclusion
 from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.studies.models import Item, Output, Study, System
+from evalsite.studies.questions import list_person_questions
 
 PAGE = 500
 _PEOPLE = 50
@@ -195,8 +196,8 @@ class Serializer:
 
     @cached_property
     def _questions(self) -> dict[str, EntryQuestion]:
-        eligibility = self.study.config.eligibility
-        return {one.key: one for one in eligibility.questions} if eligibility else {}
+        asked = list_person_questions(self.study)
+        return {name: question for name, (_, question) in asked.items()}
 
     @cached_property
     def _on_instructions(self) -> Collection[str]:

@@ -1,0 +1,37 @@
+"""Questions about a person after their work, which they may leave out."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from evalsite.participants.access import address, page_context, participant_page
+from evalsite.participants.forms import BackgroundForm
+from evalsite.participants.models import Answer, Participant
+from evalsite.participants.services import finished_sets, has_agreed, record_answers
+from evalsite.studies.questions import AFTER, list_background
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def background(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Ask after a finished set; what was answered may be changed or emptied here later."""
+    questions = list_background(me.study)
+    if not questions or not has_agreed(me) or not finished_sets(me):
+        return redirect(address(request, "participant-home"))
+    rows = Answer.objects.filter(participant=me, question__startswith=AFTER)
+    given = {
+        name.removeprefix(AFTER): value for name, value in rows.values_list("question", "value")
+    }
+    data = request.POST if request.method == "POST" else None
+    form = BackgroundForm(data, questions=questions, given=given)
+    if form.is_bound and form.is_valid():
+        said = {AFTER + key: value for key, value in form.answers.items()}
+        rows.filter(question__in=[name for name, value in said.items() if not value]).delete()
+        kept = {name: value for name, value in said.items() if value}
+        record_answers(participant=me, answers=kept)
+        return redirect(address(request, "participant-finish") + "?background=saved")
+    shown = form.rows()
+    errors = [(row["key"], row["error"]) for row in shown if row["error"]]
+    context = page_context(request, me) | {"questions": shown, "error_list": errors}
+    status = 422 if errors else 200
+    return render(request, "participants/background.html", context, status=status)
