@@ -16,6 +16,7 @@ from evalsite.protocol.entry_questions import (
     write_eligibility,
 )
 from evalsite.protocol.faults import check_keys
+from evalsite.studies.version_cache import read_content
 
 # who may take part, as an instrument has it; {}: nothing is asked
 ENTRY = "entry"
@@ -65,8 +66,10 @@ def list_person_questions(study: Any) -> dict[str, tuple[str, EntryQuestion]]:
 
 
 def list_background(study: Any) -> list[EntryQuestion]:
-    """Return the questions after the work: fixed at launch, as all that participants are shown."""
-    return [read_question(one) for one in study.questions.get(BACKGROUND, ())]
+    """Return the questions after the work, as they were frozen with the version."""
+    is_draft = study.version_id is None
+    kept = study.questions if is_draft else read_content(study.pk, study.version_id)
+    return [read_question(one) for one in kept.get(BACKGROUND, ())]
 
 
 def find_entry(protocol: Protocol) -> dict[str, Any]:
