@@ -189,8 +189,9 @@ class Platform:
     needs_screen_out_code: bool = False
     # each person has a link of their own, which a round creates; it has none to share
     has_personal_links: bool = False
-    # where to paste the text of bonuses, in the platform's own words
+    # where to paste the text of bonuses, in the platform's own words; and how many at a time
     bonus_advice: str = ""
+    most_bonuses: int = 300
     # why work may be rejected; never for disagreeing, or for often giving the same answer
     reasons: tuple[Reason, ...] = (FAILED_CHECKS, LOW_EFFORT)
     # the fewest characters of a rejection's message

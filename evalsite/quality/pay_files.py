@@ -1,7 +1,7 @@
 """What to paste on the platform of a round: approvals, rejections, bonuses, and a block list."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +14,10 @@ from evalsite.quality.models import Approval
 from evalsite.quality.pay import PaySet, describe_sets, list_payable
 
 State = Approval.State
+# as many sets as are marked at once; the next are offered after that
+_MOST_SETS = 500
+# as many ids as one form can send
+_MOST_IDS = 900
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +29,8 @@ class PayFile:
     advice: str
     text: str
     lines: int
+    # what is offered once these are marked
+    more: int = 0
     total: Decimal = Decimal(0)
     set_ids: list[Any] = field(default_factory=list)
     bonus_ids: list[Any] = field(default_factory=list)
@@ -60,13 +66,15 @@ def write_files(recruitment: Recruitment) -> list[PayFile]:
 
 def _write_approvals(recruitment: Recruitment, sets: Sequence[PaySet]) -> PayFile:
     platform = recruitment.adapter
-    mine = [one for one in sets if one.state == State.APPROVED and one.is_submission]
+    every = [one for one in sets if one.state == State.APPROVED and one.is_submission]
+    mine = every[:_MOST_SETS]
     return PayFile(
         key="approve",
         label="Approve",
         advice=platform.approve_advice,
         text=_write(platform.write_approvals, mine),
         lines=len(mine),
+        more=len(every) - len(mine),
         total=sum((one.amount for one in mine), Decimal(0)),
         set_ids=[one.item_set.pk for one in mine],
     )
@@ -109,20 +117,56 @@ def _write_bonuses(recruitment: Recruitment, sets: Sequence[PaySet]) -> PayFile:
         if one.approval.bonus and one.approval.bonus_marked_at is None and _has_id(one.visit)
     ]
     visits = list(list_due_bonuses(recruitment))
-    lines = [_as_bonus(one.visit, one.amount) for one in by_line]
-    lines += [_as_bonus(one.visit, one.approval.bonus) for one in extra]
-    lines += [_as_bonus(one, one.bonus) for one in visits]
+    dues = [Due(_as_bonus(one.visit, one.amount), set_id=one.item_set.pk) for one in by_line]
+    dues += [
+        Due(_as_bonus(one.visit, one.approval.bonus), bonus_id=one.item_set.pk) for one in extra
+    ]
+    dues += [Due(_as_bonus(one, one.bonus), visit_id=one.pk) for one in visits]
+    by_key: dict[tuple[str, str], list[Due]] = {}
+    for due in dues:
+        by_key.setdefault((due.bonus.person_id, due.bonus.visit_id), []).append(due)
+    chosen = _choose(list(by_key.values()), recruitment.adapter.most_bonuses)
+    lines = [_add_up(own) for own in chosen]
+    given = [due for own in chosen for due in own]
     return PayFile(
         key="bonus",
         label="Bonuses",
         advice=recruitment.adapter.bonus_advice,
-        text=recruitment.adapter.write_bonuses(_add_up(lines)) if lines else "",
-        lines=len(_add_up(lines)),
+        text=recruitment.adapter.write_bonuses(lines) if lines else "",
+        lines=len(lines),
+        more=len(by_key) - len(lines),
         total=sum((one.amount for one in lines), Decimal(0)),
-        set_ids=[one.item_set.pk for one in by_line],
-        bonus_ids=[one.item_set.pk for one in extra],
-        visit_ids=[one.pk for one in visits],
+        set_ids=[due.set_id for due in given if due.set_id is not None],
+        bonus_ids=[due.bonus_id for due in given if due.bonus_id is not None],
+        visit_ids=[due.visit_id for due in given if due.visit_id is not None],
     )
+
+
+@dataclass(frozen=True)
+class Due:
+    """One amount that a bonus line pays, and the row that is marked for it."""
+
+    bonus: Bonus
+    set_id: Any = None
+    bonus_id: Any = None
+    visit_id: int | None = None
+
+
+def _choose(every: list[list[Due]], most: int) -> list[list[Due]]:
+    """Return as many lines as fit into one text, each with all that it pays."""
+    chosen: list[list[Due]] = []
+    ids = 0
+    for own in every[:most]:
+        ids += len(own)
+        if ids > _MOST_IDS:
+            break
+        chosen.append(own)
+    return chosen
+
+
+def _add_up(dues: Sequence[Due]) -> Bonus:
+    """Return one line for a visit: a platform may refuse a second one."""
+    return replace(dues[0].bonus, amount=sum((due.bonus.amount for due in dues), Decimal(0)))
 
 
 def _has_id(visit: Visit | None) -> bool:
@@ -135,18 +179,6 @@ def _as_bonus(visit: Visit | None, amount: Decimal | None) -> Bonus:
         visit_id=visit.visit_id if visit else "",
         amount=amount or Decimal(0),
     )
-
-
-def _add_up(lines: Sequence[Bonus]) -> list[Bonus]:
-    """Return one line for each visit: a platform may refuse a second one."""
-    totals: dict[tuple[str, str], Decimal] = {}
-    for one in lines:
-        key = one.person_id, one.visit_id
-        totals[key] = totals.get(key, Decimal(0)) + one.amount
-    return [
-        Bonus(person_id=person, visit_id=visit, amount=amount)
-        for (person, visit), amount in totals.items()
-    ]
 
 
 def write_block_list(recruitment: Recruitment) -> PayFile:

@@ -1,5 +1,6 @@
 """Pay: due for whatever was done, decided once, rejected only for reasons a platform accepts."""
 
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -281,6 +282,31 @@ def test_returned_work_is_paid_by_a_bonus_line_that_adds_up():
     )
     assert marked == 3
     assert files_of(recruitment) == {}
+
+
+def test_long_texts_come_in_parts_that_can_be_marked():
+    recruitment = begin()
+    person = work(recruitment)
+    study = recruitment.study
+    for number in range(2, 610):
+        item_set = person.me.item_sets.create(
+            study=study, number=number, finished_at=now(), code="x"
+        )
+        fields = {"item_set": item_set, "outcome": "completed", "ended_at": now()}
+        visit = Visit(study=study, participant=person.me, recruitment=recruitment, **fields)
+        visit.person_id, visit.visit_id = person.visit.person_id, f"{number:024x}"
+        visit.arrived_at = now() - timedelta(days=1)
+        visit.bonus = Decimal("0.10")
+        visit.save()
+        Approval.objects.create(study=study, item_set=item_set, state="approved", amount=2)
+
+    files = files_of(recruitment)
+
+    assert (files["approve"].lines, files["approve"].more) == (500, 108)
+    assert (files["bonus"].lines, files["bonus"].more) == (200, 408)
+    assert len(files["bonus"].visit_ids) == 200
+    mark_paid(study=study, set_ids=files["approve"].set_ids, by=make_user())
+    assert files_of(recruitment)["approve"].lines == 108
 
 
 def test_further_sets_of_a_visit_are_bonus_lines():

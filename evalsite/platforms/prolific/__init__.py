@@ -102,6 +102,7 @@ PROLIFIC = Prolific(
     reject_advice="Reject each submission there, with its category and message",
     block_advice="Custom blocklist of the next study",
     bonus_advice="More > “Bulk bonus payment”",
+    most_bonuses=200,
     least_pay={"GBP": 6, "USD": 8},
     advised_pay={"GBP": 9, "USD": 12},
 )
