@@ -79,12 +79,35 @@ def join_study(*, recruitment: Recruitment, arrival: Arrival, address: str) -> s
             participant, token = admit_participant(study=study)
             Visit.objects.create(study=study, participant=participant, recruitment=recruitment)
             return token
+        if arrival.token:
+            return _join_by_typed_id(recruitment, arrival, address)
         known = find_person(study, arrival)
         if known is not None:
             _check_return(known)
         participant = known or _admit_person(study, arrival, address)
         _record_visit(participant, recruitment, arrival)
         return ParticipantLink.objects.mint(participant)
+
+
+class TypedIdIsKnown(Exception):
+    """Somebody has started with this id, and whoever typed it may be somebody else."""
+
+
+def _join_by_typed_id(recruitment: Recruitment, arrival: Arrival, address: str) -> str:
+    """Return the token of the arrival for a new person; pressed twice, it is the same one."""
+    study = recruitment.study
+    _lock_joins(study)
+    known = find_person(study, arrival)
+    if known is not None:
+        if known.links.filter(token_hash=hash_token(arrival.token)).exists():
+            return arrival.token
+        raise TypedIdIsKnown
+    participant = _admit_person(study, arrival, address)
+    _record_visit(participant, recruitment, arrival)
+    ParticipantLink.objects.create(
+        study=study, participant=participant, token_hash=hash_token(arrival.token)
+    )
+    return arrival.token
 
 
 def find_personal_link(token: str) -> PersonalLink | None:

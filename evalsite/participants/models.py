@@ -182,6 +182,8 @@ class Recruitment(models.Model):
     has_further_sets = models.BooleanField(default=False)
     # people on a phone are asked to use a computer instead
     refuses_phones = models.BooleanField(default=False)
+    # people whose link has no id may type it
+    takes_typed_ids = models.BooleanField(default=False)
     # empty: as in the study's settings
     minutes = models.PositiveSmallIntegerField(null=True, blank=True)
     reward = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)

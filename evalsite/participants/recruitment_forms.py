@@ -33,6 +33,7 @@ class RecruitmentForm(forms.ModelForm):
             "sets_per_person",
             "has_further_sets",
             "refuses_phones",
+            "takes_typed_ids",
         )
         labels = {
             "minutes": "Minutes for a set",
@@ -40,6 +41,7 @@ class RecruitmentForm(forms.ModelForm):
             "is_paid_per_minute": "The reward is for each announced minute",
             "has_further_sets": "Pay further sets as a bonus",
             "refuses_phones": "Not on phones",
+            "takes_typed_ids": "People may type their ID",
         }
         help_texts = {
             "places": "How many people can have a place. Leave empty for no limit.",
@@ -49,6 +51,10 @@ class RecruitmentForm(forms.ModelForm):
                 "One visit is one set. Above 1, allow as many submissions per person there, too."
             ),
             "has_further_sets": "In the same visit, instead of a new submission for each set.",
+            "takes_typed_ids": (
+                "If the link doesn’t carry it. A typed ID is marked, and never opens what "
+                "somebody has started."
+            ),
             "refuses_phones": "People on a phone are asked to open the study on a computer.",
         }
 
@@ -57,6 +63,8 @@ class RecruitmentForm(forms.ModelForm):
         if not self.instance.adapter.hands_back:
             # who doesn't come from a platform makes no further submission
             del self.fields["sets_per_person"], self.fields["has_further_sets"]
+        if self.instance.adapter.person is None or not self.instance.adapter.needs_person:
+            del self.fields["takes_typed_ids"]
         for name in _WHOLE & self.fields.keys():
             self.fields[name].widget.attrs["min"] = 1
         self._add_fields({one.outcome: one for one in stored})

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from secrets import token_urlsafe
 from typing import Any
 from uuid import UUID
 
@@ -29,6 +30,7 @@ class Flag(StrEnum):
     POSSIBLE_PREVIEW = "possible preview"
     BAD_VISIT_ID = "bad visit id"
     BAD_STUDY_ID = "bad study id"
+    TYPED = "typed"
 
 
 class Problem(StrEnum):
@@ -37,6 +39,8 @@ class Problem(StrEnum):
     MISSING = "missing"
     MALFORMED = "malformed"
     NOT_FILLED_IN = "not filled in"
+    # typed by a person, while somebody has started with it
+    KNOWN = "known"
 
 
 class BadArrival(Exception):
@@ -59,6 +63,8 @@ class Arrival:
     platform_study_id: str = ""
     flags: tuple[str, ...] = ()
     is_preview: bool = False
+    # of a typed id: the link that Start makes, so that pressing it twice is one person
+    token: str = ""
 
     @property
     def key(self) -> str:
@@ -109,6 +115,24 @@ def read_arrival(
         visit_id=visit_id,
         platform_study_id=study_id,
         flags=tuple(flag.value for is_raised, flag in flags if is_raised),
+    )
+
+
+def read_typed(
+    text: str, platform: Platform, settings: Mapping[str, str], namespace: str
+) -> Arrival:
+    """Return who typed this id; raise BadArrival if it doesn't look like one.
+
+    Anybody can type it, so it never opens what somebody else has started.
+    """
+    person = platform.find_person(settings)
+    if person is None or not text.strip():
+        raise BadArrival(Problem.MISSING)
+    return Arrival(
+        namespace=namespace,
+        person_id=_read_person(person, {person.name.casefold(): [_AROUND.sub("", text)]}),
+        flags=(Flag.TYPED.value,),
+        token=token_urlsafe(16),
     )
 
 

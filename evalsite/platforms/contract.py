@@ -171,6 +171,8 @@ class Platform:
     study: Parameter | None = None
     # without the person's id nobody can start
     needs_person: bool = True
+    # what a person who types their id is told about its form
+    id_help: str = ""
     # what the platform fills in, after the `?` of the join link; "": it adds its own
     query: str = ""
     # the visit id of a preview, in which nobody takes part

@@ -21,6 +21,7 @@ from evalsite.lib.rate_limits import client_address
 from evalsite.participants.access import language_of, private, unknown_link
 from evalsite.participants.joins import (
     TooManyJoins,
+    TypedIdIsKnown,
     find_namespace,
     find_person,
     find_personal_link,
@@ -45,6 +46,7 @@ from evalsite.platforms.arrival import (
     find_named_platform,
     open_arrival,
     read_arrival,
+    read_typed,
     sign_arrival,
 )
 from evalsite.studies.bonus import cap_in_words
@@ -133,12 +135,13 @@ def _answer(request: HttpRequest, recruitment: Recruitment) -> HttpResponse:
     try:
         arrival = _find_arrival(request, recruitment)
     except BadArrival as error:
-        name = recruitment.name_for_people
-        return private(_refuse_arrival(request, study, error.problem, name))
+        return private(_refuse(request, recruitment, error.problem))
+    if arrival.token and _is_known_elsewhere(study, arrival):
+        return private(_refuse(request, recruitment, Problem.KNOWN))
     if not study.is_open and not _is_coming_back(request, study, arrival):
         context = _shut_context(study) | _offer_way_back(recruitment, arrival)
         return private(render(request, "participants/closed.html", context))
-    is_start = request.method == "POST" and not arrival.is_preview
+    is_start = request.method == "POST" and not arrival.is_preview and "typed" not in request.POST
     if is_start and (_has_free_place(recruitment) or _is_coming_back(request, study, arrival)):
         return private(_start(request, recruitment, arrival))
     # nobody agrees to anything for a place that they don't get
@@ -157,7 +160,7 @@ def _is_coming_back(request: HttpRequest, study: Study, arrival: Arrival) -> boo
 
     Only a POST is looked up: a link alone never reveals whether an id took part.
     """
-    if request.method != "POST" or not arrival.person_id:
+    if request.method != "POST" or not arrival.person_id or arrival.token:
         return False
     return find_person(study, arrival) is not None
 
@@ -179,17 +182,50 @@ def _sign(recruitment: Recruitment, arrival: Arrival) -> str:
     return sign_arrival(arrival, recruitment.study_id, recruitment.number)
 
 
+def _is_known_elsewhere(study: Study, arrival: Arrival) -> bool:
+    """Return whether somebody started with this typed id, by another link than its own."""
+    known = find_person(study, arrival)
+    own = hash_token(arrival.token)
+    return known is not None and not known.links.filter(token_hash=own).exists()
+
+
 def _find_arrival(request: HttpRequest, recruitment: Recruitment) -> Arrival:
     """Return the arrival of the hidden field, or of the link if there is none."""
     if "arrival" in request.POST:
         return open_arrival(request.POST["arrival"], recruitment.study_id, recruitment.number)
+    if recruitment.takes_typed_ids and "typed" in request.POST:
+        return read_typed(
+            request.POST["typed"],
+            recruitment.adapter,
+            recruitment.given,
+            find_namespace(recruitment),
+        )
     return read_arrival(
         request.GET, recruitment.adapter, recruitment.given, find_namespace(recruitment)
     )
 
 
+def _refuse(request: HttpRequest, recruitment: Recruitment, problem: Problem) -> HttpResponse:
+    """Say what is wrong with an arrival by a round, and let people type their id if they may."""
+    typed = request.POST.get("typed")
+    may_type = recruitment.takes_typed_ids and (problem == Problem.MISSING or typed is not None)
+    more = {
+        "may_type": may_type and problem != Problem.KNOWN,
+        "typed": (typed or "")[:200],
+        "is_typo": bool(typed),
+        "id_help": recruitment.adapter.id_help,
+        "join_url": _address_of(recruitment),
+    }
+    name = recruitment.name_for_people
+    return _refuse_arrival(request, recruitment.study, problem, name, more)
+
+
 def _refuse_arrival(
-    request: HttpRequest, study: Study, problem: Problem, platform: str
+    request: HttpRequest,
+    study: Study,
+    problem: Problem,
+    platform: str,
+    more: dict[str, Any] | None = None,
 ) -> HttpResponse:
     if not study.is_open:
         return render(request, "participants/closed.html", _shut_context(study))
@@ -198,6 +234,7 @@ def _refuse_arrival(
         "problem": problem.value,
         "platform": platform,
     }
+    context |= more or {}
     return render(request, "participants/bad_arrival.html", context, status=400)
 
 
@@ -206,6 +243,8 @@ def _start(request: HttpRequest, recruitment: Recruitment, arrival: Arrival) -> 
         token = join_study(
             recruitment=recruitment, arrival=arrival, address=client_address(request)
         )
+    except TypedIdIsKnown:
+        return _refuse(request, recruitment, Problem.KNOWN)
     except TooManyJoins as error:
         context = _landing_context(recruitment, arrival) | {
             "wait_minutes": ceil(error.retry_seconds / 60)

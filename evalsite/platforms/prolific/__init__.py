@@ -46,6 +46,7 @@ PROLIFIC = Prolific(
     study=Parameter(name="STUDY_ID", pattern=_HEX_24, spell=str.lower, is_telling=True),
     query="PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
     has_odd_previews=True,
+    id_help="24 letters and numbers, not your e-mail address.",
     link_from_code="https://app.prolific.com/submissions/complete?cc={code}",
     exits={
         Outcome.COMPLETED: Exit(
