@@ -95,3 +95,21 @@ def test_a_phone_is_shown_the_way_out_in_place_of_start(browser, live_server, is
 
     assert page.locator("button:visible").all_inner_texts() == [shown]
     context.close()
+
+
+def test_the_page_to_type_an_id_is_accessible_and_leads_on_by_keyboard(page: Page, live_server):
+    study = make_live(items=1, set_size=1)
+    recruitment = make_round(study, "prolific", takes_typed_ids=True)
+    person = Person(recruitment)
+    page.goto(f"{live_server}{person.address}")
+    faults = [find_faults_in_all_looks(page)]
+
+    page.fill("#typed", "me@example.org")
+    follow(page, MAIN)
+    faults.append(find_faults_in_all_looks(page))
+    page.fill("#typed", person.query["PROLIFIC_PID"])
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    assert page.locator(MAIN).inner_text() == "Start"
+    assert [one for one in faults if one] == []
