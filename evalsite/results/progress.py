@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.utils.timesince import timesince
 
@@ -85,6 +85,7 @@ def count_edge(study: Study) -> Edge:
 def _count_edge(study: Study) -> Edge:
     items, counted = Item.objects.main(), Annotation.objects.counted().filter(study=study)
     newest = counted.order_by("-submitted_at").values("submitted_at")
+    unopened = Batch.objects.filter(study=study, opened_at=None)
     row: Any = (
         Study.objects.filter(pk=study.pk)
         .order_by()
@@ -92,7 +93,13 @@ def _count_edge(study: Study) -> Edge:
         .annotate(
             done=_count_in_study(study, counted),
             all_items=_count_in_study(study, items),
-            open_items=_count_in_study(study, items.open()),
+            # counted only where a batch waits: it reads every item
+            unopened=Case(
+                When(
+                    Exists(unopened), then=_count_in_study(study, items.filter(batch__in=unopened))
+                ),
+                default=0,
+            ),
             added=_count_in_study(study, Slot.objects.filter(no__gte=TOP_UP_FROM)),
             all_systems=_count_in_study(study, System.objects.all()),
             # one for each: by the index of origins and times
@@ -100,7 +107,8 @@ def _count_edge(study: Study) -> Edge:
         )
         .get()
     )
-    target = row["open_items"] * study.k + row["added"]
+    waiting = 0 if study.launched_at is None else row["unopened"]
+    target = (row["all_items"] - waiting) * study.k + row["added"]
     return Edge(
         done=row["done"],
         target=target,
