@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from evalsite.imports.columns import LEAVE_OUT, Field
 from evalsite.imports.core import (
     Checked,
+    Decision,
     Importer,
     Source,
     check_source,
@@ -31,7 +32,7 @@ class ImportCommand(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_study_argument(parser)
-        parser.add_argument("file", metavar="FILE", type=Path, help=self.file_help)
+        self.add_file(parser)
         parser.add_argument(
             "--map",
             action="append",
@@ -59,6 +60,9 @@ class ImportCommand(BaseCommand):
         )
         self.add_choices(parser)
 
+    def add_file(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", metavar="FILE", type=Path, help=self.file_help)
+
     def add_choices(self, parser: ArgumentParser) -> None:
         """Add arguments for what a page asks about a file of this kind."""
 
@@ -70,27 +74,35 @@ class ImportCommand(BaseCommand):
         """Return what a checked file contains, in words."""
         raise NotImplementedError
 
+    def describe_decision(self, decision: Decision) -> str:
+        """Return how a decision is made here; "" if an argument's help says so."""
+        return ""
+
     def describe_stored(self, record: Any, checked: Any) -> str:
         raise NotImplementedError
 
     def describe_same(self, record: Any) -> str:
         return f"Already uploaded as {record.file_name}, 0 new."
 
-    def handle(self, *, study: str, file: Path, **arguments: Any) -> None:
+    def handle(self, *, study: str, file: Any, **arguments: Any) -> None:
+        self.import_file(study, file, file.name, **arguments)
+
+    def import_file(self, study: str, file: Path, name: str, **arguments: Any) -> None:
+        """Import the file at this path under this name."""
         found = find_study(study)
         if not file.is_file():
             raise CommandError(f"There is no file {file}.", returncode=2)
         limits = Limits.of_command() if arguments["no_limit"] else None
         named = {pair: pair.rpartition("=")[2].strip() for pair in arguments["map"]}
         fields = self.importer.list_fields(found, named)
-        mapping = read_mapping(fields, file, arguments["map"], limits)
+        options = self.read_choices(arguments)
+        if arguments["encoding"]:
+            options["encoding"] = arguments["encoding"]
+        mapping = read_mapping(fields, file, arguments["map"], limits, options)
         sha256 = hash_file(file)
         if same := self.importer.find_same(found, sha256):
             self.stdout.write(self.describe_same(same))
             return
-        options = self.read_choices(arguments)
-        if arguments["encoding"]:
-            options["encoding"] = arguments["encoding"]
         with file.open("rb") as opened:
             checked = check_source(
                 self.importer,
@@ -111,7 +123,7 @@ class ImportCommand(BaseCommand):
                 f"{self.describe(checked)}, no faults. Nothing was imported: this was a check."
             )
             return
-        source = Source(study=found, file_name=file.name, sha256=sha256, options=options)
+        source = Source(study=found, file_name=name, sha256=sha256, options=options)
         try:
             record = self.importer.store(checked, source, by="the command line")
         except ValidationError as error:
@@ -127,6 +139,9 @@ class ImportCommand(BaseCommand):
             self.stdout.write(f"Worth a look: {remark}")
         for note in checked.import_notes:
             self.stdout.write(str(note["text"]))
+        for decision in checked.decisions:
+            if not decision.is_made and (asked := self.describe_decision(decision)):
+                self.stdout.write(asked)
         if checked.faults:
             groups = group_faults(checked.faults)
             raise CommandError(
@@ -138,12 +153,16 @@ class ImportCommand(BaseCommand):
 
 
 def read_mapping(
-    fields: list[Field], file: Path, pairs: list[str], limits: Limits | None = None
+    fields: list[Field],
+    file: Path,
+    pairs: list[str],
+    limits: Limits | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
     """Return what --map says of a file's columns; CommandError lists everything wrong with it."""
     if not pairs:
         return {}
-    header = read_header(file, limits)
+    header = read_header(file, limits, options)
     mapping: dict[str, str] = {}
     problems: list[str] = []
     for pair in pairs:

@@ -16,6 +16,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from evalsite.batches.faults import Question
 from evalsite.exports.csv_writer import guard_cell, write_rows
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
@@ -261,6 +262,9 @@ def check_source(
         table = open_table(source, limits=limits, options=options)
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
+        for key, text in table.decided.items():
+            checked.decisions.append(Decision(key, text, is_made=True))
+            checked.import_notes.append({"code": key, "text": text, "rows": []})
         checked.faults += check_header(table.header, table.header_line)
         if not checked.faults:
             _map_columns(importer, checked, table, study, mapping or {})
@@ -268,6 +272,7 @@ def check_source(
     except UnreadableFile as error:
         checked.faults.append(error.fault)
         checked.decisions += _ask_encoding(error.fault)
+        checked.decisions += [_ask(question) for question in error.questions]
     if options.get("encoding") and checked.encoding.startswith("Windows"):
         checked.decisions.append(_ENCODING_CHOSEN)
         checked.import_notes.append(_ENCODING_NOTE)
@@ -329,6 +334,11 @@ _ENCODING_NOTE = {
     "text": "The file was read as Windows-1252.",
     "rows": [],
 }
+
+
+def _ask(question: Question) -> Decision:
+    choices = [[answer, meaning, ""] for answer, meaning in question.answers]
+    return Decision(question.key, question.text, choices=choices)
 
 
 def _ask_encoding(fault: Fault) -> list[Decision]:
@@ -413,11 +423,14 @@ def describe(importer: Importer, checked: Checked, study: Study) -> Report:
     )
 
 
-def read_header(path: Path, limits: Limits | None = None) -> list[str]:
+def read_header(
+    path: Path, limits: Limits | None = None, options: Mapping[str, Any] | None = None
+) -> list[str]:
     """Return the names of a file's columns; none if the file can't be read."""
     try:
         with path.open("rb") as source:
-            return [name.strip() for name in open_table(source, limits=limits).header]
+            table = open_table(source, limits=limits, options=options)
+            return [name.strip() for name in table.header]
     except UnreadableFile:
         return []
 

@@ -12,10 +12,26 @@ from django.core.files.base import ContentFile
 from evalsite.imports.columns import Field
 
 
-class UploadForm(forms.Form):
-    """A file, or pasted rows."""
+class FilesInput(forms.ClearableFileInput):
+    """Where several files may be chosen."""
 
-    file = forms.FileField(label="File", required=False)
+    allow_multiple_selected = True
+
+
+class FilesField(forms.FileField):
+    """Several files that were chosen together, as a list."""
+
+    widget = FilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        one = super().clean
+        return [one(file, initial) for file in data or []]
+
+
+class UploadForm(forms.Form):
+    """Files, or pasted rows. Only where `several` belong together may more than one be chosen."""
+
+    file = FilesField(label="File", required=False)
     pasted = forms.CharField(
         label="Or paste rows, with the names of the columns in the first line",
         required=False,
@@ -23,16 +39,24 @@ class UploadForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
     )
 
+    def __init__(self, *arguments: Any, several: bool = False, **others: Any) -> None:
+        super().__init__(*arguments, **others)
+        self.several = several
+
     def clean_file(self) -> Any:
-        file = self.cleaned_data["file"]
-        if file and file.size > settings.UPLOAD_MAX_BYTES:
+        files = self.cleaned_data["file"]
+        if len(files) > 1 and not self.several:
+            raise ValidationError("Choose one file.", code="several")
+        size = sum(file.size for file in files)
+        if size > settings.UPLOAD_MAX_BYTES:
+            has = "The file has" if len(files) == 1 else "The files have"
             raise ValidationError(
-                f"The file has {file.size / 1024 / 1024:.1f} MB; at most "
+                f"{has} {size / 1024 / 1024:.1f} MB; at most "
                 f"{settings.UPLOAD_MAX_BYTES / 1024 / 1024:.0f} MB are taken. Split it and upload "
                 "the parts one after another.",
                 code="too_large",
             )
-        return file
+        return files
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
@@ -41,7 +65,7 @@ class UploadForm(forms.Form):
         if values.get("pasted", "").strip() and not values.get("file"):
             # browsers send every line break of a box as CR LF, whatever it was
             text = values["pasted"].replace("\r\n", "\n")
-            values["file"] = ContentFile(text.encode(), name="pasted rows.csv")
+            values["file"] = [ContentFile(text.encode(), name="pasted rows.csv")]
         return values
 
 

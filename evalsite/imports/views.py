@@ -1,12 +1,14 @@
 """Staff pages of one kind of file: uploading one, looking at it, importing it, undoing it."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.core.files import File
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -18,6 +20,7 @@ from evalsite.exports.csv_writer import send_csv
 from evalsite.imports.core import Importer, Report, list_faults
 from evalsite.imports.forms import MappingForm, UploadForm
 from evalsite.imports.models import Upload
+from evalsite.imports.packing import name_files, pack_files
 from evalsite.imports.steps import (
     begin_check,
     begin_import,
@@ -26,7 +29,13 @@ from evalsite.imports.steps import (
     is_imported,
     read_upload,
 )
-from evalsite.imports.uploads import drop_upload, is_large, keep_upload, prune_uploads
+from evalsite.imports.uploads import (
+    clean_file_name,
+    drop_upload,
+    is_large,
+    keep_upload,
+    prune_uploads,
+)
 from evalsite.imports.waiting import find_job, name_job
 from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Membership, Study
@@ -51,6 +60,8 @@ class ImportPages:
     undo_path: str
     # what comes in, in words: "0 new items"
     noun: str
+    # whether several files may be one
+    takes_several = False
     # parts of imports/upload.html, and the page that asks before an undo
     summary_template: str
     preview_template: str = ""
@@ -90,23 +101,31 @@ class ImportPages:
     def describe_undone(self, record: Any) -> str:
         return f"{record.file_name} is gone."
 
+    def make_form(self, *data: Any) -> UploadForm:
+        return UploadForm(*data, several=self.takes_several)
+
     # uploading
 
     def upload(self, request: HttpRequest, study: Study) -> HttpResponseBase:
         """Keep the file for a preview; nothing in the study changes."""
-        form = UploadForm(request.POST, request.FILES)
+        form = self.make_form(request.POST, request.FILES)
         if not form.is_valid():
             status = 413 if form.has_error("file", "too_large") else _INVALID
             return self.show_list(request, study, form, status)
-        file = form.cleaned_data["file"]
+        files = form.cleaned_data["file"]
         try:
-            upload = keep_upload(
-                study=study,
-                file_name=file.name or "",
-                chunks=file.chunks(),
-                by=request.user,
-                purpose=self.importer.purpose,
-            )
+            with ExitStack() as stack:
+                whole = files[0]
+                if len(files) > 1:
+                    packed = pack_files([(clean_file_name(one.name), one.open) for one in files])
+                    whole = File(stack.enter_context(packed))
+                upload = keep_upload(
+                    study=study,
+                    file_name=name_files(one.name or "" for one in files),
+                    chunks=whole.chunks(),
+                    by=request.user,
+                    purpose=self.importer.purpose,
+                )
         except ValidationError as error:
             form.add_error(None, error)
             return self.show_list(request, study, form, _INVALID)
@@ -160,7 +179,7 @@ class ImportPages:
             if self.import_options is not None:
                 context["import_form"] = import_form or self.import_options()
             # a place for the corrected file
-            context["form"] = UploadForm(None) if report.fault_count and not same else None
+            context["form"] = self.make_form(None) if report.fault_count and not same else None
         status = _INVALID if import_form is not None else 200
         response = TemplateResponse(request, "imports/upload.html", context, status=status)
         return keep_watching(response, job)

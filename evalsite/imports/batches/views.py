@@ -159,6 +159,7 @@ class ItemPages(ImportPages):
     prefix, path = "upload", "uploads/"
     undo_prefix, undo_path = "batch", "batches/<uuid:batch_id>/undo/"
     noun = "items"
+    takes_several = True
     summary_template = "imports/_items_summary.html"
     preview_template = "imports/_items_preview.html"
     undo_template = "imports/undo.html"
@@ -208,7 +209,7 @@ class ItemPages(ImportPages):
 
 @require_safe
 def list_batches(request: HttpRequest, study: Study) -> HttpResponseBase:
-    return _show_items(request, study, UploadForm(None))
+    return _show_items(request, study, UploadForm(None, several=True))
 
 
 @require_safe

@@ -1,8 +1,10 @@
 """What is wrong with a file, and what to look at before importing it: each with code and place."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+
+from evalsite.batches.faults import Question
 
 LONG_TEXT = 2000
 PLACES = 3
@@ -119,8 +121,11 @@ class UnreadableFile(Exception):
         line: int | None = None,
         record: int | None = None,
         preview: EncodingPreview | None = None,
+        questions: Sequence[Question] = (),
     ) -> None:
         super().__init__(message)
+        # what has to be decided before it can be read
+        self.questions = tuple(questions)
         self.fault = Fault(code, message, line=line, record=record, preview=preview)
 
 

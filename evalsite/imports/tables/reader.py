@@ -16,6 +16,7 @@ from evalsite.imports.tables.archives import BROKEN, Archive, check_size, refuse
 from evalsite.imports.tables.decoding import Lines, TextFile, open_text
 from evalsite.imports.tables.faults import UnreadableFile, show
 from evalsite.imports.tables.json_tables import open_json
+from evalsite.imports.tables.outputs import open_outputs
 from evalsite.imports.tables.spreadsheets import open_spreadsheet
 from evalsite.imports.tables.table import Limits, Row, Table, number_rows
 
@@ -64,6 +65,8 @@ def open_table(
     source.seek(0)
     head = source.read(8)
     if head.startswith(_ZIP):
+        if table := open_outputs(source, limits, options or {}):
+            return table
         archive = Archive(source, limits)
         if _is_spreadsheet(archive):
             return open_spreadsheet(source, archive, limits)
@@ -71,6 +74,8 @@ def open_table(
         return _open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(_GZIP):
         return _open_packed(lambda target: _unpack_gzip(source, target, limits), limits, options)
+    if table := open_outputs(source, limits, options or {}):
+        return table
     return _open_plain(source, head, limits, options)
 
 

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NoReturn, Self
@@ -55,6 +55,8 @@ class Table:
     remarks: Remarks = field(default_factory=Remarks)
     sheet: str = ""  # of a workbook, the one that is read
     systems: Collection[int] = ()
+    # what was decided about the files that it was joined from, by option, in a sentence
+    decided: Mapping[str, str] = field(default_factory=dict)
     unnamed: set[int] = field(init=False)
     repeated: dict[int, str] = field(init=False)
 

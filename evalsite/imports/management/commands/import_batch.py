@@ -1,23 +1,40 @@
-"""A file becomes a batch of a study, from the command line."""
+"""A file, or several, become a batch of a study, from the command line."""
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
+from pathlib import Path
+from shutil import copyfileobj
+from tempfile import NamedTemporaryFile
 from typing import Any
 
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError
+
+from evalsite.batches.faults import Unusable
+from evalsite.batches.options import FILE_HELP, add_answers, find_named, read_answers, read_file
 from evalsite.imports.batches.choices import EMPTY_OUTPUTS, TAKE_ONCE
 from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.command import ImportCommand
-from evalsite.imports.core import LEAVE_OUT_FAULTY
+from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
+from evalsite.imports.packing import name_files, pack_files
+from evalsite.imports.tables.outputs import NAMES, PREFIX
 from evalsite.studies.models import Batch
 
 
 class Command(ImportCommand):
     help = (
-        "Import a file as a batch of a study; with one fault nothing is imported. Exit code 0: it "
-        "is a batch of the study; 1: it has faults; 2: the study or the file can't be found."
+        "Import a file, or several that belong together, as a batch of a study; with one fault "
+        "nothing is imported. Exit code 0: it is a batch of the study; 1: it has faults; 2: the "
+        "study or the file can't be found."
     )
     importer = ITEMS
+
+    def add_file(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "file", metavar="[NAME=]FILE", nargs="+", type=read_file,
+            help=f"{self.file_help}; outputs of evaluation tools; or {FILE_HELP}",
+        )  # fmt: skip
 
     def add_choices(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -33,16 +50,49 @@ class Command(ImportCommand):
         )
         parser.add_argument(
             "--empty-outputs",
-            choices=["show"],
-            help="accept empty outputs; participants see “(no output)” instead",
+            choices=["show", "leave-out"],
+            help="accept empty outputs; participants see “(no output)” instead. Of several files, "
+            "or those of a tool, the inputs that lack one may be left out",
         )
+        add_answers(parser, but="failed")
 
     def read_choices(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         names = (TAKE_ONCE, LEAVE_OUT_FAULTY, EMPTY_OUTPUTS)
-        return {name: arguments[name] for name in names if arguments[name]}
+        choices = {name: arguments[name] for name in names if arguments[name]}
+        answers = {f"{PREFIX}{key}": answer for key, answer in read_answers(arguments).items()}
+        if arguments["seed"]:
+            answers[f"{PREFIX}seed"] = arguments["seed"]
+        if arguments.get(NAMES):
+            answers[NAMES] = arguments[NAMES]
+        return choices | answers
+
+    def handle(self, *, study: str, file: Any, **arguments: Any) -> None:
+        (name, path), *others = file
+        if not others and not name and not path.is_dir():
+            self.import_file(study, path, path.name, **arguments)
+            return
+        try:
+            files, names = find_named(file)
+            packed = pack_files([(one.name, one.open) for one in files])
+        except (Unusable, ValidationError) as error:
+            missing = isinstance(error, Unusable) and error.code == "no_file"
+            text = str(error) if isinstance(error, Unusable) else " ".join(error.messages)
+            raise CommandError(text, returncode=2 if missing else 1) from None
+        with packed, NamedTemporaryFile(suffix=".zip") as kept:
+            copyfileobj(packed, kept)
+            kept.flush()
+            listed = name_files(one.name for one in files)
+            self.import_file(study, Path(kept.name), listed, **arguments, **{NAMES: names})
 
     def describe(self, checked: CheckedItems) -> str:
         return f"{checked.rows:,} rows, {len(checked.items):,} items"
+
+    def describe_decision(self, decision: Decision) -> str:
+        option = decision.key.removeprefix(PREFIX).replace("_", "-")
+        if not decision.key.startswith(PREFIX) and decision.key != EMPTY_OUTPUTS:
+            return ""
+        answers = [f"  --{option} {value}: {words}" for value, words, _ in decision.choices]
+        return "\n".join([decision.title, *answers])
 
     def describe_stored(self, record: Batch, checked: CheckedItems) -> str:
         return f"Imported {record.rows:,} rows as {len(checked.items):,} items."

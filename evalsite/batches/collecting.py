@@ -1,0 +1,161 @@
+"""All outputs of some files by input and system, in the order in which inputs first come."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalsite.batches.faults import Unusable, show
+from evalsite.batches.formats import RowPaths
+from evalsite.batches.paths import find, find_first, last_name
+from evalsite.batches.reading import Recognised, Row, read_rows
+from evalsite.batches.texts import read_input, read_output, write_value
+
+# what an input may be: a text, or a conversation
+Input = str | list[dict[str, str]]
+
+
+@dataclass(slots=True)
+class Output:
+    """One text of one system; None if there is none, with the reason in `error`."""
+
+    text: str | None
+    variant: str
+    sample: int
+    metadata: dict[str, str]
+    error: str = ""
+
+
+@dataclass(slots=True)
+class Item:
+    """An input with its outputs by system."""
+
+    id: str
+    inputs: dict[str, Input]
+    place: str
+    outputs: dict[str, list[Output]] = field(default_factory=dict)
+
+
+class Collection:
+    """Inputs and outputs of files that one tool wrote."""
+
+    def __init__(self, turns: str = "") -> None:
+        self._turns = turns
+        self.items: dict[str, Item] = {}
+        self.systems: dict[str, str] = {}  # each with the file that it came from first
+        self.has_turns = False
+        self._by_inputs = False
+
+    @property
+    def joined_by(self) -> str:
+        return "equal inputs" if self._by_inputs else "id"
+
+    def add_files(self, files: Iterable[Recognised]) -> None:
+        """Take all rows; Unusable names the file, and the row by its number."""
+        ordered = sorted(files, key=lambda known: known.shape.role != "inputs")
+        for known in ordered:
+            rows = 0
+            for row in read_rows(known):
+                rows += 1
+                try:
+                    self._add(row, known)
+                except Unusable as fault:
+                    if fault.file:
+                        raise
+                    message = f"row {row.place:,}: {fault.message}"
+                    raise Unusable(fault.code, message, file=known.file.name) from None
+            if not rows:
+                raise Unusable("no_rows", "The file has no rows.", file=known.file.name)
+
+    def _add(self, row: Row, known: Recognised) -> None:
+        paths, data = known.format.row, row.data
+        inputs = self._read_inputs(data, paths)
+        place = f"{known.file.name}, row {row.place:,}"
+        item = self._find_item(data, paths, inputs, place)
+        if known.shape.role == "inputs":
+            return
+        system = write_value(find_first(data, paths.system)) or row.system
+        if not system:
+            raise Unusable("no_system", "Nothing says which system wrote this output.")
+        self.systems.setdefault(system, known.file.name)
+        found = find_first(data, paths.output)
+        error = find_first(data, paths.error)
+        if paths.turns and isinstance(found, list):
+            texts: list[Any] = [self._join_turns(found)]
+        elif isinstance(found, list) and found and all(isinstance(one, str) for one in found):
+            texts = found
+        else:
+            texts = [found]
+        number = find_first(data, paths.sample)
+        first = int(number) if isinstance(number, int | float) else 1
+        outputs = item.outputs.setdefault(system, [])
+        for sample, text in enumerate(texts, start=first):
+            outputs.append(
+                Output(
+                    read_output(text),
+                    write_value(find_first(data, paths.variant)),
+                    sample,
+                    self._read_metadata(data, paths),
+                    write_value(error) if error else "",
+                )
+            )
+
+    def _read_inputs(self, data: dict[str, Any], paths: RowPaths) -> dict[str, Input]:
+        inputs: dict[str, Input] = {}
+        for path in paths.open:
+            value = find(data, path)
+            if isinstance(value, dict):
+                inputs |= {key: read_input(one) for key, one in value.items()}
+        for column, several in paths.inputs.items():
+            value = find_first(data, several)
+            if paths.turns and isinstance(value, list):
+                value = self._join_turns(value)
+            if value is not None:
+                inputs[column] = read_input(value)
+        return inputs
+
+    def _join_turns(self, turns: list[Any]) -> str:
+        self.has_turns = self.has_turns or len(turns) > 1
+        texts = [read_output(turn) or "" for turn in turns]
+        return "\n\n".join(texts[:1] if self._turns == "first" else texts)
+
+    def _read_metadata(self, data: dict[str, Any], paths: RowPaths) -> dict[str, str]:
+        metadata = {
+            last_name(path): write_value(value)
+            for path in paths.metadata
+            if (value := find(data, path)) not in (None, "", {}, [])
+        }
+        if paths.scores:
+            listed = find(data, paths.scores) or []
+            metadata |= {str(key): write_value(data[key]) for key in listed if key in data}
+        if paths.keeps_rest:
+            taken = {*paths.id, *paths.output, *(p for some in paths.inputs.values() for p in some)}
+            metadata |= {key: write_value(value) for key, value in data.items() if key not in taken}
+        return metadata
+
+    def _find_item(
+        self, data: dict[str, Any], paths: RowPaths, inputs: dict[str, Input], place: str
+    ) -> Item:
+        value = find_first(data, paths.id)
+        if value is None:
+            if not inputs:
+                raise Unusable("no_id", "The row has neither an id nor an input to join it by.")
+            self._by_inputs = True
+            key = write_value(inputs)
+            item_id = f"item-{len(self.items) + 1:04}"
+        else:
+            key = item_id = write_value(value).strip()
+        item = self.items.get(key)
+        if item is None:
+            item = self.items[key] = Item(item_id, inputs, place)
+        elif inputs and not item.inputs:
+            item.inputs = inputs
+        elif inputs and item.inputs != inputs:
+            column = next(
+                (name for name in inputs if inputs[name] != item.inputs.get(name)), "an input"
+            )
+            raise Unusable(
+                "inputs_differ",
+                f"{show(column)} of {show(item_id)} isn't what it is in {item.place}. Outputs that "
+                "are compared must have one input.",
+            )
+        return item

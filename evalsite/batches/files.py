@@ -1,0 +1,190 @@
+"""The files that were given: alone, in folders or in zip files; nothing is unpacked to disk."""
+
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from evalsite.batches.faults import Unusable, show
+
+MOST_FILES = 1_000
+# of a zip that is one file, such as a log with an entry for each sample
+MOST_ENTRIES = 1_000_000
+MOST_BYTES = 8 * 1024**3
+# an entry is held in memory as a whole
+MOST_IN_RECORD = 64 * 1024**2
+_ZIP = b"PK\x03\x04"
+_DEPTH = 20
+_BROKEN = (BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file by its name with its folders, and how to open it."""
+
+    name: str
+    open: Callable[[], IO[bytes]]
+
+    @property
+    def stem(self) -> str:
+        return PurePosixPath(self.name).stem
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder that it is in; "" if in none."""
+        return PurePosixPath(self.name).parent.name
+
+    def read_start(self, size: int) -> bytes:
+        with self.open() as file:
+            return file.read(size)
+
+    @property
+    def is_zip(self) -> bool:
+        return self.read_start(4) == _ZIP
+
+
+def find_files(path: Path) -> list[SourceFile]:
+    """Return the file at this path, or all files of a folder."""
+    if path.is_dir():
+        return list(_walk(path))
+    if not path.is_file():
+        raise Unusable("no_file", f"There is no file {path}.")
+    return [SourceFile(path.name, lambda: path.open("rb"))]
+
+
+def is_document(file: SourceFile) -> bool:
+    """Return whether a zip is a spreadsheet or another office document, or can't be opened."""
+    try:
+        with open_zip(file) as archive:
+            names = {name.lower() for name in archive.namelist()}
+    except Unusable:
+        return True
+    return bool(names & {"mimetype", "[content_types].xml", "index.zip", "index/document.iwa"})
+
+
+def unpack(
+    found: Sequence[SourceFile],
+    *,
+    is_whole: Callable[[list[str]], bool],
+    most_bytes: int = MOST_BYTES,
+) -> list[SourceFile]:
+    """Return these files, with those in a zip instead of the zip, ordered by name.
+
+    `is_whole` tells by the names in a zip whether it is one file of a tool rather than a folder.
+    """
+    files: list[SourceFile] = []
+    for file in found:
+        entries = list_entries(file, most_bytes) if file.is_zip else []
+        if entries and not is_whole([entry.filename for entry in entries]):
+            _check_number(len(entries), file.name)
+            files += _open_folder(file, entries)
+        else:
+            files.append(file)
+        _check_number(len(files), "")
+    return sorted(files, key=lambda file: file.name)
+
+
+def _walk(folder: Path) -> Iterator[SourceFile]:
+    """Yield the files of a folder and those below it; hidden ones and links are left out."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    _check_number(len(paths), folder.name)
+    for path in paths:
+        name = path.relative_to(folder.parent)
+        if not _is_hidden(name.parts):
+            yield SourceFile(name.as_posix(), lambda path=path: path.open("rb"))  # type: ignore[misc]
+
+
+def _is_hidden(parts: Sequence[str]) -> bool:
+    return any(part.startswith(".") or part == "__MACOSX" for part in parts)
+
+
+def _check_number(files: int, name: str) -> None:
+    if files > MOST_FILES:
+        message = f"There are more than {MOST_FILES:,} files. Leave out those that aren't needed."
+        raise Unusable("too_many_files", message, file=name)
+
+
+# --- zip files ----------------------------------------------------------------------------
+
+
+def open_zip(file: SourceFile) -> ZipFile:
+    """Open a zip, also one whose entries are compressed with zstd."""
+    try:
+        return _zip_file()(file.open())
+    except _BROKEN:
+        raise Unusable(
+            "file_damaged", "The zip file is damaged or incomplete.", file=file.name
+        ) from None
+
+
+def _zip_file() -> Any:
+    # Python reads zstd in zip files since 3.14
+    with suppress(ImportError):
+        from backports.zstd import zipfile  # noqa: PLC0415 (only where a zip is read)
+
+        return zipfile.ZipFile
+    return ZipFile
+
+
+def list_entries(file: SourceFile, most_bytes: int) -> list[ZipInfo]:
+    """Return the entries of a zip, none of which leads out of it or unpacks to too much."""
+    with open_zip(file) as archive:
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    if len(entries) > MOST_ENTRIES:
+        raise Unusable(
+            "too_many_files", f"It has more than {MOST_ENTRIES:,} entries.", file=file.name
+        )
+    for entry in entries:
+        path = PurePosixPath(entry.filename.replace("\\", "/"))
+        if (
+            path.is_absolute()
+            or ".." in path.parts
+            or ":" in path.parts[0]
+            or len(path.parts) > _DEPTH
+        ):
+            message = f"The entry {show(entry.filename)} leads out of the zip file."
+            raise Unusable("zip_entry", message, file=file.name)
+        if stat.S_ISLNK(entry.external_attr >> 16):
+            message = f"The entry {show(entry.filename)} is a link. Pack the file itself."
+            raise Unusable("zip_entry", message, file=file.name)
+        if entry.flag_bits & 1:
+            raise Unusable("zip_locked", "The zip file has a password.", file=file.name)
+    if sum(entry.file_size for entry in entries) > most_bytes:
+        message = f"It unpacks to more than {most_bytes / 1024**2:,.0f} MB."
+        raise Unusable("too_large", message, file=file.name)
+    return entries
+
+
+def _open_folder(file: SourceFile, entries: Sequence[ZipInfo]) -> Iterator[SourceFile]:
+    for entry in entries:
+        name = entry.filename.replace("\\", "/")
+        if not _is_hidden(name.split("/")):
+            yield SourceFile(name, lambda name=entry.filename: open_entry(file, name))  # type: ignore[misc]
+
+
+def open_entry(file: SourceFile, name: str) -> IO[bytes]:
+    """Open an entry to read it from its start; the archive stays open as long as it does."""
+    try:
+        return open_zip(file).open(name)
+    except _BROKEN:
+        raise Unusable(
+            "file_damaged", f"The entry {show(name)} is damaged.", file=file.name
+        ) from None
+
+
+def read_entry(archive: ZipFile, name: str, file: SourceFile) -> bytes:
+    """Return all bytes of an entry, which are no more than one record may have."""
+    try:
+        with archive.open(name) as entry:
+            content = entry.read(MOST_IN_RECORD + 1)
+    except _BROKEN:
+        raise Unusable(
+            "file_damaged", f"The entry {show(name)} is damaged.", file=file.name
+        ) from None
+    if len(content) > MOST_IN_RECORD:
+        message = f"The entry {show(name)} has more than {MOST_IN_RECORD // 1024**2} MB."
+        raise Unusable("too_large", message, file=file.name)
+    return content

@@ -1,0 +1,68 @@
+"""Plain text files with one text in each line: inputs, a reference, and a file for each system."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+from evalsite.batches.faults import Unusable, count
+from evalsite.batches.files import SourceFile
+from evalsite.batches.reading import read_lines
+from evalsite.batches.texts import check_text
+
+INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"
+_INPUTS = re.compile(r"(sources?|src|inputs?|prompts?|questions?|test\.src)", re.IGNORECASE)
+_REFERENCES = re.compile(r"(references?|refs?|gold|targets?|test\.ref)", re.IGNORECASE)
+
+
+def guess_role(file: SourceFile) -> str:
+    """Return what the file holds by its name: INPUTS, REFERENCE, or outputs of a system."""
+    if _INPUTS.fullmatch(file.stem):
+        return INPUTS
+    return REFERENCE if _REFERENCES.fullmatch(file.stem) else file.stem
+
+
+def check_lines(roles: Mapping[str, SourceFile]) -> tuple[int, list[str]]:
+    """Return how many lines each file has, and the systems; Unusable if they differ."""
+    systems = [role for role in roles if not role.startswith("=")]
+    if INPUTS not in roles:
+        raise Unusable(
+            "inputs_missing",
+            "No file holds the inputs. Call it source.txt, or say which it is: inputs=FILE.",
+        )
+    if not systems:
+        raise Unusable("no_system", "No file holds the outputs of a system.")
+    numbers = {file.name: sum(1 for _ in read_lines(file)) for file in roles.values()}
+    first = numbers[roles[INPUTS].name]
+    if differing := [name for name, number in numbers.items() if number != first]:
+        told = "; ".join(f"{name} has {count(numbers[name], 'line')}" for name in differing[:3])
+        raise Unusable(
+            "lines_differ",
+            f"{roles[INPUTS].name} has {count(first, 'line')}, but {told}. Line numbers join them, "
+            "so all need the same number of lines.",
+        )
+    if not first:
+        raise Unusable("no_rows", "The files are empty.")
+    return first, systems
+
+
+def write_header(roles: Mapping[str, SourceFile]) -> list[str]:
+    return ["item", "prompt", "system", "output", *(["reference"] if REFERENCE in roles else [])]
+
+
+def read_items(roles: Mapping[str, SourceFile], systems: Sequence[str]) -> Iterator[list[str]]:
+    """Yield a row for each output, reading all files side by side."""
+    names = [INPUTS, *systems, *([REFERENCE] if REFERENCE in roles else [])]
+    files = [_read_texts(roles[name]) for name in names]
+    for number, (source, *texts) in enumerate(zip_longest(*files, fillvalue=""), start=1):
+        after = texts[len(systems) :]
+        for system, text in zip(systems, texts, strict=False):
+            yield [str(number), source, system, text, *after]
+
+
+def _read_texts(file: SourceFile) -> Iterator[str]:
+    for number, line in read_lines(file):
+        try:
+            yield check_text(line.decode())
+        except UnicodeDecodeError:
+            message = f"Line {number:,} isn't UTF-8. Save the file as UTF-8."
+            raise Unusable("encoding", message, file=file.name) from None

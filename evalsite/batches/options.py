@@ -1,0 +1,71 @@
+"""Arguments of a command line for files, and for what has to be decided about them."""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalsite.batches.faults import Undecided, Unusable
+from evalsite.batches.files import SourceFile, find_files
+
+FILE_HELP = (
+    "files, folders or zip files; NAME is the system, or inputs, reference or - (leave it out)"
+)
+_ANSWERS = {
+    "samples": "several outputs of one system for an input: first, all or random",
+    "variant": "outputs for several prompts or filters: the name of one, or each",
+    "failed": "failed or empty outputs: leave-out or show, as “(no output)”",
+    "incomplete": "inputs that lack a system: leave-out",
+    "reasoning": "reasoning in <think> before an output: leave-out or keep",
+    "system-prompts": "system prompts of conversations: leave-out or keep",
+    "turns": "questions of several turns: first or joined",
+}
+
+
+def read_file(text: str) -> tuple[str, Path]:
+    """Read [NAME=]FILE; a file whose own name has a = in it needs no name."""
+    name, sign, path = text.partition("=")
+    if sign and not Path(text).exists():
+        return name.strip(), Path(path)
+    return "", Path(text)
+
+
+def find_named(given: Sequence[tuple[str, Path]]) -> tuple[list[SourceFile], dict[str, str]]:
+    """Return all files of these paths, and the names that were given to some of them."""
+    files: list[SourceFile] = []
+    names: dict[str, str] = {}
+    for name, path in given:
+        found = find_files(path)
+        if name and len(found) != 1:
+            raise Unusable("name", f"{path} is a folder, so it can't be called {name}.")
+        if name and name != "-" and name in names.values():
+            raise Unusable("system_twice", f"Two files are called {name}.")
+        files += found
+        if name:
+            names[found[0].name] = name
+    return files, names
+
+
+def add_answers(parser: ArgumentParser, *, but: str = "") -> None:
+    group = parser.add_argument_group("decisions, asked for where they are needed")
+    for key, meaning in _ANSWERS.items():
+        if key != but:
+            group.add_argument(f"--{key}", metavar="ANSWER", default="", help=meaning)
+    group.add_argument("--seed", default="", help="of --samples random")
+
+
+def read_answers(arguments: Mapping[str, Any]) -> dict[str, str]:
+    found = {key: arguments.get(key.replace("-", "_"), "") for key in _ANSWERS}
+    return {key: answer for key, answer in found.items() if answer}
+
+
+def describe_questions(undecided: Undecided) -> str:
+    """Say what has to be decided, and with which arguments."""
+    lines = []
+    for question in undecided.questions:
+        lines.append(question.text)
+        lines += [
+            f"  --{question.key} {f'{answer!r}' if ' ' in answer else answer}: {meaning}"
+            for answer, meaning in question.answers
+        ]
+    return "\n".join(lines)

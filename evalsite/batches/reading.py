@@ -1,0 +1,289 @@
+"""Reading the rows of one file, once a format is found that fits it."""
+
+import csv
+import fnmatch
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, NoReturn
+
+import ijson
+
+from evalsite.batches.faults import Unusable, show
+from evalsite.batches.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
+from evalsite.batches.formats import Format, Shape
+from evalsite.batches.paths import find, has
+
+_MOST_IN_CELL = 10 * 1024**2
+_START = 64 * 1024
+# of a JSON document, to know it by its first row
+_MOST_SEARCHED = 4 * 1024**2
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A file, and what it was found to be."""
+
+    file: SourceFile
+    format: Format
+    shape: Shape
+
+
+@dataclass(slots=True)
+class Row:
+    """One row of a file, with what its header says of the system; `data` is nested."""
+
+    place: int
+    data: dict[str, Any]
+    system: str = ""
+
+
+def is_zip_of_a_tool(names: Sequence[str], formats: Sequence[Format]) -> bool:
+    """Return whether a zip with these entries is one file that a tool writes."""
+    there = set(names)
+    return any(
+        shape.header in there for one in formats for shape in one.shapes if shape.container == "zip"
+    )
+
+
+# --- what a file is -----------------------------------------------------------------------
+
+
+def recognise(file: SourceFile, formats: Sequence[Format]) -> Recognised | None:
+    """Return what the file is; None if no format fits."""
+    container, first = _look(file)
+    if not container:
+        return None
+    start = b"" if container != "json" else file.read_start(_MOST_SEARCHED)
+    for one in formats:
+        for shape in one.shapes:
+            if shape.container == container and _fits(file, one, shape, first, start):
+                return Recognised(file, one, shape)
+    return None
+
+
+def _look(file: SourceFile) -> tuple[str, Any]:
+    """Return how the file holds its rows, and the first of them if that is needed to know it."""
+    if file.is_zip:
+        return "zip", None
+    start = file.read_start(_START).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start[:1] == b"[":
+        return "json", None
+    if start[:1] == b"{":
+        line = start.split(b"\n", 1)[0]
+        try:
+            return "lines", _parse(_read_first_line(file) if line == start else line, file, 1)
+        except Unusable:
+            return "json", None
+    if PurePosixPath(file.name).suffix.lower() in (".csv", ".tsv"):
+        return "columns", None
+    return "", None
+
+
+def _read_first_line(file: SourceFile) -> bytes:
+    with file.open() as opened:
+        return opened.readline(MOST_IN_RECORD)
+
+
+def _fits(file: SourceFile, one: Format, shape: Shape, first: Any, start: bytes) -> bool:
+    if shape.names:
+        return fnmatch.fnmatch(PurePosixPath(file.name).name, shape.names)
+    if shape.container == "columns":
+        header, _ = _read_csv(file)
+        if shape.output_column:
+            return any(re.fullmatch(shape.output_column, name, re.DOTALL) for name in header)
+        first = dict.fromkeys(header, "")
+    elif shape.container != "lines":
+        peeked = file if file.is_zip else SourceFile(file.name, lambda: io.BytesIO(start))
+        row = next(read_rows(Recognised(peeked, one, shape), is_first=True), None)
+        first = row.data if row else None
+    if not isinstance(first, dict):
+        return False
+    if shape.needs:
+        return all(has(first, path) for path in shape.needs)
+    return any(has(first, path) for path in one.row.output)
+
+
+# --- rows ---------------------------------------------------------------------------------
+
+
+def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
+    """Read the rows of a file one by one. With `is_first` a file of another shape has none."""
+    read = {"lines": _read_lines, "json": _read_json, "zip": _read_zip, "columns": _read_columns}
+    try:
+        yield from read[known.shape.container](known)
+    except (ijson.JSONError, ijson.IncompleteJSONError, UnicodeDecodeError) as error:
+        if not is_first:
+            refuse_json(known.file, str(error))
+    except Unusable:
+        if not is_first:
+            raise
+
+
+def refuse_json(file: SourceFile, why: str) -> NoReturn:
+    message = f"The file isn't valid JSON, or it is incomplete ({show(why, 120)})."
+    raise Unusable("file_damaged", message, file=file.name)
+
+
+def _read_lines(known: Recognised) -> Iterator[Row]:
+    for number, line in read_lines(known.file):
+        if line.strip():
+            yield Row(number, _parse(line, known.file, number), _name_system(known))
+
+
+def read_lines(file: SourceFile) -> Iterator[tuple[int, bytes]]:
+    """Yield each line with its number, without the byte order mark and the line break."""
+    with file.open() as opened:
+        number = 0
+        while line := opened.readline(MOST_IN_RECORD + 1):
+            number += 1
+            if len(line) > MOST_IN_RECORD:
+                message = f"Line {number:,} has more than {MOST_IN_RECORD // 1024**2} MB."
+                raise Unusable("too_large", message, file=file.name)
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            yield number, line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _parse(line: bytes, file: SourceFile, number: int) -> dict[str, Any]:
+    try:
+        value = _DECODER.decode(line.decode())
+    except RecursionError:
+        raise Unusable(
+            "json_depth", f"Line {number:,} is nested too deep.", file=file.name
+        ) from None
+    except (ValueError, UnicodeDecodeError) as error:
+        message = f"Line {number:,} isn't valid JSON ({show(error, 120)})."
+        raise Unusable("file_damaged", message, file=file.name) from None
+    if not isinstance(value, dict):
+        raise Unusable("file_damaged", f"Line {number:,} is no JSON object.", file=file.name)
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    joined = dict(pairs)
+    if len(joined) < len(pairs):
+        raise ValueError("a key occurs twice in one object")
+    return joined
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_join_pairs)
+
+
+def _read_json(known: Recognised) -> Iterator[Row]:
+    system = _name_system(known)
+    if known.format.header.system:
+        head = {}
+        for path in (known.format.header.status, known.format.header.system):
+            with known.file.open() as opened:
+                head[path] = next(ijson.items(opened, path, use_float=True), None)
+        system = _read_header(known, head.get)
+    prefix = f"{known.shape.rows}.item" if known.shape.rows else "item"
+    with known.file.open() as opened:
+        for number, data in enumerate(ijson.items(opened, prefix, use_float=True), start=1):
+            if not isinstance(data, dict):
+                message = f"Entry {number:,} is no JSON object."
+                raise Unusable("file_damaged", message, file=known.file.name)
+            yield Row(number, data, system)
+
+
+def _read_zip(known: Recognised) -> Iterator[Row]:
+    with open_zip(known.file) as archive:
+        names = archive.namelist()
+        if known.shape.header not in names:
+            return
+        header = _parse(read_entry(archive, known.shape.header, known.file), known.file, 1)
+        system = _read_header(known, lambda path: find(header, path))
+        rows = [one for one in names if one.startswith(known.shape.rows) and one.endswith(".json")]
+        for number, name in enumerate(rows, start=1):
+            yield Row(number, _parse(read_entry(archive, name, known.file), known.file, 1), system)
+
+
+def _read_header(known: Recognised, find: Any) -> str:
+    """Return the system of a log; refuse the log of a run that didn't end well."""
+    header = known.format.header
+    status = find(header.status) if header.status else None
+    if header.finished and status not in header.finished:
+        message = (
+            f"The run isn't finished (its status is {show(status)}). Run it to its end, and take "
+            "that log."
+        )
+        raise Unusable("run_unfinished", message, file=known.file.name)
+    return str(find(header.system) or "")
+
+
+def _read_columns(known: Recognised) -> Iterator[Row]:
+    header, records = _read_csv(known.file)
+    if not known.shape.output_column:
+        for number, cells in enumerate(records, start=1):
+            yield Row(number, dict(zip(header, cells, strict=True)), _name_system(known))
+        return
+    outputs = [
+        (place, found)
+        for place, name in enumerate(header)
+        if (found := re.fullmatch(known.shape.output_column, name, re.DOTALL))
+    ]
+    first = outputs[0][0]
+    for number, cells in enumerate(records, start=1):
+        variables = dict(zip(header[:first], cells[:first], strict=True))
+        for place, found in outputs:
+            end = place + 1 + len(known.shape.after)
+            after = dict(zip(header[place + 1 : end], cells[place + 1 : end], strict=True))
+            yield Row(
+                number,
+                {
+                    "testIdx": number - 1,
+                    "vars": variables,
+                    "provider": {"label": found["system"]},
+                    "prompt": {"label": found["variant"]},
+                    "response": {"output": cells[place]},
+                    **{name.lower(): after[name] for name in known.shape.after if after.get(name)},
+                },
+            )
+
+
+def _read_csv(file: SourceFile) -> tuple[list[str], Iterator[list[str]]]:
+    csv.field_size_limit(_MOST_IN_CELL)
+    stream = io.TextIOWrapper(file.open(), encoding="utf-8-sig", newline="")
+    delimiter = "\t" if file.name.lower().endswith(".tsv") else ","
+    records = csv.reader(stream, delimiter=delimiter, strict=True)
+
+    def read() -> Iterator[list[str]]:
+        with stream:
+            try:
+                for cells in records:
+                    if len(cells) != len(header):
+                        message = (
+                            f"The row in line {records.line_num:,} has {len(cells):,} cells, the "
+                            f"header {len(header):,}."
+                        )
+                        raise Unusable("file_damaged", message, file=file.name)
+                    yield cells
+            except (csv.Error, UnicodeDecodeError) as error:
+                message = f"It can't be read as CSV in UTF-8 ({error})."
+                raise Unusable("file_damaged", message, file=file.name) from None
+
+    try:
+        header = [name.strip() for name in next(records, [])]
+    except (csv.Error, UnicodeDecodeError) as error:
+        message = f"It can't be read as CSV in UTF-8 ({error})."
+        raise Unusable("file_damaged", message, file=file.name) from None
+    return header, read()
+
+
+def _name_system(known: Recognised) -> str:
+    """Return the system by the name of the file or of its folder; "" if that doesn't name it."""
+    name = {"file": known.file.stem, "folder": known.file.folder or known.file.stem}.get(
+        known.shape.system_from, ""
+    )
+    if known.shape.replace:
+        old, new = known.shape.replace
+        name = name.replace(old, new)
+    return name

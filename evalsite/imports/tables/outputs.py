@@ -1,0 +1,121 @@
+"""Outputs as several files in a zip, or as evaluation tools write them, joined into one table."""
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import IO, Any, BinaryIO, cast
+
+from evalsite.batches.converting import Batch, convert, is_nested
+from evalsite.batches.faults import Question, Undecided, Unusable
+from evalsite.batches.files import SourceFile, is_document
+from evalsite.imports.tables.faults import Remarks, UnreadableFile
+from evalsite.imports.tables.table import Limits, Row, Table, check_cells
+
+# what is asked of any file of items has one option, whoever finds it first
+_OPTIONS = {"failed": "empty_outputs"}
+PREFIX = "outputs_"
+NAMES = "outputs_names"
+# then it is read as a table, which may say more of what is wrong
+_NO_FOLDER = {"unknown_format", "no_file", "file_damaged", "zip_locked"}
+_NO_OUTPUTS = {"unknown_format", "no_system", "inputs_missing"}
+
+
+def open_outputs(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -> Table | None:
+    """Join what a zip holds, or read what a tool wrote; None if it is an ordinary table.
+
+    Of the options of an upload those are used that answer its questions, and `outputs_names`.
+    """
+    keys = {option: key for key, option in _OPTIONS.items()}
+    answers = {
+        keys.get(option, option.removeprefix(PREFIX)): str(answer)
+        for option, answer in options.items()
+        if option in keys or option.startswith(PREFIX)
+    }
+    file = SourceFile("", partial(_open_again, source))
+    is_zip = file.is_zip
+    if is_document(file) if is_zip else not is_nested(file):
+        return None
+    try:
+        batch = convert(
+            [file],
+            names=options.get(NAMES) or {},
+            answers=answers,
+            seed=str(options.get("outputs_seed", "")),
+            most_bytes=limits.text,
+        )
+    except Undecided as undecided:
+        raise UnreadableFile(
+            "decision_needed",
+            "Something has to be decided before these files can be read.",
+            questions=[
+                Question(_name_option(one.key), one.text, one.answers)
+                for one in undecided.questions
+            ],
+        ) from None
+    except Unusable as fault:
+        if fault.code in (_NO_FOLDER if is_zip else _NO_OUTPUTS):
+            return None
+        raise UnreadableFile(fault.code, str(fault)) from None
+    return _make_table(batch, limits)
+
+
+def _name_option(key: str) -> str:
+    return _OPTIONS.get(key, f"{PREFIX}{key}")
+
+
+def _make_table(batch: Batch, limits: Limits) -> Table:
+    limits.check_width(len(batch.header), 1)
+    remarks = Remarks()
+    remarks.tell("outputs_joined", batch.summary)
+    decided = {
+        _name_option(key): text
+        for key, text in batch.made.items()
+        # shown as empty is also asked of the rows, which then say it
+        if key not in _OPTIONS or "left out" in text
+    }
+    return Table(
+        "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits), remarks, decided=decided
+    )
+
+
+def _read_rows(rows: Iterable[list[str]], limits: Limits) -> Iterator[Row]:
+    try:
+        for number, cells in enumerate(rows, start=1):
+            limits.check_rows(number, number)
+            yield Row(number, number, cells, tuple(check_cells(cells, limits)))
+    except Unusable as fault:
+        raise UnreadableFile(fault.code, str(fault)) from None
+
+
+class _View(io.RawIOBase):
+    """A place of its own in a file that others read as well, one after the other."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source, self._at = source, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at}.get(whence)
+        if start is None:
+            start = self._source.seek(0, io.SEEK_END)
+        self._at = start + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        self._source.seek(self._at)
+        content = self._source.read(len(buffer))
+        buffer[: len(content)] = content
+        self._at += len(content)
+        return len(content)
+
+
+def _open_again(source: BinaryIO) -> IO[bytes]:
+    return cast(IO[bytes], io.BufferedReader(_View(source)))
