@@ -1,12 +1,14 @@
 """The files that were given: alone, in folders or in zip files; nothing is unpacked to disk."""
 
 import stat
+import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from typing import IO
+
+# as Python's own since 3.14: it reads entries that are compressed with zstd
+from backports.zstd import ZstdError, zipfile
 
 from evalsite.batches.faults import Unusable, show
 
@@ -18,7 +20,10 @@ MOST_BYTES = 8 * 1024**3
 MOST_IN_RECORD = 64 * 1024**2
 _ZIP = b"PK\x03\x04"
 _DEPTH = 20
-_BROKEN = (BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
+_BROKEN = (
+    zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, NotImplementedError,
+    RuntimeError, ValueError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -110,26 +115,17 @@ def _check_number(files: int, name: str) -> None:
 # --- zip files ----------------------------------------------------------------------------
 
 
-def open_zip(file: SourceFile) -> ZipFile:
+def open_zip(file: SourceFile) -> zipfile.ZipFile:
     """Open a zip, also one whose entries are compressed with zstd."""
     try:
-        return _zip_file()(file.open())
+        return zipfile.ZipFile(file.open())
     except _BROKEN:
         raise Unusable(
             "file_damaged", "The zip file is damaged or incomplete.", file=file.name
         ) from None
 
 
-def _zip_file() -> Any:
-    # Python reads zstd in zip files since 3.14
-    with suppress(ImportError):
-        from backports.zstd import zipfile  # noqa: PLC0415 (only where a zip is read)
-
-        return zipfile.ZipFile
-    return ZipFile
-
-
-def list_entries(file: SourceFile, most_bytes: int) -> list[ZipInfo]:
+def list_entries(file: SourceFile, most_bytes: int) -> list[zipfile.ZipInfo]:
     """Return the entries of a zip, none of which leads out of it or unpacks to too much."""
     with open_zip(file) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
@@ -158,7 +154,7 @@ def list_entries(file: SourceFile, most_bytes: int) -> list[ZipInfo]:
     return entries
 
 
-def _open_folder(file: SourceFile, entries: Sequence[ZipInfo]) -> Iterator[SourceFile]:
+def _open_folder(file: SourceFile, entries: Sequence[zipfile.ZipInfo]) -> Iterator[SourceFile]:
     for entry in entries:
         name = entry.filename.replace("\\", "/")
         if not _is_hidden(name.split("/")):
@@ -175,7 +171,7 @@ def open_entry(file: SourceFile, name: str) -> IO[bytes]:
         ) from None
 
 
-def read_entry(archive: ZipFile, name: str, file: SourceFile) -> bytes:
+def read_entry(archive: zipfile.ZipFile, name: str, file: SourceFile) -> bytes:
     """Return all bytes of an entry, which are no more than one record may have."""
     try:
         with archive.open(name) as entry:

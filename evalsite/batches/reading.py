@@ -54,33 +54,34 @@ def is_zip_of_a_tool(names: Sequence[str], formats: Sequence[Format]) -> bool:
 
 def recognise(file: SourceFile, formats: Sequence[Format]) -> Recognised | None:
     """Return what the file is; None if no format fits."""
-    container, first = _look(file)
-    if not container:
-        return None
-    start = b"" if container != "json" else file.read_start(_MOST_SEARCHED)
+    containers, first = _look(file)
+    start = file.read_start(_MOST_SEARCHED) if "json" in containers else b""
     for one in formats:
         for shape in one.shapes:
-            if shape.container == container and _fits(file, one, shape, first, start):
+            if shape.container in containers and _fits(file, one, shape, first, start):
                 return Recognised(file, one, shape)
     return None
 
 
-def _look(file: SourceFile) -> tuple[str, Any]:
-    """Return how the file holds its rows, and the first of them if that is needed to know it."""
+def _look(file: SourceFile) -> tuple[set[str], Any]:
+    """Return how the file may hold its rows, and the first line of JSON lines."""
     if file.is_zip:
-        return "zip", None
+        return {"zip"}, None
     start = file.read_start(_START).removeprefix(b"\xef\xbb\xbf").lstrip()
     if start[:1] == b"[":
-        return "json", None
+        return {"json"}, None
     if start[:1] == b"{":
         line = start.split(b"\n", 1)[0]
         try:
-            return "lines", _parse(_read_first_line(file) if line == start else line, file, 1)
+            first = _parse(_read_first_line(file) if line == start else line, file, 1)
         except Unusable:
-            return "json", None
-    if PurePosixPath(file.name).suffix.lower() in (".csv", ".tsv"):
-        return "columns", None
-    return "", None
+            return {"json"}, None
+        # one object in one line may be the whole document, too
+        return {"lines", "json"}, first
+    # by its name, unless a browser sent it without one
+    if PurePosixPath(file.name).suffix.lower() in (".csv", ".tsv", ""):
+        return {"columns"}, None
+    return set(), None
 
 
 def _read_first_line(file: SourceFile) -> bytes:
@@ -92,7 +93,10 @@ def _fits(file: SourceFile, one: Format, shape: Shape, first: Any, start: bytes)
     if shape.names:
         return fnmatch.fnmatch(PurePosixPath(file.name).name, shape.names)
     if shape.container == "columns":
-        header, _ = _read_csv(file)
+        try:
+            header, _ = _read_csv(file)
+        except Unusable:
+            return False
         if shape.output_column:
             return any(re.fullmatch(shape.output_column, name, re.DOTALL) for name in header)
         first = dict.fromkeys(header, "")
@@ -118,8 +122,8 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
     except (ijson.JSONError, ijson.IncompleteJSONError, UnicodeDecodeError) as error:
         if not is_first:
             refuse_json(known.file, str(error))
-    except Unusable:
-        if not is_first:
+    except Unusable as fault:
+        if not is_first or fault.code == "run_unfinished":
             raise
 
 
@@ -210,6 +214,8 @@ def _read_header(known: Recognised, find: Any) -> str:
     """Return the system of a log; refuse the log of a run that didn't end well."""
     header = known.format.header
     status = find(header.status) if header.status else None
+    if header.status and status is None:
+        raise Unusable("file_damaged", "The log has no header.", file=known.file.name)
     if header.finished and status not in header.finished:
         message = (
             f"The run isn't finished (its status is {show(status)}). Run it to its end, and take "

@@ -1,0 +1,359 @@
+"""Files that can't be joined are refused with a code and with what to do; nothing is half read."""
+
+import json
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalsite.batches import files as batch_files
+from evalsite.batches.converting import convert
+from evalsite.batches.faults import Undecided, Unusable
+from evalsite.batches.options import find_named
+from tests.batches.test_formats import FOLDER, read_batch
+
+pytestmark = pytest.mark.one_database
+
+
+def write(folder: Path, files: dict[str, str | bytes | list[Any]]) -> list[Path]:
+    """Write these files: texts, bytes, or rows of JSON lines."""
+    paths = []
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, list):
+            content = "".join(f"{json.dumps(row)}\n" for row in content)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        paths.append(path)
+    return paths
+
+
+def refuse(paths: list[Path], answers: dict[str, str] | None = None) -> Unusable:
+    with pytest.raises(Unusable) as caught:
+        read_batch(paths, answers)
+    return caught.value
+
+
+def answer(key: Any, text: Any, **others: Any) -> dict[str, Any]:
+    return {"question_id": key, "model_id": "A", "choices": [{"turns": [text]}], **others}
+
+
+def question(key: Any, text: str = "Why?") -> dict[str, Any]:
+    return {"question_id": key, "turns": [text]}
+
+
+LINES = {"source.txt": "one\ntwo\n", "a.txt": "eins\nzwei\n"}
+
+
+@pytest.mark.parametrize("ending", ["eins\r\nzwei\r\n", "eins\nzwei", "\ufeffeins\nzwei\n"])
+def test_line_breaks_and_byte_order_marks_change_nothing(tmp_path, ending):
+    rows = read_batch(write(tmp_path, {**LINES, "a.txt": ending}))
+
+    assert [row["output"] for row in rows] == ["eins", "zwei"]
+
+
+def test_a_file_one_line_short_is_named_with_its_lines(tmp_path):
+    fault = refuse(write(tmp_path, {**LINES, "b.txt": "uno\n"}))
+
+    assert fault.code == "lines_differ"
+    assert "source.txt has 2 lines, but b.txt has 1 line." in str(fault)
+
+
+def test_text_files_without_inputs_are_refused(tmp_path):
+    fault = refuse(write(tmp_path, {"a.txt": "eins\n", "b.txt": "uno\n"}))
+
+    assert fault.code == "inputs_missing"
+
+
+def test_ids_are_joined_as_texts_but_no_zero_is_lost(tmp_path):
+    asked = [question(1), question("01", "Who?"), question("x", "When?")]
+    answers = [answer("1", "a"), answer("01", "b"), answer("x", "c")]
+
+    rows = read_batch(write(tmp_path, {"question.jsonl": asked, "A.jsonl": answers}))
+
+    assert [(row["item"], row["prompt"], row["output"]) for row in rows] == [
+        ("1", "Why?", "a"),
+        ("01", "Who?", "b"),
+        ("x", "When?", "c"),
+    ]
+
+
+def test_a_whole_number_written_as_a_decimal_is_the_same_id(tmp_path):
+    files = {"question.jsonl": [question(1)], "A.jsonl": [answer(1.0, "a")]}
+
+    assert [row["item"] for row in read_batch(write(tmp_path, files))] == ["1"]
+
+
+def test_inputs_that_differ_under_one_id_are_a_fault(tmp_path):
+    fault = refuse(write(tmp_path, {"question.jsonl": [question(1), question(1, "Who?")]}))
+
+    assert fault.code == "inputs_differ"
+    assert "question.jsonl: row 2: “prompt” of “1” isn't what it is in" in str(fault)
+
+
+def test_an_input_that_lacks_a_system_is_left_out_only_on_demand(tmp_path):
+    paths = write(
+        tmp_path,
+        {
+            "question.jsonl": [question(1), question(2)],
+            "A.jsonl": [answer(1, "a"), answer(2, "b")],
+            "B.jsonl": [answer(1, "c", model_id="B")],
+        },
+    )
+
+    with pytest.raises(Undecided) as undecided:
+        read_batch(paths)
+    (asked,) = undecided.value.questions
+    assert asked.text == "“B” has no output for 1 input of 2 (“2”)."
+
+    rows = read_batch(paths, {"incomplete": "leave-out"})
+    assert {row["item"] for row in rows} == {"1"}
+
+
+def test_samples_are_taken_as_was_decided_and_drawn_by_the_seed(tmp_path):
+    row = {"doc_id": 0, "doc": {"q": "Why?"}, "arguments": [["Why?"]], "filter": "none"}
+    texts = [f"sample {number}" for number in range(20)]
+    paths = write(
+        tmp_path,
+        {"org__m/samples_t_1.jsonl": [{**row, "resps": [texts], "filtered_resps": [texts]}]},
+    )
+    folder = [tmp_path / "org__m"]
+    assert paths
+
+    assert [one["output"] for one in read_batch(folder, {"samples": "first"})] == texts[:1]
+    every = read_batch(folder, {"samples": "all"})
+    assert [one["output"] for one in every] == texts
+    assert [one["item"] for one in every[:3]] == ["0", "0#2", "0#3"]
+    drawn = [read_batch(folder, {"samples": "random"}, seed=f"s{n}")[0]["output"] for n in range(8)]
+    again = [read_batch(folder, {"samples": "random"}, seed=f"s{n}")[0]["output"] for n in range(8)]
+    assert drawn == again
+    assert len(set(drawn)) > 1
+
+
+def test_filters_are_chosen_or_each_is_a_system(tmp_path):
+    row = {"doc_id": 0, "doc": {"q": "Why?"}, "arguments": [["Why?"]], "resps": [["So. 7"]]}
+    rows = [
+        {**row, "filter": "none", "filtered_resps": ["So. 7"]},
+        {**row, "filter": "number", "filtered_resps": ["7"]},
+    ]
+    write(tmp_path, {"org__m/samples_t_1.jsonl": rows})
+
+    only = read_batch([tmp_path / "org__m"], {"variant": "number"})
+    each = read_batch([tmp_path / "org__m"], {"variant": "each"})
+
+    assert [(one["system"], one["output"]) for one in only] == [("org/m", "7")]
+    assert {one["system"]: one["output"] for one in each} == {
+        "org/m (none)": "So. 7",
+        "org/m (number)": "7",
+    }
+
+
+def test_reasoning_before_an_output_is_left_out_on_demand(tmp_path):
+    text = "<think>Well,\nlet me see.</think>\n\nNoon."
+    paths = write(tmp_path, {"question.jsonl": [question(1)], "A.jsonl": [answer(1, text)]})
+
+    assert read_batch(paths, {"reasoning": "keep"})[0]["output"] == text
+    assert read_batch(paths, {"reasoning": "leave-out"})[0]["output"] == "Noon."
+    assert refuse(paths, {"reasoning": "maybe"}).code == "no_answer"
+
+
+def test_a_run_that_is_not_finished_is_refused(tmp_path):
+    (path, *_) = sorted(FOLDER.glob("inspect/*.json"))
+    log = json.loads(path.read_text(encoding="utf-8")) | {"status": "started"}
+
+    fault = refuse(write(tmp_path, {"log.json": json.dumps(log)}))
+
+    assert fault.code == "run_unfinished"
+
+
+def test_pictures_and_sounds_are_named_as_not_supported(tmp_path):
+    parts = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "x"}}]
+    request = {
+        "custom_id": "1",
+        "url": "/v1",
+        "body": {"messages": [{"role": "user", "content": parts}]},
+    }
+
+    fault = refuse(write(tmp_path, {"requests.jsonl": [request]}))
+
+    assert fault.code == "media"
+
+
+def test_likelihoods_are_no_texts(tmp_path):
+    row = {"doc_id": 0, "doc": {"q": "Why?"}, "arguments": [["Why?"]], "filter": "none"}
+    rows = [{**row, "resps": [[[-1.5, False]]], "filtered_resps": [[-1.5, False]]}]
+    write(tmp_path, {"m/samples_t.jsonl": rows})
+
+    assert refuse([tmp_path / "m"]).code == "no_text"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ('{"question_id": 1, "turns": ["a"], "x": NaN}', "file_damaged"),
+        ('{"question_id": 1, "turns": ["a"], "turns": ["b"]}', "file_damaged"),
+        ('{"question_id": 1, "turns": ["a\\ud800"]}', "surrogate"),
+        ('{"question_id": 1, "turns": ["a"]', "file_damaged"),
+        ("[1]", "file_damaged"),
+    ],
+)
+def test_a_bad_line_is_named_by_its_number(tmp_path, line, code):
+    start = json.dumps(question(0))
+
+    fault = refuse(write(tmp_path, {"question.jsonl": f"{start}\n{line}\n"}))
+
+    assert fault.code == code
+    assert "question.jsonl" in str(fault)
+    assert " 2" in str(fault)
+
+
+def test_json_nested_ten_thousand_levels_deep_is_refused(tmp_path):
+    deep = '{"question_id": 1, "turns": ["a"], "category": ' + "[" * 10_000 + "]" * 10_000 + "}"
+
+    fault = refuse(write(tmp_path, {"question.jsonl": deep, "A.jsonl": [answer(1, "x")]}))
+
+    assert fault.code in {"json_depth", "unknown_format", "files_left"}
+
+
+def test_the_same_file_twice_is_no_second_sample(tmp_path):
+    rows = [answer(1, "a")]
+    files = {"question.jsonl": [question(1)], "A.jsonl": rows, "B.jsonl": rows}
+
+    assert refuse(write(tmp_path, files)).code == "system_twice"
+
+
+def test_two_files_with_one_name_are_refused(tmp_path):
+    paths = write(tmp_path, {"a/x.txt": "one\n", "b/x.txt": "two\n"})
+
+    assert refuse(paths).code == "system_twice"
+
+
+def test_files_of_two_tools_are_refused(tmp_path):
+    fault = refuse([FOLDER / "promptfoo" / "results.json", FOLDER / "alpaca_eval"])
+
+    assert fault.code == "formats_mixed"
+    assert "AlpacaEval outputs and promptfoo results" in str(fault)
+
+
+def test_outputs_without_their_inputs_are_refused():
+    fault = refuse([*sorted((FOLDER / "openai_batch").glob("*-*.jsonl"))], {"failed": "show"})
+
+    assert fault.code == "inputs_missing"
+
+
+def test_two_hundred_files_are_read(tmp_path):
+    files: dict[str, Any] = {"source.txt": "one\n"}
+    files |= {f"system-{number}.txt": f"{number}\n" for number in range(199)}
+
+    assert len(read_batch(write(tmp_path, files))) == 199
+
+
+# --- zip files ----------------------------------------------------------------------------
+
+
+def pack(folder: Path, entries: dict[str, str], **mode: int) -> Path:
+    path = folder / "packed.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in entries.items():
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = mode.get("mode", 0o644) << 16
+            archive.writestr(entry, text)
+    return path
+
+
+def test_a_zip_is_a_folder(tmp_path):
+    rows = read_batch([pack(tmp_path, {f"run/{name}": text for name, text in LINES.items()})])
+
+    assert [row["output"] for row in rows] == ["eins", "zwei"]
+
+
+@pytest.mark.parametrize("name", ["../a.txt", "/a.txt", "x/../../a.txt", "C:/a.txt", "..\\a.txt"])
+def test_an_entry_that_leads_out_of_the_zip_is_refused(tmp_path, name):
+    assert refuse([pack(tmp_path, {"source.txt": "one\n", name: "x\n"})]).code == "zip_entry"
+
+
+def test_a_link_in_a_zip_is_refused(tmp_path):
+    path = pack(tmp_path, {"source.txt": "/etc/passwd"}, mode=stat.S_IFLNK | 0o777)
+
+    assert refuse([path]).code == "zip_entry"
+
+
+def test_ten_thousand_entries_are_refused(tmp_path):
+    path = pack(tmp_path, {f"{number}.txt": "x" for number in range(10_000)})
+
+    assert refuse([path]).code == "too_many_files"
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path):
+    path = pack(tmp_path, {"source.txt": "x" * 10_000, "a.txt": "y"})
+    files, names = find_named([("", path)])
+
+    with pytest.raises(Unusable) as caught:
+        convert(files, names=names, most_bytes=5_000)
+
+    assert caught.value.code == "too_large"
+
+
+def test_an_entry_larger_than_it_says_is_refused(tmp_path, monkeypatch):
+    """A bomb of zstd lies about its size: no more is read than a record may have."""
+    monkeypatch.setattr(batch_files, "MOST_IN_RECORD", 1_000)
+    (path, *_) = sorted(FOLDER.glob("inspect/*.eval"))
+
+    assert refuse([path]).code in {"too_large", "unknown_format"}
+
+
+def test_a_damaged_zip_is_refused(tmp_path):
+    path = pack(tmp_path, LINES)
+    path.write_bytes(path.read_bytes()[:-30])
+
+    assert refuse([path]).code == "file_damaged"
+
+
+def test_ten_megabytes_in_a_cell_are_read(tmp_path):
+    text = "x" * 10 * 1024 * 1024
+    paths = write(tmp_path, {"question.jsonl": [question(1)], "A.jsonl": [answer(1, text)]})
+
+    assert read_batch(paths)[0]["output"] == text
+
+
+def test_what_is_written_reads_back_exactly(tmp_path):
+    texts = [
+        'a "quote", a comma',
+        "tab\tline\nbreak\r\nand another",
+        "=1+1",
+        "  spaces  ",
+        "€ß\u2028",
+    ]
+    asked = [question(number, text) for number, text in enumerate(texts)]
+    answers = [answer(number, text) for number, text in enumerate(texts)]
+
+    rows = read_batch(write(tmp_path, {"question.jsonl": asked, "A.jsonl": answers}))
+
+    assert [row["prompt"] for row in rows] == texts
+    assert [row["output"] for row in rows] == texts
+
+
+def test_paths_lead_into_values():
+    from evalsite.batches.paths import find, read_path  # noqa: PLC0415
+
+    value = {"a": [{"b.c": "x"}], "d": None}
+    assert find(value, 'a[0]["b.c"]') == "x"
+    assert find(value, "d.e") is None
+    assert find(value, "a[3]") is None
+    assert read_path("response.body.choices[0].message") == (
+        "response", "body", "choices", 0, "message",
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="no path"):
+        read_path("a[x]")
+
+
+def test_batch_of_lines_is_not_held_in_memory(tmp_path):
+    """Rows are yielded before the files have been read to their end."""
+    paths = write(tmp_path, {"source.txt": "one\n" * 1000, "a.txt": "eins\n" * 1000})
+    files, names = find_named([("", path) for path in paths])
+
+    rows = iter(convert(files, names=names).rows)
+
+    assert next(rows) == ["1", "one", "a", "eins"]

@@ -1,0 +1,180 @@
+"""Every tool's files hold the same six questions and answers, so every format must give them."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from evalsite.batches.__main__ import main
+from evalsite.batches.converting import convert
+from evalsite.batches.faults import Undecided
+from evalsite.batches.formats import load_formats
+from evalsite.batches.options import find_named
+
+pytestmark = pytest.mark.one_database
+
+FOLDER = Path(__file__).parents[2] / "fixtures" / "tool_outputs"
+NAMES = ("source", "alpha-7b", "beta-large")
+# the texts without line breaks, which a line of a text file can't have
+SOURCE, ALPHA, BETA = (
+    (FOLDER / "lines" / f"{name}.txt").read_text(encoding="utf-8").splitlines() for name in NAMES
+)
+FILES = {
+    "lines": ["lines"],
+    "promptfoo": ["promptfoo/results.json"],
+    "promptfoo, JSON lines": ["promptfoo/results.jsonl"],
+    "promptfoo, CSV": ["promptfoo/results.csv"],
+    "lm_eval": ["lm_eval"],
+    "inspect": [f"inspect/{path.name}" for path in sorted(FOLDER.glob("inspect/*.eval"))],
+    "inspect, JSON": [f"inspect/{path.name}" for path in sorted(FOLDER.glob("inspect/*.json"))],
+    "openai_batch": ["openai_batch"],
+    "alpaca_eval": ["alpaca_eval"],
+    "fastchat": ["fastchat"],
+}
+ANSWERS = {
+    "openai_batch": {"system-prompts": "leave-out", "failed": "show"},
+    "fastchat": {"turns": "first"},
+}
+
+
+def read_batch(
+    paths: Sequence[Path], answers: dict[str, str] | None = None, **options: str
+) -> list[dict[str, str]]:
+    files, names = find_named([("", path) for path in paths])
+    target = io.StringIO(newline="")
+    convert(files, names=names, answers=answers, **options).write(target)
+    csv.field_size_limit(20 * 1024**2)
+    return list(csv.DictReader(io.StringIO(target.getvalue(), newline="")))
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def question_of(row: dict[str, str]) -> str:
+    """What was asked, with its passage, however the tool keeps the two."""
+    prompt = row.get("prompt") or f"{row['passage']}\n{row['question']}"
+    return flat(prompt).removesuffix(" Answer:")
+
+
+def system_of(row: dict[str, str]) -> str:
+    return row["system"].rpartition("/")[2]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_format_holds_the_same_questions_and_answers(name):
+    rows = read_batch([FOLDER / file for file in FILES[name]], ANSWERS.get(name))
+
+    found = {(question_of(row), system_of(row)): flat(row["output"]) for row in rows}
+    expected = {
+        (flat(text), "alpha-7b"): flat(one) for text, one in zip(SOURCE, ALPHA, strict=True)
+    }
+    expected |= {
+        (flat(text), "beta-large"): flat(one) for text, one in zip(SOURCE, BETA, strict=True)
+    }
+    if name == "openai_batch":  # one request failed
+        failed = next(key for key, text in found.items() if not text)
+        assert failed == (flat(SOURCE[2]), "beta-large")
+        expected[failed] = ""
+    assert found == expected
+    assert len({row["item"] for row in rows}) == 6
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_joined_in_any_order(name):
+    paths = [FOLDER / file for file in FILES[name]]
+
+    assert read_batch(paths, ANSWERS.get(name)) == read_batch(paths[::-1], ANSWERS.get(name))
+
+
+def test_ids_and_scores_of_the_tool_come_along():
+    rows = read_batch([FOLDER / "lm_eval"])
+
+    assert {row["doc_id"] for row in rows} == set("012345")
+    assert {row["exact_match"] for row in rows} == {"0"}
+    inspected = read_batch([FOLDER / file for file in FILES["inspect"]])
+    assert '"includes":{"value":' in inspected[0]["scores"]
+    assert inspected[0]["target"] == "noon"
+
+
+def test_what_has_to_be_decided_is_asked_at_once_with_counts():
+    with pytest.raises(Undecided) as undecided:
+        read_batch([FOLDER / "openai_batch"])
+
+    prompts, failed = undecided.value.questions
+    assert (prompts.key, failed.key) == ("system-prompts", "failed")
+    assert prompts.text == "6 inputs of 6 begin with a system prompt."
+    assert failed.text.startswith("1 input of 6 has a failed or empty output (“req-2”; “This")
+
+
+def test_a_conversation_keeps_its_turns():
+    rows = read_batch([FOLDER / "openai_batch"], {"system-prompts": "keep", "failed": "leave-out"})
+
+    turns = json.loads(rows[0]["prompt"])
+    assert [turn["role"] for turn in turns] == ["system", "user"]
+    assert turns[0]["content"] == "Answer briefly."
+
+
+def test_command_writes_the_batch_and_says_what_it_is(tmp_path, capsys):
+    target = tmp_path / "batch.csv"
+
+    assert main([str(FOLDER / "promptfoo" / "results.json"), "-o", str(target)]) == 0
+
+    told = f"promptfoo results: 2 systems, 6 inputs, joined by id. {target} has 12 rows.\n"
+    assert capsys.readouterr().out == told
+    assert len(list(csv.reader(target.open(encoding="utf-8", newline="")))) == 13
+
+
+def test_command_writes_nothing_while_something_is_to_be_decided(tmp_path, capsys):
+    target = tmp_path / "batch.csv"
+
+    assert main([str(FOLDER / "fastchat"), "-o", str(target)]) == 1
+
+    assert list(tmp_path.iterdir()) == []
+    assert "--turns first: Only the first turn is taken" in capsys.readouterr().err
+
+
+def test_named_files_are_called_so(tmp_path):
+    files, names = find_named(
+        [
+            ("inputs", FOLDER / "lines" / "reference.txt"),
+            ("A", FOLDER / "lines" / "alpha-7b.txt"),
+            ("-", FOLDER / "lines" / "source.txt"),
+        ]
+    )
+    target = io.StringIO(newline="")
+    convert(files, names=names).write(target)
+    rows = list(csv.DictReader(io.StringIO(target.getvalue(), newline="")))
+
+    assert {row["system"] for row in rows} == {"A"}
+    assert rows[0]["prompt"] == "noon"
+
+
+def test_a_format_is_one_file(tmp_path):
+    """A tool that nobody knew: its file is in a folder of its own, and nothing else changes."""
+    (tmp_path / "mine.toml").write_text(
+        'title = "my results"\n[row]\n'
+        "id = ['nr']\ninputs = { prompt = ['q'] }\nsystem = ['who']\noutput = ['said.text']\n"
+        '[[shape]]\ncontainer = "lines"\nneeds = ["nr", "who", "said"]\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "out.jsonl").write_text(
+        '{"nr": 1, "q": "Why?", "who": "A", "said": {"text": "So."}}\n'
+        '{"nr": 1, "q": "Why?", "who": "B", "said": {"text": "No."}}\n',
+        encoding="utf-8",
+    )
+    files, names = find_named([("", tmp_path / "out.jsonl")])
+
+    batch = convert(files, names=names, formats=[tmp_path])
+
+    assert batch.summary == "my results: 2 systems, 1 input, joined by id"
+    assert [*batch.rows] == [["1", "Why?", "A", "So."], ["1", "Why?", "B", "No."]]
+
+
+def test_every_shipped_format_has_example_files():
+    assert {one.key for one in load_formats()} - {"table"} == {
+        name.partition(",")[0] for name in FILES
+    } - {"lines"}

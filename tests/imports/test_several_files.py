@@ -1,0 +1,226 @@
+"""Several files that belong together become one batch, on each of the ways in."""
+
+import csv
+import io
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from evalsite.batches.__main__ import main as write_batch
+from evalsite.exports.services import Choice, write_file
+from evalsite.imports.packing import name_files, pack_files
+from evalsite.studies.models import Batch, Study
+from tests.batches.test_formats import ANSWERS, FILES, FOLDER
+from tests.site.test_staff_browser import sign_in
+from tests.support.browsing import Watch, follow
+from tests.support.factories import make_study, make_user
+
+pytestmark = pytest.mark.one_database
+
+# options of the command, by the key of a question
+_OPTIONS = {"failed": "empty-outputs"}
+
+
+def make_pairwise(**fields: Any) -> Study:
+    study: Study = make_study(protocol="pairwise", items=0, **fields)
+    return study
+
+
+def name_options(name: str) -> list[str]:
+    answers = ANSWERS.get(name, {})
+    return [f"--{_OPTIONS.get(key, key)}={answer}" for key, answer in answers.items()]
+
+
+def export_items(study: Study) -> list[dict[str, str]]:
+    """The rows of items.csv, without the ids that differ from study to study."""
+    target = io.BytesIO()
+    write_file(study, Choice(file="items"), target)
+    rows = csv.DictReader(io.StringIO(target.getvalue().decode(), newline=""))
+    return [{**row, "study": "", "batch": ""} for row in rows]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", FILES)
+def test_the_command_and_the_script_without_a_site_make_the_same_batch(name, tmp_path):
+    paths = [str(FOLDER / file) for file in FILES[name]]
+    by_command, by_script = make_pairwise(), make_pairwise()
+    options = name_options(name)
+
+    call_command("import_batch", str(by_command.pk), *paths, *options, stdout=StringIO())
+    target = tmp_path / "batch.csv"
+    answers = [f"--{key}={answer}" for key, answer in ANSWERS.get(name, {}).items()]
+    assert write_batch([*paths, "-o", str(target), *answers]) == 0
+    shown = [one for one in options if one.startswith("--empty-outputs")]
+    call_command("import_batch", str(by_script.pk), str(target), *shown, stdout=StringIO())
+
+    assert export_items(by_command) == export_items(by_script)
+    assert by_command.items.main().count() == 6
+
+
+@pytest.mark.django_db
+def test_what_was_decided_is_kept_with_the_batch():
+    study = make_pairwise()
+
+    call_command(
+        "import_batch", str(study.pk), str(FOLDER / "openai_batch"),
+        "--system-prompts=leave-out", "--empty-outputs=leave-out", stdout=StringIO(),
+    )  # fmt: skip
+
+    batch = Batch.objects.get(study=study)
+    notes = {note["code"]: note["text"] for note in batch.import_notes}
+    assert notes["outputs_system-prompts"] == (
+        "6 inputs of 6 begin with a system prompt. It isn't shown."
+    )
+    assert "left out for every system" in notes["empty_outputs"]
+    assert study.items.main().count() == 5
+    assert batch.file_name == "alpha-7b.jsonl and 2 more"
+
+
+@pytest.mark.django_db
+def test_the_command_asks_with_its_own_arguments():
+    told = StringIO()
+
+    with pytest.raises(CommandError, match="decided"):
+        call_command("import_batch", str(make_pairwise().pk), str(FOLDER / "fastchat"), stdout=told)
+
+    assert "--turns first: Only the first turn is taken" in told.getvalue()
+
+
+@pytest.mark.django_db
+def test_named_files_are_systems_in_the_command():
+    study = make_pairwise()
+    named = [f"{name}={FOLDER / 'lines' / file}" for name, file in [
+        ("inputs", "source.txt"), ("A", "alpha-7b.txt"), ("B", "beta-large.txt"),
+    ]]  # fmt: skip
+
+    call_command("import_batch", str(study.pk), *named, stdout=StringIO())
+
+    assert sorted(study.systems.values_list("name", flat=True)) == ["A", "B"]
+
+
+@pytest.mark.django_db
+def test_the_same_files_are_imported_once():
+    study, told = make_pairwise(), StringIO()
+    paths = [str(path) for path in sorted((FOLDER / "lines").glob("*.txt"))]
+
+    call_command("import_batch", str(study.pk), *paths, stdout=StringIO())
+    call_command("import_batch", str(study.pk), *paths[::-1], stdout=told)
+
+    assert "Already uploaded as alpha-7b.txt and 3 more" in told.getvalue()
+    assert study.batches.count() == 1
+
+
+def test_a_pack_depends_on_names_and_contents_alone():
+    def pack(names: str) -> bytes:
+        with pack_files((one, lambda one=one: io.BytesIO(one.encode())) for one in names) as packed:
+            return packed.read()
+
+    assert pack("ab") == pack("ba") != pack("ac")
+    with pytest.raises(ValidationError, match="called a"):
+        pack("aa")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [(["b"], "b"), (["b", "a"], "a and b"), (["c", "b", "a"], "a and 2 more")],
+)
+def test_several_files_are_named_in_a_few_words(names, told):
+    assert name_files(names) == told
+
+
+@pytest.mark.django_db
+def test_only_items_take_several_files():
+    user = make_user()
+    study = make_pairwise(by=user)
+    client = Client()
+    client.force_login(user)
+    files = [SimpleUploadedFile(f"{name}.txt", b"one\n") for name in "ab"]
+
+    response = client.post(reverse("admin:ratings-new", args=[study.pk]), {"file": files})
+
+    assert response.status_code == 422
+    assert "Choose one file." in response.content.decode()
+
+
+# --- in a browser -----------------------------------------------------------------------------
+
+
+def open_page(page: Page, base: str) -> tuple[Study, Watch]:
+    watch = Watch(page)
+    user = make_user()
+    sign_in(page, base, user)
+    study = make_pairwise(by=user)
+    page.goto(f"{base}{reverse('admin:batch-list', args=[study.pk])}")
+    return study, watch
+
+
+def look_and_import(page: Page, files: list[Path], *buttons: str) -> None:
+    page.set_input_files("#id_file", files)
+    for button in ("Look at the file", *buttons):
+        follow(page, f'button:text-is("{button}")')
+        page.wait_for_selector("text=Cancel")
+    expect(page.get_by_role("heading", name="What participants will see")).to_be_visible()
+    expect(page.get_by_role("heading", name="Faults")).to_have_count(0)
+    follow(page, "button:has-text('Import')")
+    page.wait_for_selector("text=Undo")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_for_each_system_takes_two_clicks(page, live_server):
+    study, watch = open_page(page, live_server.url)
+
+    look_and_import(page, sorted((FOLDER / "lines").glob("*.txt")))
+
+    assert study.items.main().count() == 6
+    assert sorted(study.systems.values_list("name", flat=True)) == ["alpha-7b", "beta-large"]
+    assert watch.found == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", ["promptfoo", "promptfoo, CSV", "inspect"])
+def test_what_a_tool_writes_takes_two_clicks(page, live_server, name):
+    study, watch = open_page(page, live_server.url)
+
+    look_and_import(page, [FOLDER / file for file in FILES[name]])
+
+    assert study.items.main().count() == 6
+    assert watch.found == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_zipped_folder_is_read_as_the_folder(page, live_server, tmp_path):
+    study, watch = open_page(page, live_server.url)
+    packed = tmp_path / "lm_eval.zip"
+    with ZipFile(packed, "w") as archive:
+        for path in (FOLDER / "lm_eval").rglob("*.json*"):
+            archive.write(path, path.relative_to(FOLDER))
+
+    look_and_import(page, [packed])
+
+    names = sorted(study.systems.values_list("name", flat=True))
+    assert names == ["stub/alpha-7b", "stub/beta-large"]
+    assert watch.found == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_has_to_be_decided_is_a_button_each(page, live_server):
+    study, watch = open_page(page, live_server.url)
+
+    look_and_import(
+        page,
+        sorted((FOLDER / "openai_batch").glob("*.jsonl")),
+        "It isn't shown",
+        "These inputs are left out for every system",
+    )
+
+    assert study.items.main().count() == 5
+    assert watch.found == []
