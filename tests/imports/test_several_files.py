@@ -138,6 +138,22 @@ def test_several_files_are_named_in_a_few_words(names, told):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("orient", ["columns", "index", "split", "table"])
+def test_a_data_frame_is_the_same_in_each_orient(orient):
+    studies = [make_pairwise() for _ in range(2)]
+    mapping = ["passage=dialogue", "question=-", "alpha-7b=output_of_this_system"]
+    mapping += ["beta-large=output_of_this_system"]
+    arguments = [f"--map={one}" for one in mapping]
+
+    for study, name in zip(studies, ["records", orient], strict=True):
+        path = FOLDER / "pandas" / f"{name}.json"
+        call_command("import_batch", str(study.pk), str(path), *arguments, stdout=StringIO())
+
+    assert export_items(studies[0]) == export_items(studies[1])
+    assert studies[0].items.main().count() == 6
+
+
+@pytest.mark.django_db
 def test_only_items_take_several_files():
     user = make_user()
     study = make_pairwise(by=user)

@@ -37,7 +37,7 @@ _MEANINGS = {
 }
 
 
-class _BadObject(Exception):
+class BadObject(Exception):
     """What is wrong with an object: a code and a sentence."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -74,7 +74,7 @@ def _open(text: TextFile, pieces: "_List | _ObjectLines", limits: Limits) -> Tab
         limits.check_rows(number, source.line)
         try:
             values = _read_object(source, pieces.advice)
-        except _BadObject as error:
+        except BadObject as error:
             first_fault = first_fault or UnreadableFile(error.code, error.message, line=source.line)
             continue
         first = first or source.line
@@ -101,7 +101,7 @@ def _read_rows(pieces: "_List | _ObjectLines", columns: "Columns", limits: Limit
     for source in pieces.read():
         try:
             values = _read_object(source, pieces.advice)
-        except _BadObject as error:
+        except BadObject as error:
             number += 1
             yield Row(source.line, number, [], (Problem(error.code, error.message),))
             continue
@@ -214,11 +214,11 @@ class Columns:
         last, outputs = None, {}
         for key, system in self._columns:
             if system is None:
-                cells.append(_write_cell(values.get(key)))
+                cells.append(write_cell(values.get(key)))
                 continue
             if key != last:
                 last, outputs = key, _find_outputs(values.get(key) or []) or {}
-            cells.append(_write_cell(outputs.get(system)))
+            cells.append(write_cell(outputs.get(system)))
         return cells
 
 
@@ -250,7 +250,7 @@ def _join(names: Iterable[str]) -> str:
     return ", ".join(f"“{show(name)}”" for name in first)
 
 
-def _write_cell(value: Any) -> str:
+def write_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
@@ -385,8 +385,8 @@ class _Scanner:
         line, column = self.line, self.column
         try:
             # much quicker, where the object is good and ends in the buffer
-            values, end = _DECODER.raw_decode(self._buffer, self._at)
-        except (json.JSONDecodeError, RecursionError, _BadObject):
+            values, end = DECODER.raw_decode(self._buffer, self._at)
+        except (json.JSONDecodeError, RecursionError, BadObject):
             values, end = None, 0
         if end:
             return self._take_object(end, line, column, values)
@@ -436,13 +436,13 @@ class _Scanner:
 
 
 def _read_object(source: _Source, advice: str) -> dict[str, Any]:
-    """Return what the text says; _BadObject if it is no object, or not for certain."""
+    """Return what the text says; BadObject if it is no object, or not for certain."""
     content = source.content
     _check_size(content)
     if source.values is not None:
         return source.values
     try:
-        values = _DECODER.decode(content)
+        values = DECODER.decode(content)
     except json.JSONDecodeError as error:
         meaning = next(
             (words for start, words in _MEANINGS.items() if error.msg.startswith(start)),
@@ -451,10 +451,10 @@ def _read_object(source: _Source, advice: str) -> dict[str, Any]:
         line = source.line + error.lineno - 1
         column = error.colno + (source.column - 1 if error.lineno == 1 else 0)
         message = f"Line {line} isn't valid JSON (character {column:,}): {meaning}. {advice}"
-        raise _BadObject("json_invalid", message) from None
+        raise BadObject("json_invalid", message) from None
     if not isinstance(values, dict):
         message = "The line is no object. Write it in braces, with a key for each value."
-        raise _BadObject("json_shape", message)
+        raise BadObject("json_shape", message)
     return values
 
 
@@ -471,16 +471,14 @@ def _check_size(content: str) -> None:
                 f"Values are nested more than {_MAX_DEPTH} deep (from character "
                 f"{part.start() + 1:,} of the object). Flatten them."
             )
-            raise _BadObject("json_depth", message)
+            raise BadObject("json_depth", message)
         if values > _MAX_VALUES:
             message = f"The object has more than {_MAX_VALUES:,} values. Split it."
-            raise _BadObject("too_large", message)
+            raise BadObject("too_large", message)
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _BadObject(
-        "json_number", f"{name} isn't a JSON value. Write null, or the text in quotes."
-    )
+    raise BadObject("json_number", f"{name} isn't a JSON value. Write null, or the text in quotes.")
 
 
 def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -488,11 +486,11 @@ def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(joined) < len(pairs):
         (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
         message = f"The key “{show(twice)}” occurs twice in one object. Remove one."
-        raise _BadObject("json_duplicate_key", message)
+        raise BadObject("json_duplicate_key", message)
     return joined
 
 
-_DECODER = json.JSONDecoder(
+DECODER = json.JSONDecoder(
     parse_int=Literal,
     parse_float=Literal,
     parse_constant=_refuse_constant,

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, cast
 from evalsite.imports.tables.archives import BROKEN, Archive, check_size, refuse_locked
 from evalsite.imports.tables.decoding import Lines, TextFile, open_text
 from evalsite.imports.tables.faults import UnreadableFile, show
+from evalsite.imports.tables.frames import open_frame
 from evalsite.imports.tables.json_tables import open_json
 from evalsite.imports.tables.outputs import open_outputs
 from evalsite.imports.tables.spreadsheets import open_spreadsheet
@@ -91,7 +92,11 @@ def _open_plain(
             "This is a web page, perhaps one that asks to sign in or says that there is no such "
             "file. Download the data itself, and upload that file.",
         )
-    table = open_json(text, start, limits) or open_delimited(text, limits)
+    table = (
+        open_frame(text, start, limits)
+        or open_json(text, start, limits)
+        or open_delimited(text, limits)
+    )
     if text.remark:
         table.remarks.tell("windows_1252", text.remark)
     return table
