@@ -18,7 +18,7 @@ Input = str | list[dict[str, str]]
 class Output:
     """One text of one system; None if there is none, with the reason in `error`."""
 
-    text: str | None
+    said: str | None
     variant: str
     sample: int
     metadata: dict[str, str]
@@ -144,18 +144,18 @@ class Collection:
             item_id = f"item-{len(self.items) + 1:04}"
         else:
             key = item_id = write_value(value).strip()
-        item = self.items.get(key)
-        if item is None:
-            item = self.items[key] = Item(item_id, inputs, place)
-        elif inputs and not item.inputs:
-            item.inputs = inputs
-        elif inputs and item.inputs != inputs:
+        found = self.items.get(key)
+        if found is None:
+            found = self.items[key] = Item(item_id, inputs, place)
+        elif inputs and not found.inputs:
+            found.inputs = inputs
+        elif inputs and found.inputs != inputs:
             column = next(
-                (name for name in inputs if inputs[name] != item.inputs.get(name)), "an input"
+                (name for name in inputs if inputs[name] != found.inputs.get(name)), "an input"
             )
             raise Unusable(
                 "inputs_differ",
-                f"{show(column)} of {show(item_id)} isn't what it is in {item.place}. Outputs that "
-                "are compared must have one input.",
+                f"{show(column)} of {show(item_id)} isn't what it is in {found.place}. "
+                "Outputs that are compared must have one input.",
             )
-        return item
+        return found

@@ -68,7 +68,7 @@ def convert(
     recognised = [one for file in found if (one := recognise(file, known))]
     if len(recognised) == len(found):
         return _convert_formats(recognised, names, answers or {}, seed)
-    if not recognised and not any(file.is_zip for file in found):
+    if len(found) > 1 and all(file.name.endswith(".txt") or file.name in names for file in found):
         return _convert_lines(found, names)
     there = {one.file.name for one in recognised}
     other = [file.name for file in found if file.name not in there]
@@ -167,7 +167,7 @@ def _list_rows(
             output = item.outputs.get(system)
             if output is not None:
                 after = [output.metadata.get(key, "") for key in kept]
-                yield [item.id, *shown, system, output.text or "", *after]
+                yield [item.id, *shown, system, output.said or "", *after]
 
 
 # --- text files ---------------------------------------------------------------------------

@@ -121,13 +121,13 @@ def _choose_system_prompts(items: list[Item], decisions: Decisions) -> None:
             {LEAVE_OUT: "It isn't shown", KEEP: "It is shown as the first turn"},
         )
         if answer == LEAVE_OUT:
-            for item in prompted:
-                item.inputs = {
+            for one in prompted:
+                one.inputs = {
                     name: value[1:] if _has_system_prompt(value) else value
-                    for name, value in item.inputs.items()
+                    for name, value in one.inputs.items()
                 }
-    for item in items:
-        item.inputs = {name: _write_turns(value) for name, value in item.inputs.items()}
+    for one in items:
+        one.inputs = {name: _write_turns(value) for name, value in one.inputs.items()}
 
 
 def _has_system_prompt(value: Input) -> bool:
@@ -145,7 +145,7 @@ def _write_turns(value: Input) -> str:
 
 def _choose_reasoning(items: list[Item], decisions: Decisions) -> None:
     outputs = _all_outputs(items)
-    found = [one for one in outputs if one.text is not None and has_reasoning(one.text)]
+    found = [one for one in outputs if one.said is not None and has_reasoning(one.said)]
     if not found:
         return
     answer = decisions.ask(
@@ -155,7 +155,7 @@ def _choose_reasoning(items: list[Item], decisions: Decisions) -> None:
     )
     if answer == LEAVE_OUT:
         for one in found:
-            one.text = drop_reasoning(one.text or "")
+            one.said = drop_reasoning(one.said or "")
 
 
 def _choose_samples(items: list[Item], decisions: Decisions) -> list[Chosen]:
@@ -208,7 +208,7 @@ def _choose_failed(chosen: list[Chosen], decisions: Decisions) -> list[Chosen]:
     failed = [
         item
         for item in chosen
-        if any(not (one.text or "").strip() for one in item.outputs.values())
+        if any(not (one.said or "").strip() for one in item.outputs.values())
     ]
     if not failed:
         return chosen

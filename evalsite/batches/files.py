@@ -20,6 +20,8 @@ MOST_BYTES = 8 * 1024**3
 MOST_IN_RECORD = 64 * 1024**2
 _ZIP = b"PK\x03\x04"
 _DEPTH = 20
+# how the names of parts of office documents begin
+_OFFICE = ("[content_types]", "xl/", "word/", "ppt/", "index.zip", "index/document.iwa")
 _BROKEN = (
     zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, NotImplementedError,
     RuntimeError, ValueError,
@@ -64,10 +66,10 @@ def is_document(file: SourceFile) -> bool:
     """Return whether a zip is a spreadsheet or another office document, or can't be opened."""
     try:
         with open_zip(file) as archive:
-            names = {name.lower() for name in archive.namelist()}
+            names = [name.lower() for name in archive.namelist()]
     except Unusable:
         return True
-    return bool(names & {"mimetype", "[content_types].xml", "index.zip", "index/document.iwa"})
+    return any(name == "mimetype" or name.startswith(_OFFICE) for name in names)
 
 
 def unpack(

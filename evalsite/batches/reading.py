@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import ijson
 
+from evalsite.batches.documents import read_items, read_value
 from evalsite.batches.faults import Unusable, show
 from evalsite.batches.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
 from evalsite.batches.formats import Format, Shape
@@ -20,7 +21,7 @@ from evalsite.batches.paths import find, has
 _MOST_IN_CELL = 10 * 1024**2
 _START = 64 * 1024
 # of a JSON document, to know it by its first row
-_MOST_SEARCHED = 4 * 1024**2
+_MOST_SEARCHED = 256 * 1024
 
 
 @dataclass(frozen=True)
@@ -86,29 +87,38 @@ def _look(file: SourceFile) -> tuple[set[str], Any]:
 
 def _read_first_line(file: SourceFile) -> bytes:
     with file.open() as opened:
-        return opened.readline(MOST_IN_RECORD)
+        return opened.readline(_MOST_SEARCHED)
 
 
-def _fits(file: SourceFile, one: Format, shape: Shape, first: Any, start: bytes) -> bool:
+def _fits(file: SourceFile, one: Format, shape: Shape, line: Any, start: bytes) -> bool:
     if shape.names:
         return fnmatch.fnmatch(PurePosixPath(file.name).name, shape.names)
+    if shape.output_column:
+        return any(_is_output(shape, name) for name in _read_header_row(file))
     if shape.container == "columns":
-        try:
-            header, _ = _read_csv(file)
-        except Unusable:
-            return False
-        if shape.output_column:
-            return any(re.fullmatch(shape.output_column, name, re.DOTALL) for name in header)
-        first = dict.fromkeys(header, "")
-    elif shape.container != "lines":
+        first: Any = dict.fromkeys(_read_header_row(file), "")
+    elif shape.container == "lines":
+        first = line
+    else:
         peeked = file if file.is_zip else SourceFile(file.name, lambda: io.BytesIO(start))
         row = next(read_rows(Recognised(peeked, one, shape), is_first=True), None)
         first = row.data if row else None
-    if not isinstance(first, dict):
+    if not isinstance(first, dict) or any(name in first for name in shape.lacks):
         return False
     if shape.needs:
         return all(has(first, path) for path in shape.needs)
     return any(has(first, path) for path in one.row.output)
+
+
+def _read_header_row(file: SourceFile) -> list[str]:
+    try:
+        return _read_csv(file)[0]
+    except Unusable:
+        return []
+
+
+def _is_output(shape: Shape, name: str) -> bool:
+    return re.fullmatch(shape.output_column, name, re.DOTALL) is not None
 
 
 # --- rows ---------------------------------------------------------------------------------
@@ -187,11 +197,11 @@ def _read_json(known: Recognised) -> Iterator[Row]:
         head = {}
         for path in (known.format.header.status, known.format.header.system):
             with known.file.open() as opened:
-                head[path] = next(ijson.items(opened, path, use_float=True), None)
+                head[path] = read_value(opened, path.split("."))
         system = _read_header(known, head.get)
-    prefix = f"{known.shape.rows}.item" if known.shape.rows else "item"
+    keys = known.shape.rows.split(".") if known.shape.rows else []
     with known.file.open() as opened:
-        for number, data in enumerate(ijson.items(opened, prefix, use_float=True), start=1):
+        for number, data in enumerate(read_items(opened, keys), start=1):
             if not isinstance(data, dict):
                 message = f"Entry {number:,} is no JSON object."
                 raise Unusable("file_damaged", message, file=known.file.name)

@@ -313,9 +313,10 @@ def test_a_damaged_zip_is_refused(tmp_path):
 
 def test_ten_megabytes_in_a_cell_are_read(tmp_path):
     text = "x" * 10 * 1024 * 1024
-    paths = write(tmp_path, {"question.jsonl": [question(1)], "A.jsonl": [answer(1, text)]})
+    asked, answers = [question(0), question(1)], [answer(0, "short"), answer(1, text)]
+    paths = write(tmp_path, {"question.jsonl": asked, "A.jsonl": answers})
 
-    assert read_batch(paths)[0]["output"] == text
+    assert read_batch(paths)[1]["output"] == text
 
 
 def test_what_is_written_reads_back_exactly(tmp_path):

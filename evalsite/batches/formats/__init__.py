@@ -23,6 +23,7 @@ container     lines (JSON lines), json, zip (an entry a row), columns (CSV)
 rows          the path of the list, or the folder of the entries; "" or none: all of the file
 header        the entry with the header; of json the object itself
 needs         paths that the first row has
+lacks         keys that it doesn't have
 names         a pattern of file names, for what is told by its name
 role          inputs, or ignored; else the file holds outputs
 system_from   file or folder, by whose name the system is called
@@ -75,6 +76,7 @@ class Shape:
     rows: str = ""
     header: str = ""
     needs: list[str] = field(default_factory=list)
+    lacks: list[str] = field(default_factory=list)
     names: str = ""
     role: str = "outputs"
     system_from: str = ""

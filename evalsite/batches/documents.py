@@ -1,0 +1,82 @@
+"""Values out of a JSON document that may be larger than memory, and nested however deep."""
+
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import ijson
+
+from evalsite.batches.faults import Unusable
+
+Event = tuple[str, Any]
+Events = Iterator[Event]
+
+_MOST_DEEP = 100
+_STARTS = {"start_map", "start_array"}
+_ENDS = {"end_map", "end_array"}
+
+
+def read_items(file: IO[bytes], path: Sequence[str]) -> Iterator[Any]:
+    """Yield the values of the list at this path of keys; none if there is no list."""
+    events = ijson.basic_parse(file, use_float=True)
+    event, _ = _descend(events, path)
+    if event != "start_array":
+        return
+    for one in events:
+        if one[0] == "end_array":
+            return
+        yield _build(one, events, _MOST_DEEP)
+
+
+def read_value(file: IO[bytes], path: Sequence[str]) -> Any:
+    """Return the value at this path of keys; None if there is none."""
+    events = ijson.basic_parse(file, use_float=True)
+    found = _descend(events, path)
+    return _build(found, events, _MOST_DEEP) if found[0] else None
+
+
+def _descend(events: Events, path: Sequence[str]) -> Event:
+    """Return the event with which the value at this path begins; ("", None) if there is none."""
+    found = next(events, ("", None))
+    for key in path:
+        if found[0] != "start_map" or not _find_key(events, key):
+            return "", None
+        found = next(events)
+    return found
+
+
+def _find_key(events: Events, key: str) -> bool:
+    for event, value in events:
+        if event == "end_map":
+            return False
+        if value == key:
+            return True
+        _skip(next(events), events)
+    return False
+
+
+def _skip(first: Event, events: Events) -> None:
+    depth = 1 if first[0] in _STARTS else 0
+    while depth:
+        event, _ = next(events)
+        depth += (event in _STARTS) - (event in _ENDS)
+
+
+def _build(first: Event, events: Events, left: int) -> Any:
+    event, value = first
+    if event not in _STARTS:
+        return value
+    if not left:
+        raise Unusable("json_depth", f"A value is nested more than {_MOST_DEEP} deep.")
+    if event == "start_array":
+        return [_build(one, events, left - 1) for one in iter(lambda: next(events), _END_OF_LIST)]
+    built: dict[str, Any] = {}
+    for event, key in events:
+        if event == "end_map":
+            break
+        if key in built:
+            raise Unusable("file_damaged", "A key occurs twice in one object.")
+        built[key] = _build(next(events), events, left - 1)
+    return built
+
+
+_END_OF_LIST: Event = ("end_array", None)
