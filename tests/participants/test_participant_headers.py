@@ -44,6 +44,8 @@ EXEMPT = {
     "participant-withdrawn",
     "participant-work",
     "participant-stopped",
+    "instructions-check",
+    "instructions-missed",
 }
 
 POLICY = {
