@@ -14,7 +14,9 @@ from evalsite.studies.models import Membership, TeamRole
 _SUBJECT = {
     TeamRole.VIEWER: "Sees progress and results, and downloads files without identities.",
     TeamRole.EDITOR: "Also sets up and runs the study. Participants appear under pseudonyms.",
-    TeamRole.EDITOR_WITH_IDENTITIES: "Also sees identities, entry answers and receipt numbers.",
+    TeamRole.EDITOR_WITH_IDENTITIES: (
+        "Also sees identities, receipts, and what people said about themselves."
+    ),
     TeamRole.OWNER: "Also launches, closes, archives and deletes the study, and changes the team.",
 }
 ROLE_CHOICES = [(role.value, f"{role.label}. {_SUBJECT[role]}") for role in TeamRole]

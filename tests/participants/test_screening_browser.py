@@ -9,6 +9,7 @@ from playwright.sync_api import Page
 
 from evalsite.participants.models import Answer, Participant, Quota
 from evalsite.studies.models import Study
+from tests.participants.test_background import finish
 from tests.participants.test_own_questions import ENTRY
 from tests.site.test_staff_browser import sign_in
 from tests.support.browsing import MAIN, Watch, find_faults_in_all_looks
@@ -107,6 +108,23 @@ def test_questions_are_answered_by_keyboard_and_a_refused_browser_offers_no_new_
     assert page.get_by_role("link", name="Continue where you left off").is_visible()
 
 
+def test_questions_after_the_work_are_accessible(page: Page, live_server):
+    study = launch(make_study(protocol="fluency", questions={"background": ENTRY["questions"]}))
+    home = finish(study)
+    faults = {}
+    for path in ("finish/", "about-you/"):
+        page.goto(f"{live_server}{home}{path}")
+        faults[path] = find_faults_in_all_looks(page)
+        shoot(page, f"after-{path[:-1]}")
+
+    page.check("#gender-4")
+    page.click(MAIN)
+    page.wait_for_url("**/finish/?background=saved")
+
+    assert {path: found for path, found in faults.items() if found} == {}
+    assert Answer.objects.get().value == "prefer not to say"
+
+
 def test_without_scripts_the_questions_and_the_check_work(browser, live_server, study):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -136,6 +154,9 @@ def test_researchers_pages_are_accessible(page: Page, live_server):
         name: reverse(f"admin:{name}", args=[study.pk])
         for name in ("study-questions", "study-quotas", "study-earlier")
     } | {"study-question": reverse("admin:study-question", args=[study.pk, "variety"])}
+    addresses["background-question"] = reverse(
+        "admin:background-question", args=[study.pk, "question_1"]
+    )
     watch = Watch(page)
     faults = {}
 
