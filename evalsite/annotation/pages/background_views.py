@@ -32,6 +32,10 @@ def background(request: HttpRequest, me: Participant) -> HttpResponse:
         return redirect(address(request, "participant-finish") + "?background=saved")
     shown = form.rows()
     errors = [(row["key"], row["error"]) for row in shown if row["error"]]
-    context = page_context(request, me) | {"questions": shown, "error_list": errors}
+    context = page_context(request, me) | {
+        "questions": shown,
+        "error_list": errors,
+        "is_paid": me.study.pay_per_set is not None,
+    }
     status = 422 if errors else 200
     return render(request, "participants/background.html", context, status=status)
