@@ -46,6 +46,7 @@ EXEMPT = {
     "participant-stopped",
     "instructions-check",
     "instructions-missed",
+    "background-questions",
 }
 
 POLICY = {
