@@ -44,6 +44,7 @@ EXEMPT = {
     "participant-withdrawn",
     "participant-work",
     "participant-stopped",
+    "background-questions",
     "instructions-check",
     "instructions-missed",
     "background-questions",
