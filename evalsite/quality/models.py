@@ -13,11 +13,15 @@ from evalsite.studies.models import Study
 
 MOST_LETTERS = 200  # of a reason
 LONGEST_RULE = 2000
+# of a planned test against a margin
+RELATIONS = ("not_worse", "equivalent")
 # the parts of an analysis plan, and where each keeps the moment of its last change
 PLAN_MOMENTS = {
     "baseline": "baseline_changed_at",
     "thresholds": "thresholds_changed_at",
     "exclusion_rule": "rule_changed_at",
+    "primary": "primary_changed_at",
+    "margins": "margins_changed_at",
 }
 
 
@@ -80,6 +84,10 @@ class AnalysisPlan(models.Model):
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="analysis_plan")
     # all comparisons are with this system; blank: every pair of systems
     baseline = models.CharField(max_length=200, blank=True)
+    # the criterion whose corrected p values are the result; blank: none
+    primary = models.CharField(max_length=100, blank=True)
+    # planned tests against a margin: rows of criterion, system, relation, other and margin
+    margins = models.JSONField(default=list, blank=True)
     # only those that differ from what the software starts with, by the name of the flag
     thresholds = models.JSONField(default=dict, blank=True)
     # whose answers will be left out, in the researchers' words
@@ -90,6 +98,8 @@ class AnalysisPlan(models.Model):
     baseline_changed_at = models.DateTimeField(null=True)
     thresholds_changed_at = models.DateTimeField(null=True)
     rule_changed_at = models.DateTimeField(null=True)
+    primary_changed_at = models.DateTimeField(null=True)
+    margins_changed_at = models.DateTimeField(null=True)
     changed_at = models.DateTimeField(default=now)
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
 

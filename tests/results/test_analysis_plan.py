@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from evalsite.analysis.plan import Margin, Plan
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import standing_at
 from evalsite.quality.models import AnalysisPlan
@@ -258,8 +259,9 @@ def test_reports_tell_the_plan_in_full(staff_client):
 
     when = "before the first answer, on 1 March 2026"
     assert told == {
+        "Primary criterion": "none",
         "Comparisons": f"each system with the baseline neural; chosen {when}",
-        "p values": "corrected by Holm’s method, over these comparisons on a criterion",
+        "p values": "corrected by Holm’s method, over these comparisons on all criteria",
         "Rule of exclusions": f"“{RULE}”; worded {when}",
         "Thresholds of flags": "Checks answered right: 70 % (the software starts with 80 %); "
         f"set {when}",
@@ -312,3 +314,71 @@ def test_a_study_without_a_plan_says_so():
     assert told["Comparisons"] == "every two systems"
     assert told["Rule of exclusions"] == "none was written down"
     assert told["Thresholds of flags"] == "those that the software starts with"
+
+
+# --- the primary criterion and a margin ----------------------------------------------------
+
+
+MARGIN = {
+    "relation": "not_worse", "margin_system": "neural", "margin_other": "template", "margin": "1.2",
+}  # fmt: skip
+
+
+def test_primary_criterion_and_margin_decide_the_analysis(staff_client):
+    study = make_study()
+
+    save(staff_client, study, primary="informativeness", **MARGIN)
+
+    plan = Plan.read(describe_plan(study))
+    assert plan.primary == "informativeness"
+    assert plan.margins == (
+        Margin(
+            criterion="informativeness", system="neural", relation="not_worse", other="template",
+            margin=1.2,
+        ),
+    )  # fmt: skip
+    html = read(staff_client, study)
+    assert '<option value="informativeness" selected>' in html
+    assert re.search(r'name="margin" value="1.2"', html)
+    assert describe_plan(study)["moments"].keys() == {"primary", "margins"}
+
+
+def test_margin_of_a_share_is_entered_in_percentage_points(staff_client):
+    study = make_study(protocol="pairwise")
+    systems = list(study.systems.values_list("name", flat=True))
+
+    page = save(
+        staff_client, study, relation="equivalent", margin="10", margin_system=systems[0],
+        margin_other=systems[1],
+    )  # fmt: skip
+
+    assert page.status_code == 302
+    assert AnalysisPlan.objects.get(study=study).margins[0]["margin"] == 0.1
+    assert re.search(r'name="margin" value="10"', read(staff_client, study))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"margin": ""}, {"margin": "0"}, {"margin": "1"}, {"margin": "x"},
+        {"margin_other": "neural"}, {"margin_system": ""}, {"margin_other": "unknown"},
+    ],
+)  # fmt: skip
+def test_margin_that_cannot_be_tested_is_refused(staff_client, said):
+    study = make_study()
+
+    page = save(staff_client, study, **MARGIN | said)
+
+    assert page.status_code == 422
+    assert not AnalysisPlan.objects.filter(study=study).exists()
+
+
+def test_margin_and_primary_criterion_that_came_late_are_warned_of(staff_client):
+    study = make_study(items=1)
+    for item in study.items.main():
+        answer(study, item)
+    save(staff_client, study, primary="informativeness", **MARGIN)
+
+    codes = {one["code"] for one in warn_of_plan(describe_plan(study), has_excluded=False)}
+
+    assert codes == {"late_primary", "late_margins"}

@@ -10,7 +10,8 @@ import pytest
 
 from evalsite.results.models import Report
 from evalsite.results.report.html_document import write_page
-from evalsite.results.report.study_tables import list_shown
+from evalsite.results.report.study_tables import list_further, list_main, list_shown
+from evalsite.results.report.table import write_with_interval
 from evalsite.results.report.wording import hold_together, write_interval, write_p, write_value
 from evalsite.studies.models import Study
 from tests.support.reported import HOSTILE, REASON, TITLE, keep_report, make_reported_study
@@ -58,7 +59,7 @@ def test_the_page_loads_nothing_and_runs_nothing(study: Study, report: Report) -
 
     assert not {"script", "iframe", "object", "form", "style"} & set(read.tags)
     assert all(address.startswith(("data:", "#")) for address in read.addresses)
-    assert read.tags.count("img") == 2  # by system, agreement
+    assert read.tags.count("img") == 1  # by system
 
 
 def test_hostile_names_are_shown_as_they_are(study: Study, report: Report) -> None:
@@ -78,21 +79,24 @@ def test_every_number_of_systems_and_pairs_is_the_report_s(
     kept = report.content["kept"]
     kept["criteria"][0]["pairs"][0]["effect"]["details"]["p_corrected"] = p
     page = unescape(write_page(study, report))
+    further = unescape(write_page(study, report, is_further=True))
 
     for criterion in kept["criteria"]:
         for system in criterion["systems"]:
-            assert f">{write_value(system['headline'])}<" in page
-            assert f">{write_interval(system['headline'])}<" in page
+            assert f">{write_value(system['headline'])}<" in further
+            assert f">{write_interval(system['headline'])}<" in further
+            assert hold_together(write_with_interval(system["headline"])) in page
         for pair in criterion["pairs"]:
             assert f"{pair['system_1']} : {pair['system_2']}" in page
             assert f">{write_value(pair['effect'])}<" in page
             told = write_p(pair["effect"]["details"]["p_corrected"])
             assert f">{hold_together(told)}<" in page
-            assert hold_together(pair["finding"]["text"]) in page
+            assert hold_together(pair["finding"]["text"]) in further
+        assert f">{write_interval(criterion['agreement'][0])}<" in page
         for figure in criterion["agreement"]:
-            assert f">{write_interval(figure)}<" in page
+            assert f">{write_interval(figure)}<" in further
         for note in criterion["notes"]:
-            assert hold_together(note) in page
+            assert hold_together(note) in further
 
 
 def test_what_makes_it_again_is_told(study: Study, report: Report) -> None:
@@ -112,10 +116,10 @@ def test_simulated_ratings_are_told_before_anything_else(study: Study, report: R
 
 
 def test_figures_stand_without_and_with_what_is_excluded(study: Study, report: Report) -> None:
-    page = unescape(write_page(study, report))
+    assert REASON in unescape(write_page(study, report))
+    page = unescape(write_page(study, report, is_further=True))
 
     assert "without and with what is excluded" in page
-    assert REASON in page
     with_all = report.content["all"]["criteria"][0]["systems"][0]["headline"]
     assert f">{write_value(with_all)}<" in page
 
@@ -166,7 +170,7 @@ def test_the_page_tells_kappas_of_raters_as_a_range_and_names_nobody(
     }
     report.save()
 
-    html = write_page(study, report)
+    html = write_page(study, report, is_further=True)
 
     assert "Pairs of raters" in html
     assert all(f"<td>{value}</td>" in html for value in ("3", "0.25", "0.50", "0.75"))
@@ -175,10 +179,35 @@ def test_the_page_tells_kappas_of_raters_as_a_range_and_names_nobody(
 
 
 def test_every_table_of_the_page_says_how_it_was_computed(study: Study, report: Report) -> None:
-    html = write_page(study, report)
+    html = write_page(study, report, is_further=True)
 
-    tables = [table for part in list_shown(report) for table, _ in part.blocks]
+    tables = [table for part in list_further(report) for table, _ in part.blocks]
     assert html.count("<summary>How this was computed</summary>") == len(tables)
+
+
+def test_every_table_is_in_the_report_or_among_the_further_analyses(report: Report) -> None:
+    names = {
+        part: {table.name for some in parts(report) for table, _ in some.blocks}
+        for part, parts in (("all", list_shown), ("main", list_main), ("further", list_further))
+    }
+
+    assert names["all"] <= names["main"] | names["further"]
+    assert not names["main"] & names["further"]
+    kept = report.content["kept"]["criteria"]
+    assert len(names["main"]) == 3 * len(kept)
+
+
+def test_report_of_five_criteria_is_short(study: Study, report: Report) -> None:
+    kept = report.content["kept"]
+    first = kept["criteria"][0]
+    kept["criteria"] = [first | {"key": f"criterion-{place}"} for place in range(5)]
+    report.content["all"] = None
+
+    page = write_page(study, report)
+
+    words = re.sub(r"<[^>]+>", " ", page.partition("<body>")[2]).split()
+    assert page.count("<table") <= 25
+    assert len(words) <= 1500
 
 
 @pytest.mark.slow

@@ -16,10 +16,12 @@ from evalsite.results.report.latex_document import (
     read_references,
     write_archive,
     write_fragment,
+    write_further,
     write_references,
 )
 from evalsite.results.report.methods import write_findings, write_methods
 from evalsite.results.report.study_facts import collect_facts
+from evalsite.results.report.table import write_with_interval
 from evalsite.results.report.wording import write_interval, write_p, write_value
 from evalsite.studies.models import Study
 from tests.support.reported import HOSTILE, keep_report, make_reported_study
@@ -155,12 +157,14 @@ def test_a_p_value_is_one_formula(told: float, formula: str) -> None:
 
 def test_numbers_are_the_report_s(study: Study, report: Report) -> None:
     fragment = write_fragment(study, report)
+    further = write_further(study, report)
     kept = report.content["kept"]
 
     for criterion in kept["criteria"]:
         for system in criterion["systems"]:
             told = (write_value(system["headline"]), write_interval(system["headline"]))
-            assert f"& {' & '.join(map(escape, told))} &" in fragment
+            assert f"& {' & '.join(map(escape, told))} &" in further
+            assert escape(write_with_interval(system["headline"])) in fragment
         for pair in criterion["pairs"]:
             assert set_p(escape(pair["finding"]["text"])) in fragment
             p = write_p(pair["effect"]["details"]["p_corrected"])
@@ -173,7 +177,7 @@ def test_numbers_are_the_report_s(study: Study, report: Report) -> None:
 
 def test_what_is_cited_is_in_the_references_and_nothing_else(study: Study, report: Report) -> None:
     files = list_files(study, report)
-    cited = find_cited(files["report.tex"].decode())
+    cited = find_cited((files["report.tex"] + files["further.tex"]).decode())
 
     entries = set(re.findall(r"^@\w+\{(\w+),$", files["references.bib"].decode(), flags=re.M))
 

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.one_database
 Settings = Any
 TYPES = {
     "study-results-page": "text/html; charset=utf-8",
+    "study-results-further": "text/html; charset=utf-8",
     "study-results-latex": "application/zip",
     "study-results-datasheet": "text/markdown; charset=utf-8",
     "study-results-datasheet-data": "application/json; charset=utf-8",

@@ -121,12 +121,12 @@ def test_reports_to_be_saved_hold_the_metrics(study: Study) -> None:
     store(study, BLEU=close, chrF=far)
     report = compute_report(study)
 
-    page = write_page(study, report)
+    page = write_page(study, report, is_further=True)
     files = list_files(study, report)
 
     assert "Informativeness: automatic metrics" in page
     assert "metrics. The table has the same figures." in page
-    latex = files["report.tex"].decode()
+    latex = (files["report.tex"] + files["further.tex"]).decode()
     assert "Informativeness: automatic metrics" in latex
     assert "figures/informativeness-metrics.pdf" in latex
     assert "The scores of BLEU and chrF were correlated with the human scores" in latex

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from evalsite.results.models import Report
 from evalsite.results.report.html_document import write_page
-from evalsite.results.report.latex_document import list_files, write_fragment
+from evalsite.results.report.latex_document import list_files, write_fragment, write_further
 from evalsite.results.report.person_tables import tabulate_contradictions
 from evalsite.studies.models import Study
 from tests.support.reports import keep_report, make_content, make_figure
@@ -125,7 +125,8 @@ def test_results_with_the_items_that_most_ignored_stand_beside(
 def test_likeness_and_the_note_on_scales_stand_in_every_form_of_the_report(
     staff_client: Client, study: Study, report: Report
 ) -> None:
-    page, fragment = write_page(study, report), write_fragment(study, report)
+    page = write_page(study, report, is_further=True)
+    fragment = write_fragment(study, report) + write_further(study, report)
 
     for text in (read(staff_client, study), page, fragment):
         assert "Raters may not tell these criteria apart: fit, fun." in text
@@ -140,8 +141,9 @@ def test_likeness_and_the_note_on_scales_stand_in_every_form_of_the_report(
 def test_criteria_stand_by_their_labels_on_pages_and_by_their_keys_in_files(
     staff_client: Client, study: Study, report: Report
 ) -> None:
-    page, html = read(staff_client, study), write_page(study, report)
-    fragment = write_fragment(study, report)
+    page = read(staff_client, study)
+    html = write_page(study, report, is_further=True)
+    fragment = write_further(study, report)
     correlated = read_file(staff_client, study, report, "correlations")
     decided = read_file(staff_client, study, report, "decision")
 

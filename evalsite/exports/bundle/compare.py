@@ -26,6 +26,7 @@ from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     CODEBOOK,
     DATAPACKAGE,
+    LATER_PLAN_FIELDS,
     PLAN_SINCE,
     README,
     REPORT,
@@ -192,7 +193,7 @@ class Comparison:
             yield from compare_values(STUDY, name, said["study"][name], found["study"][name])
 
     def _compare_plan(self, again: Plain) -> Iterator[Fault]:
-        said = self.bundle.read_json(ANALYSIS_PLAN)
+        said = LATER_PLAN_FIELDS | self.bundle.read_json(ANALYSIS_PLAN)
         skipped = set() if self.about["has_data"] else _OF_ANSWERS
         for name in sorted(again.keys() - skipped):
             yield from compare_values(ANALYSIS_PLAN, name, said[name], again[name])

@@ -233,6 +233,13 @@ def _describe_plan(plan: Mapping[str, Any]) -> str:
         + (f"each system with the baseline “{baseline}”" if baseline else "every two systems"),
         "exclusion_rule": "Whose answers are left out: "
         + (f"“{rule}”" if rule else "no rule was written down"),
+        "primary": "Primary criterion: "
+        + (
+            f"`{plan['primary']}`"
+            if plan["primary"]
+            else "none, so p values are corrected across all criteria"
+        ),
+        "margins": f"Tests against a margin: {_describe_margins(plan['margins'])}",
         "thresholds": f"Thresholds of flags: {f'{own}, and for the rest ' if own else ''}the "
         "defaults of Evalsite",
     }
@@ -240,6 +247,18 @@ def _describe_plan(plan: Mapping[str, Any]) -> str:
     if plan["repeats"] is not None:
         lines.append(f"- It repeats the study `{plan['repeats']}`.")
     return "\n".join(lines)
+
+
+def _describe_margins(margins: Sequence[Mapping[str, Any]]) -> str:
+    return (
+        "; ".join(
+            f"on `{one['criterion']}` “{one['system']}” "
+            f"{'is not worse than' if one['relation'] == 'not_worse' else 'is equivalent to'} "
+            f"“{one['other']}”, margin {one['margin']:g}"
+            for one in margins
+        )
+        or "none"
+    )
 
 
 def _describe_moment(plan: Mapping[str, Any], name: str) -> str:

@@ -16,6 +16,7 @@ from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     ANALYSIS_PLAN_FIELDS,
     BATCH_FIELDS,
+    LATER_PLAN_FIELDS,
     METRIC_FILE_FIELDS,
     PLAN_SINCE,
     RATINGS_FILE_FIELDS,
@@ -39,12 +40,13 @@ from evalsite.imports.models import MetricFile
 from evalsite.lib.clock import now
 from evalsite.protocol import Protocol, get_protocol
 from evalsite.protocol.version_0_1 import read_stored
-from evalsite.quality.models import LONGEST_RULE, PLAN_MOMENTS, AnalysisPlan
+from evalsite.quality.models import LONGEST_RULE, PLAN_MOMENTS, RELATIONS, AnalysisPlan
 from evalsite.studies.models import Batch, Membership, Study, StudyVersion
 from evalsite.studies.versions import protocol_instructions
 
 Plain = dict[str, Any]
 _MOST_FAULTS = 20
+_MARGIN = {"criterion", "system", "relation", "other", "margin"}
 _LONGEST_NAME = 60
 
 
@@ -281,6 +283,7 @@ def read_analysis_plan(bundle: Bundle, about: Plain) -> Plain | None:
         return None
     plain = bundle.read_json(ANALYSIS_PLAN)
     try:
+        plain = {**LATER_PLAN_FIELDS, **plain}
         _check_plan(plain)
     except Misshapen as error:
         raise BadBundle("plan_invalid", f"{error}.", ANALYSIS_PLAN) from None
@@ -307,15 +310,36 @@ def _check_plan(plain: Plain) -> None:
         ord(letter) < 32 and letter not in "\n\t" for letter in rule
     ):
         raise Misshapen("exclusion_rule is too long, or has control characters")
-    for name, value in values["thresholds"].items():
-        if len(name) > _LONGEST_NAME or type(value) not in (int, float) or abs(value) > 1e9:
-            raise Misshapen(f"there is no threshold {name[:_LONGEST_NAME]}: {value!r}")
+    _check_numbers(values)
     if not isinstance(plain["has_imported"], bool):
         raise Misshapen(f"has_imported can't be {plain['has_imported']!r}")
     answers = plain["answers_before"]
     changed = {name for name, at in PLAN_MOMENTS.items() if values[at] is not None}
     if answers.keys() != changed or any(read_whole(count) < 0 for count in answers.values()):
         raise Misshapen("answers_before doesn't go with the times of the changes")
+
+
+def _check_numbers(values: Plain) -> None:
+    """Raise Misshapen if a threshold or a margin can't be."""
+    for name, value in values["thresholds"].items():
+        if len(name) > _LONGEST_NAME or type(value) not in (int, float) or abs(value) > 1e9:
+            raise Misshapen(f"there is no threshold {name[:_LONGEST_NAME]}: {value!r}")
+    for margin in values["margins"]:
+        _check_margin(margin)
+
+
+def _check_margin(margin: Any) -> None:
+    """Raise Misshapen if this can't be a planned test against a margin."""
+    if not isinstance(margin, dict) or margin.keys() != _MARGIN:
+        raise Misshapen(f"margins can't hold {str(margin)[:_LONGEST_NAME]!r}")
+    size = margin["margin"]
+    is_size = type(size) in (int, float) and 0 < size < 1e9
+    if (
+        margin["relation"] not in RELATIONS
+        or not is_size
+        or not all(isinstance(margin[name], str) for name in _MARGIN - {"margin"})
+    ):
+        raise Misshapen("a margin has a value that can't be")
 
 
 def store_plan(study: Study, plain: Plain | None, *, owner: Any, has_data: bool) -> None:

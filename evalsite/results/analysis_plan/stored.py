@@ -68,7 +68,7 @@ def change_plan(
 ) -> list[str]:  # fmt: skip
     """Save the plan, log what changed, and return the names of the changed fields.
 
-    `values`: baseline, thresholds (those that differ from the starting values) and exclusion_rule.
+    `values`: by name, of FIELDS; thresholds are those that differ from the starting values.
     `seen`: the mark of the plan that was read before.
     """
     # one after another: of two people who save at once, the second gets an error
@@ -82,7 +82,7 @@ def change_plan(
     # a threshold that is not looked at any more is on no form
     stands = {name: getattr(plan, name) for name in FIELDS}
     stands["thresholds"] = own_thresholds(study, plan)
-    changed = [name for name in FIELDS if stands[name] != values[name]]
+    changed = [name for name in FIELDS if name in values and stands[name] != values[name]]
     if not changed:
         return []
     for name in changed:
@@ -109,7 +109,9 @@ def describe_plan(study: Study) -> dict[str, Any]:
     """The plan as plain data, with the moment of each part and how many answers there were then."""
     plan = plan_of(study)
     return {
+        "primary": plan.primary,
         "baseline": plan.baseline,
+        "margins": plan.margins,
         "thresholds": own_thresholds(study, plan),
         "limits": [limit.key for limit in limits_of(study)],
         "exclusion_rule": plan.exclusion_rule,

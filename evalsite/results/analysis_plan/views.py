@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from evalsite.quality.plan_state import plan_of
 from evalsite.results.analysis_plan.forms import EVERY_PAIR, PlanForm
 from evalsite.results.analysis_plan.stored import change_plan, describe_plan, limits_of
-from evalsite.results.analysis_plan.wording import describe_moment, write_limit
+from evalsite.results.analysis_plan.wording import describe_margin, describe_moment, write_limit
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 
@@ -65,6 +65,12 @@ def _describe(study: Study) -> dict[str, Any]:
     return {
         "plan": plan,
         "compared": f"Each system with {plan['baseline']}" if plan["baseline"] else EVERY_PAIR,
+        "primary": next(
+            (one.label for one in study.config.criteria if one.key == plan["primary"]), ""
+        ),
+        "primary_moment": describe_moment(plan, "primary"),
+        "margins": [describe_margin(one) for one in plan["margins"]],
+        "margins_moment": describe_moment(plan, "margins"),
         "baseline_moment": describe_moment(plan, "baseline"),
         "rule_moment": describe_moment(plan, "exclusion_rule"),
         "thresholds_moment": describe_moment(plan, "thresholds"),

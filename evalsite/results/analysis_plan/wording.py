@@ -38,12 +38,44 @@ def plan_in_words(plan: Plan) -> Rows:
     """The plan as names and words, for reports; [] of a report from before there were plans."""
     if not plan:
         return []
+    margins = [describe_margin(one) for one in plan.get("margins") or ()]
     return [
+        ("Primary criterion", _describe_primary(plan)),
         ("Comparisons", describe_comparisons(plan)),
-        ("p values", "corrected by Holm’s method, over these comparisons on a criterion"),
+        ("p values", _describe_correction(plan)),
+        *(
+            [("Tests against a margin", _add_moment(plan, "margins", "; ".join(margins)))]
+            if margins
+            else []
+        ),
         ("Rule of exclusions", describe_rule(plan)),
         ("Thresholds of flags", _describe_thresholds(plan)),
     ]
+
+
+def _describe_primary(plan: Plan) -> str:
+    return _add_moment(plan, "primary", plan.get("primary") or "none")
+
+
+def _describe_correction(plan: Plan) -> str:
+    if plan.get("primary"):
+        return "corrected by Holm’s method, over these comparisons on each criterion"
+    return "corrected by Holm’s method, over these comparisons on all criteria"
+
+
+def describe_margin(margin: Mapping[str, Any]) -> str:
+    """ "on fluency, A is not worse than B by more than 0.3"."""
+    relation = "not worse than" if margin["relation"] == "not_worse" else "equivalent to"
+    until = "by more than" if margin["relation"] == "not_worse" else "within"
+    return (
+        f"on {margin['criterion']}, {margin['system']} is {relation} {margin['other']} {until} "
+        f"{margin['margin']:g}"
+    )
+
+
+def _add_moment(plan: Plan, name: str, words: str) -> str:
+    moment = describe_moment(plan, name)
+    return f"{words}; decided {moment}" if moment else words
 
 
 def describe_comparisons(plan: Plan) -> str:
@@ -78,6 +110,10 @@ def _describe_thresholds(plan: Plan) -> str:
 def warn_of_plan(plan: Plan, *, has_excluded: bool) -> list[dict[str, Any]]:
     """Return what was fixed only when there were answers already, as warnings of a report."""
     found = [("late_baseline", "baseline", "The baseline was chosen")] if plan["baseline"] else []
+    if plan.get("primary"):
+        found.append(("late_primary", "primary", "The primary criterion was chosen"))
+    if plan.get("margins"):
+        found.append(("late_margins", "margins", "The margin was set"))
     if plan["exclusion_rule"] and has_excluded:
         found.append(("late_rule", "exclusion_rule", "The rule of exclusions was worded"))
     return [

@@ -4,8 +4,16 @@ from typing import Any
 
 from evalsite.results.report.criterion_tables import tabulate_figures
 from evalsite.results.report.prose import write_prose
-from evalsite.results.report.table import Table
+from evalsite.results.report.table import (
+    Table,
+    fill_table,
+    interval_column,
+    name_column,
+    value_column,
+)
+from evalsite.results.report.wording import name_figure
 
+_MAIN = ("ac1", "ac2", "percent_agreement", "ICC(1,1)", "pairwise_spearman")
 _NO_COEFFICIENTS = ("percent_agreement", "within_", "share_of_")
 _OTHER_AGREEMENT = "Agreement in percent, means of ratings, and variance"
 
@@ -24,6 +32,26 @@ def tabulate_agreement(criterion: dict[str, Any]) -> list[Table]:
             )
         )
     return tables
+
+
+def list_main_agreement(criterion: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the figures that pages and reports show: the first one, and the best known."""
+    first, *others = criterion["agreement"] or [None]
+    return [one for one in (first, *others) if one and (one is first or one["name"] in _MAIN)]
+
+
+def tabulate_main_agreement(criterion: dict[str, Any]) -> Table:
+    """Return the best known figures of agreement; all of them are among the further analyses."""
+    return fill_table(
+        f"{criterion['label']}: agreement",
+        [
+            name_column("Figure", name_figure),
+            value_column("Value", lambda figure: figure),
+            interval_column(lambda figure: figure),
+        ],
+        list_main_agreement(criterion),
+        name=f"{criterion['key']}-main-agreement",
+    )
 
 
 def is_coefficient(figure: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from evalsite.analysis.families import find_family
 from evalsite.analysis.families.family import Family
+from evalsite.results.report.agreement_tables import list_main_agreement
 from evalsite.results.report.charts import Axis, Mark, make_axis, make_mark
 from evalsite.results.report.criterion_tables import (
     find_estimate,
@@ -32,7 +33,6 @@ from evalsite.results.report.wording import (
 Figure = dict[str, Any]
 _SHADES = ("p1", "p12", "p2", "p3", "p4", "p45", "p5")
 _LEAST_LABELLED = 8  # percent: a narrower part has no room for its number
-_AGREEMENT = ("ac1", "ac2", "percent_agreement", "ICC(1,1)", "pairwise_spearman")
 _ENDS = ("low90", "high90")
 _NO_COEFFICIENT = ("percent_agreement",)
 
@@ -325,12 +325,6 @@ def _view_pair(pair: Figure, axis: Axis) -> PairRow:
     )
 
 
-def _list_agreement(criterion: Figure) -> list[Figure]:
-    """Return the figures of agreement that the page shows: the first, and the best known."""
-    first, *others = criterion["agreement"] or [None]
-    return [one for one in (first, *others) if one and (one is first or one["name"] in _AGREEMENT)]
-
-
 def _view_agreement(figure: Figure, axis: Axis) -> AgreementRow:
     name, _, kind = name_figure(figure).partition(", ")
     return AgreementRow(
@@ -408,7 +402,7 @@ def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> Crit
         [equal, *(one[end] for one in effects for end in ("value", "low", "high"))],
         times=100.0 if is_points else 1,
     )
-    figures = _list_agreement(criterion)
+    figures = list_main_agreement(criterion)
     agreement_axis = make_axis([0.0, 1.0, *(one["low"] for one in figures)])
     details = effects[0]["details"] if effects else {}
     return CriterionView(

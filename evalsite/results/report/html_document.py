@@ -19,14 +19,17 @@ from evalsite.results.report.study_facts import (
     describe_making,
 )
 from evalsite.results.report.study_tables import (
-    list_shown,
+    list_further,
+    list_main,
     tabulate_exclusions,
     tabulate_flags,
     tabulate_thresholds,
 )
 from evalsite.results.report.table import Table
+from evalsite.results.report.verdicts import Verdict, count_changes, judge_criterion
 from evalsite.studies.models import Study
 
+_MOST_WARNINGS = 5
 _STYLE = Path(__file__).with_name("report.css")
 
 
@@ -47,16 +50,18 @@ class Section:
     part: Part
     blocks: list[Block]
     warnings: list[str]
+    verdict: Verdict | None
 
 
-def write_page(study: Study, report: Report) -> str:
-    """Return the page; it needs no other file and loads nothing."""
+def write_page(study: Study, report: Report, *, is_further: bool = False) -> str:
+    """Return the report or the further analyses as a page that needs no other file."""
     facts, found = collect_facts(study, report), report.content["kept"]
     context = {
         "facts": facts,
+        "is_further": is_further,
         "criteria": [(one, render_markdown(one.definition)) for one in facts.criteria],
         "style": _as_data(_STYLE.read_bytes(), "text/css"),
-        "warnings": _warnings(found, None),
+        "warnings": _warnings(found, None)[:_MOST_WARNINGS],
         "evaluated": describe_evaluated(facts),
         "collection": describe_collection(facts),
         "plan": plan_in_words(facts.plan),
@@ -68,14 +73,29 @@ def write_page(study: Study, report: Report) -> str:
         "flags": tabulate_flags(found),
         "thresholds": tabulate_thresholds(facts),
         "raters": len(found["raters"]["rows"]),
-        "sections": [_show(report, part) for part in list_shown(report)],
+        "changes": _count_changes(report),
+        "sections": [
+            _show(report, part) for part in (list_further if is_further else list_main)(report)
+        ],
     }  # fmt: skip
     return render_to_string("results/report.html", context)
 
 
+def _count_changes(report: Report) -> int:
+    """Count the verdicts that change with what is excluded."""
+    whole = {one["key"]: one for one in (report.content["all"] or {}).get("criteria", ())}
+    return sum(
+        count_changes(one, whole[one["key"]])
+        for one in report.content["kept"]["criteria"]
+        if one["key"] in whole
+    )
+
+
 def _show(report: Report, part: Part) -> Section:
     blocks = [_show_block(report, table, picture) for table, picture in part.blocks]
-    return Section(part, blocks, _warnings(report.content["kept"], part.key))
+    found = report.content["kept"]
+    verdicts = [judge_criterion(one) for one in found["criteria"] if one["key"] == part.key]
+    return Section(part, blocks, _warnings(found, part.key), verdicts[0] if verdicts else None)
 
 
 def _show_block(report: Report, table: Table, picture: Picture | None) -> Block:

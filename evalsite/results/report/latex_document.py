@@ -12,8 +12,9 @@ from evalsite.results.models import Report
 from evalsite.results.report.latex import key_of, write_comment, write_figure, write_table
 from evalsite.results.report.methods import write_findings, write_methods
 from evalsite.results.report.prose import render_prose, write_prose
+from evalsite.results.report.sections import Part
 from evalsite.results.report.study_facts import Facts, collect_facts
-from evalsite.results.report.study_tables import list_shown
+from evalsite.results.report.study_tables import list_further, list_main, list_shown
 from evalsite.results.report.wording import label_warnings
 from evalsite.studies.models import Study
 
@@ -31,6 +32,9 @@ _PREVIEW = r"""% Shows the fragment alone. Run pdflatex, bibtex, and pdflatex tw
 \usepackage{booktabs,graphicx,natbib}
 \begin{document}
 \input{report}
+\clearpage
+\section*{Further analyses}
+\input{further}
 \bibliographystyle{plainnat}
 \bibliography{references}
 \end{document}
@@ -38,7 +42,7 @@ _PREVIEW = r"""% Shows the fragment alone. Run pdflatex, bibtex, and pdflatex tw
 
 
 def write_fragment(study: Study, report: Report) -> str:
-    """report.tex: methods, findings, and every table and figure of the report."""
+    """report.tex: methods, findings, and of each criterion systems, pairs and agreement."""
     facts, found = collect_facts(study, report), report.content["kept"]
     warnings = label_warnings(found)
     parts = [
@@ -48,7 +52,15 @@ def write_fragment(study: Study, report: Report) -> str:
     ]
     if warnings:
         parts.append(write_prose("latex/limits.tex", {"warnings": warnings}))
-    parts += _write_floats(report, facts)
+    parts += _write_design(report, facts)
+    parts += _write_floats(list_main(report), facts)
+    return "\n\n".join(parts) + "\n"
+
+
+def write_further(study: Study, report: Report) -> str:
+    """further.tex: every table and figure that report.tex leaves out."""
+    facts = collect_facts(study, report)
+    parts = [write_comment(_head(facts)), *_write_floats(list_further(report), facts)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -56,9 +68,14 @@ def _head(facts: Facts) -> list[str]:
     return render_prose("latex/head.tex", {"facts": facts}).strip().splitlines()
 
 
-def _write_floats(report: Report, facts: Facts) -> Iterator[str]:
-    simulated = " Simulated ratings: no data about anything."
-    more = simulated if facts.data["origins"]["simulated"] else ""
+def _write_origin(facts: Facts) -> str:
+    """Return what every caption adds where ratings are simulated."""
+    is_simulated = facts.data["origins"]["simulated"]
+    return " Simulated ratings: no data about anything." if is_simulated else ""
+
+
+def _write_design(report: Report, facts: Facts) -> Iterator[str]:
+    more = _write_origin(facts)
     for table, label in (
         (tabulate_design(report.content["kept"]), "tab:design"),
         (tabulate_places(report.content["kept"]), "tab:places"),
@@ -67,7 +84,11 @@ def _write_floats(report: Report, facts: Facts) -> Iterator[str]:
             yield write_table(
                 table.columns, table.rows, caption=f"{table.caption}.{more}", label=label
             )
-    for part in list_shown(report):
+
+
+def _write_floats(parts: Iterable[Part], facts: Facts) -> Iterator[str]:
+    more = _write_origin(facts)
+    for part in parts:
         # TeX holds only so many floats back at a time
         yield "% A page of its own for each part: leave it out of a paper.\n\\clearpage"
         for number, (table, picture) in enumerate(part.blocks, start=1):
@@ -107,6 +128,7 @@ def list_files(study: Study, report: Report) -> dict[str, bytes]:
     fragment = write_fragment(study, report)
     files = {
         "report.tex": fragment.encode(),
+        "further.tex": write_further(study, report).encode(),
         "references.bib": write_references(find_cited(fragment)).encode(),
         "preview.tex": _PREVIEW.encode(),
     }

@@ -7,6 +7,7 @@ from typing import Any
 from evalsite.analysis.thresholds import BY_KEY
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.results.models import Report
+from evalsite.results.report.agreement_tables import tabulate_main_agreement
 from evalsite.results.report.figure_details import Figure
 from evalsite.results.report.prose import write_prose
 from evalsite.results.report.sections import DESIGN, RATERS, TOGETHER, Part, list_parts, show_part
@@ -45,6 +46,29 @@ def list_shown(report: Report) -> list[Part]:
         if any(table.name == f"{key}-kappas" for table in named):
             part.blocks.append((_sum_up_kappas(report.content["kept"], key), None))
     return [part for part in parts if part.blocks or part.key != TOGETHER]
+
+
+def list_main(report: Report) -> list[Part]:
+    """Return the parts of the report itself: of each criterion systems, pairs and agreement."""
+    criteria = {one["key"]: one for one in report.content["kept"]["criteria"]}
+    parts = [part for part in list_shown(report) if part.key in criteria]
+    for part in parts:
+        part.blocks = [block for block in part.blocks if _is_main(part, block[0])]
+        if criteria[part.key]["agreement"]:
+            part.blocks.append((tabulate_main_agreement(criteria[part.key]), None))
+    return parts
+
+
+def list_further(report: Report) -> list[Part]:
+    """Return the parts of the further analyses: everything that the report itself leaves out."""
+    parts = list_shown(report)
+    for part in parts:
+        part.blocks = [block for block in part.blocks if not _is_main(part, block[0])]
+    return [part for part in parts if part.blocks or part.notes]
+
+
+def _is_main(part: Part, table: Table) -> bool:
+    return table.name in (f"{part.key}-systems", f"{part.key}-pairs")
 
 
 def _sum_up_kappas(found: dict[str, Any], key: str) -> Table:

@@ -265,6 +265,14 @@ def send_page(request: HttpRequest, study: Study, report_id: UUID) -> HttpRespon
 
 
 @require_safe
+def send_further(request: HttpRequest, study: Study, report_id: UUID) -> HttpResponseBase:
+    """Send everything that the report leaves out, as one HTML page."""
+    report = get_object_or_404(Report, pk=report_id, study=study)
+    page = write_page(study, report, is_further=True)
+    return _send(page, "text/html", f"{name_start(study)}-further-analyses.html")
+
+
+@require_safe
 def send_latex(request: HttpRequest, study: Study, report_id: UUID) -> HttpResponseBase:
     report = get_object_or_404(Report, pk=report_id, study=study)
     return _send(write_archive(study, report), "application/zip", f"{name_start(study)}-latex.zip")
@@ -295,6 +303,11 @@ def _send(content: str | bytes, kind: str, name: str) -> HttpResponse:
 report_views = [
     StudyView(
         path="results/<uuid:report_id>/report.html", name="study-results-page", view=send_page
+    ),
+    StudyView(
+        path="results/<uuid:report_id>/further-analyses.html",
+        name="study-results-further",
+        view=send_further,
     ),
     StudyView(
         path="results/<uuid:report_id>/latex.zip", name="study-results-latex", view=send_latex
