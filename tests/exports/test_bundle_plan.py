@@ -356,3 +356,44 @@ def test_answers_of_pilots_who_withdrew_are_not_counted():
     bundle = pack(study)
 
     assert plan_in(bundle)["answers_before"]["exclusion_rule"] < before
+
+
+MARGIN = {
+    "criterion": "informativeness", "system": "neural", "relation": "not_worse",
+    "other": "template", "margin": 1.2,
+}  # fmt: skip
+
+
+def test_primary_criterion_and_margin_come_back():
+    study = plan_draft(primary="informativeness", margins=[MARGIN])
+
+    again = restore(pack(study), is_copy=True).study
+
+    assert (again.analysis_plan.primary, again.analysis_plan.margins) == (
+        "informativeness",
+        [MARGIN],
+    )
+    assert "Primary criterion: `informativeness`" in readme_of(pack(study))
+
+
+@pytest.mark.parametrize(
+    "margin", ["all", {}, MARGIN | {"margin": 0}, MARGIN | {"relation": "better"},
+               MARGIN | {"system": 1}],
+)  # fmt: skip
+def test_margin_that_cannot_be_is_a_fault(margin):
+    bundle = pack(plan_draft(primary="informativeness", margins=[MARGIN]))
+
+    (told,) = examine(change(bundle, PLAN, lambda plan: plan.update(margins=[margin]))).faults
+
+    assert told.code == "plan_invalid"
+
+
+def test_plan_of_a_bundle_from_before_there_were_margins_is_read():
+    def age_plan(plan: dict[str, Any]) -> None:
+        for name in ("primary", "margins", "primary_changed_at", "margins_changed_at"):
+            del plan[name]
+
+    bundle = change(pack(plan_draft(baseline="neural")), PLAN, age_plan)
+
+    assert restore(bundle, is_copy=True).study.analysis_plan.baseline == "neural"
+    assert examine(bundle).faults == []

@@ -46,7 +46,8 @@ READ = {
         "metrics-list", "metrics-template", "metrics-missing", "study-export", "export-codebook",
         "export-codebook-csv", "export-bundle", "study-results-report", "study-results-outputs",
         "study-results-drawing", "study-results-table", "study-results-page",
-        "study-results-further", "study-results-latex", "study-results-datasheet", "study-results-datasheet-data",
+        "study-results-further", "study-results-latex", "study-results-datasheet",
+        "study-results-datasheet-data",
         "study-plan-data", "study-repeat-report", "study-repeat-table",
     ],
     EDITORS: [
