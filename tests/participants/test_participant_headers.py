@@ -47,7 +47,6 @@ EXEMPT = {
     "background-questions",
     "instructions-check",
     "instructions-missed",
-    "background-questions",
 }
 
 POLICY = {
