@@ -197,6 +197,20 @@ def test_every_table_is_in_the_report_or_among_the_further_analyses(report: Repo
     assert len(names["main"]) == 3 * len(kept)
 
 
+def test_planned_test_against_a_margin_is_in_the_report(study: Study, report: Report) -> None:
+    report.content["kept"]["criteria"][0]["margins"] = [
+        {
+            "system": "one", "other": "two", "relation": "not_worse", "margin": 1.2, "method": "t",
+            "outcome": "undecided", "low90": -0.3, "high90": 0.1, "p": 0.21, "is_log": True,
+        }
+    ]  # fmt: skip
+
+    page = unescape(re.sub(r"<[^>]+>", "", write_page(study, report)))
+
+    assert "one is not worse than two by more than a factor of 1.20 (90% CI 0.74 to 1.11" in page
+    assert "p = .210" in page
+
+
 def test_report_of_five_criteria_is_short(study: Study, report: Report) -> None:
     kept = report.content["kept"]
     first = kept["criteria"][0]

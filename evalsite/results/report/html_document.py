@@ -11,6 +11,7 @@ from evalsite.lib.markdown import render_markdown
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import tabulate_design, tabulate_places
 from evalsite.results.models import Report
+from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.sections import Part, Picture
 from evalsite.results.report.study_facts import (
     collect_facts,
@@ -26,7 +27,7 @@ from evalsite.results.report.study_tables import (
     tabulate_thresholds,
 )
 from evalsite.results.report.table import Table
-from evalsite.results.report.verdicts import Verdict, count_changes, judge_criterion
+from evalsite.results.report.verdicts import count_changes
 from evalsite.studies.models import Study
 
 _MOST_WARNINGS = 5
@@ -50,7 +51,7 @@ class Section:
     part: Part
     blocks: list[Block]
     warnings: list[str]
-    verdict: Verdict | None
+    view: CriterionView | None
 
 
 def write_page(study: Study, report: Report, *, is_further: bool = False) -> str:
@@ -61,7 +62,7 @@ def write_page(study: Study, report: Report, *, is_further: bool = False) -> str
         "is_further": is_further,
         "criteria": [(one, render_markdown(one.definition)) for one in facts.criteria],
         "style": _as_data(_STYLE.read_bytes(), "text/css"),
-        "warnings": _warnings(found, None)[:_MOST_WARNINGS],
+        "warnings": _warnings(found, None)[: None if is_further else _MOST_WARNINGS],
         "evaluated": describe_evaluated(facts),
         "collection": describe_collection(facts),
         "plan": plan_in_words(facts.plan),
@@ -94,8 +95,9 @@ def _count_changes(report: Report) -> int:
 def _show(report: Report, part: Part) -> Section:
     blocks = [_show_block(report, table, picture) for table, picture in part.blocks]
     found = report.content["kept"]
-    verdicts = [judge_criterion(one) for one in found["criteria"] if one["key"] == part.key]
-    return Section(part, blocks, _warnings(found, part.key), verdicts[0] if verdicts else None)
+    criteria = [one for one in found["criteria"] if one["key"] == part.key]
+    views = view_criteria({"criteria": criteria}, None)
+    return Section(part, blocks, _warnings(found, part.key), views[0] if views else None)
 
 
 def _show_block(report: Report, table: Table, picture: Picture | None) -> Block:
