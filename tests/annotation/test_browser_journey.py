@@ -58,7 +58,7 @@ def test_the_whole_way_can_be_gone_by_keyboard_alone(page, live_server, study):
     press_enter(page)
     press_tab_to(page, "#first_language")
     page.keyboard.type("English")
-    press_tab_to(page, "#variety-american")
+    press_tab_to(page, "[name=variety][value=american]")
     page.keyboard.press("Space")
     press_tab_to(page, MAIN)
     press_enter(page)

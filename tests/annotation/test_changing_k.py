@@ -351,7 +351,7 @@ def test_change_after_work_that_stopped_is_told_to_start_that_again(researcher):
     changed = change_k(study=study, k=2, revision=study.revision, by=researcher)
     Job.objects.update(state="failed")
 
-    with pytest.raises(ValidationError, match="Start it again on the monitor page"):
+    with pytest.raises(ValidationError, match="Start it again on the Overview"):
         change_k(study=study, k=5, revision=changed.revision, by=researcher)
 
 

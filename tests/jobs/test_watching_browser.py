@@ -139,7 +139,7 @@ def test_details_that_are_open_stay_open_when_results_come(page: Page, live_serv
     Job.objects.filter(pk=job.pk).update(state="done")
     expect(page.locator(STATUS)).to_have_text("Analysis: done.")
 
-    expect(page.locator("main")).to_contain_text("alpha is rated 1.50 times gamma.")
+    expect(page.locator("main")).to_contain_text("alpha is rated higher than gamma.")
     assert how.evaluate("one => one.open && one.contains(document.activeElement)")
 
 

@@ -23,11 +23,13 @@ from evalsite.imports.models import MetricFile, Upload
 from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now, standing_at
-from evalsite.participants.models import Participant
+from evalsite.participants.models import ItemSet, Participant
 from evalsite.platforms import installed_platforms
 from evalsite.quality.exclusions import exclude
+from evalsite.quality.models import Approval
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Item, Membership, Study, TeamRole
+from tests.support.experts import invite
 from tests.support.factories import (
     answer_item,
     make_annotator,
@@ -51,7 +53,7 @@ METHODS = (
     pytest.param("options", marks=pytest.mark.torture),
 )
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
-FINE = (200, 302, 400, 403, 404, 405)
+FINE = (200, 301, 302, 400, 403, 404, 405)
 
 
 def make_people(study: Study) -> list[Participant]:
@@ -174,6 +176,21 @@ def make_staff_pages() -> dict[str, list[Any]]:
     jane = Membership.objects.get(study=live)
     invitation = invite_colleague(study=live, key=uuid4(), role=TeamRole.OWNER, by=jane.user)
     studies = [live, draft, waiting, rated]
+    moment = timezone.now()
+    item_set = ItemSet.objects.create(
+        study=live, participant=person, number=9, code="ABCD-EFGH", finished_at=moment
+    )
+    approval = Approval.objects.create(
+        study=live,
+        item_set=item_set,
+        state=Approval.State.REVIEW,
+        reason="checks",
+        message="Two checks failed.",
+        review_text="I read them.",
+        review_asked_at=moment,
+        review_due_at=moment,
+    )
+    [expert] = invite(live, "Ada Example")
     rounds = [make_round(live, platform.key) for platform in installed_platforms().values()]
     return {
         "study_id": [study.pk for study in studies],
@@ -186,11 +203,15 @@ def make_staff_pages() -> dict[str, list[Any]]:
         "report_id": [report.pk],
         "pseudonym": [person.pseudonym, "nobody"],
         "exclusion_id": [exclusion.pk],
+        "approval_id": [approval.pk],
+        "expert_id": [expert.pk],
         "member_id": [jane.pk],
         "invitation_id": [invitation.pk],
         "part": ["informativeness", "raters"],
         "name": ["informativeness-systems", "other"],
-        "kind": ["svg", "pdf", "exe"],
+        "kind": ["svg", "pdf", "exe", "approve"],
+        "key": ["first_language", "nothing"],
+        "rest": ["", "balance/"],
         "number": [*(one.number for one in rounds), 99],
         "content_type_id": [1],
         "id": [make_user().pk],

@@ -40,11 +40,12 @@ def test_the_browser_signs_in_to_the_live_site(page, live_server, researcher):
     researcher.save()
 
     page.goto(f"{live_server}/admin/")
-    page.get_by_label("Username").fill(researcher.username)
+    page.get_by_label("User name").fill(researcher.username)
     page.get_by_label("Password").fill("a long enough password")
     follow(page, "[type=submit]")
 
-    assert page.get_by_role("button", name="Log out").is_visible()
+    page.locator("details.menu summary").first.click()
+    assert page.get_by_role("button", name="Sign out").is_visible()
 
 
 @pytest.mark.django_db(transaction=True)

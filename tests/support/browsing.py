@@ -104,7 +104,7 @@ def walk_to_work(page: Page, base: str, study: Study, *, with_errors: bool = Tru
             follow(page, MAIN)
             yield "entry with errors"
         page.select_option("#first_language", "English")
-        page.check("#variety-british")
+        page.check("[name=variety][value=british]")
         follow(page, MAIN)
     yield "instructions"
     follow(page, MAIN)
