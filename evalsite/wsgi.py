@@ -25,5 +25,5 @@ gc.freeze()
 gc.set_threshold(20_000, 10, 10)
 
 # Most requests take a few milliseconds of processor time: with Python's usual 5 ms, threads stop
-# each other in the middle of one, at a twentieth of the cost of a save with 16 people at work.
+# each other in the middle of one, and switching costs time too.
 sys.setswitchinterval(0.015)
