@@ -82,9 +82,9 @@ R_PACKAGES := r-base-core r-cran-lme4 r-cran-pbkrtest r-cran-ordinal r-cran-emme
 
 system-tools:
 	@missing=; found=; \
-	for name in "$$EVALSITE_CHROMIUM" chromium chromium-browser google-chrome; do \
+	for name in "$$EVALSITE_CHROMIUM" chromium-headless-shell chromium chromium-browser google-chrome; do \
 	  command -v "$$name" >/dev/null 2>&1 && found=yes; \
-	done; [ -n "$$found" ] || missing="chromium"; \
+	done; [ -n "$$found" ] || missing="chromium-headless-shell"; \
 	{ ls /usr/share/fonts/truetype/liberation*/LiberationSans-Regular.ttf >/dev/null 2>&1 \
 	  || [ "$$(uname)" != Linux ]; } || missing="$$missing fonts-liberation"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \

@@ -23,6 +23,8 @@ from evalsite.operations.database_dump import using_database
 
 # what migrations leave, beside their own list
 _KEPT = ["django_content_type", "auth_permission"]
+# what a run leaves for the next: eleven seconds of migrations
+_CACHE = Path(".pytest_cache", "evalsite").resolve()
 # On PostgreSQL rows that were deleted take room until then.
 _TRUNCATE_AFTER = 50
 
@@ -77,11 +79,29 @@ def _make_template(template: Path) -> None:
         _create_database(template.stem, "")
     connection.close()
     settings["NAME"] = template.stem if connection.vendor == "postgresql" else str(template)
-    call_command("migrate", verbosity=0, interactive=False)
+    if connection.vendor == "postgresql":
+        call_command("migrate", verbosity=0, interactive=False)
+        template.touch()
+    else:
+        _migrate_once(template)
     connection.close()
     settings["NAME"] = known
-    if connection.vendor == "postgresql":
-        template.touch()
+
+
+def _migrate_once(template: Path) -> None:
+    """Migrate the template, or copy it from an earlier run with the same migrations."""
+    kept = _CACHE / f"{scratch._hash_migrations()}.sqlite3"
+    if kept.exists():
+        shutil.copyfile(kept, template)
+        return
+    call_command("migrate", verbosity=0, interactive=False)
+    connection.close()
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    for old in _CACHE.glob("*.sqlite3"):
+        old.unlink(missing_ok=True)
+    part = kept.with_suffix(f".{os.getpid()}")
+    shutil.copyfile(template, part)
+    part.replace(kept)
 
 
 def _copy_template(template: Path, name: str) -> None:
