@@ -38,6 +38,7 @@ ARCHIVED = (
 )
 # where pages were before, below a study, and where they are
 MOVED = (
+    ("settings/", "study-launch", ""),
     ("monitor/", "study-overview", ""),
     ("sharing/", "study-recruitments", ""),
     ("design/", "study-design", ""),
@@ -178,6 +179,7 @@ class Link:
     label: str
     url: str
     is_current: bool
+    mark: Any = None  # in Set up, before the launch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,10 +196,13 @@ class Frame:
     is_sided: bool
     places: list[Link]
     tabs: list[Link]
+    setup: Any = None  # how far a draft is, on the pages of Set up
 
 
 def build_frame(study: Study, current: StudyView, rank: int, edge: Any) -> Frame:
     """Return the frame of a page, with only the pages that this person may open."""
+    from evalsite.annotation.running.setup import describe_setup  # noqa: PLC0415 (needs models)
+
     views = collect_study_views()
     tab = current.tab or current.within
     place = next((page.place for page in views if tab and page.tab == tab), "")
@@ -205,11 +210,14 @@ def build_frame(study: Study, current: StudyView, rank: int, edge: Any) -> Frame
         page for page in views if page.tab and page.is_shown(study) and is_enough(rank, page.role)
     ]
     firsts = {page.place: page for page in reversed(shown)}
+    can_edit = is_enough(rank, Membership.Role.EDITOR)
+    is_draft = study.version_id is None and not study.has_ended
+    setup = describe_setup(study) if place == "Set up" and can_edit and is_draft else None
     return Frame(
         facts=describe_study(study, items=edge.items, systems=edge.systems),
         done=edge.done,
         target=edge.target,
-        can_edit=is_enough(rank, Membership.Role.EDITOR),
+        can_edit=can_edit,
         is_owner=is_enough(rank, Membership.Role.OWNER),
         place=place,
         tab=tab,
@@ -220,14 +228,18 @@ def build_frame(study: Study, current: StudyView, rank: int, edge: Any) -> Frame
             if label in firsts
         ],
         tabs=[
-            _link(study, page, page.tab, page.tab == tab) for page in shown if page.place == place
+            _link(study, page, page.tab, page.tab == tab, setup)
+            for page in shown
+            if page.place == place
         ],
+        setup=setup,
     )
 
 
-def _link(study: Study, page: StudyView, label: str, is_current: bool) -> Link:
+def _link(study: Study, page: StudyView, label: str, is_current: bool, setup: Any = None) -> Link:
     url = reverse(f"admin:{page.name}", args=[study.pk])
-    return Link(label=label, url=url, is_current=is_current)
+    mark = None if setup is None else setup.marks.get(page.name)
+    return Link(label=label, url=url, is_current=is_current, mark=mark)
 
 
 def _redirect_moved(moved: tuple[str, str, str]) -> URLPattern:

@@ -26,8 +26,6 @@ from evalsite.annotation.running.expert_views import expert_views
 from evalsite.annotation.running.launch import (
     archive_study,
     close_study,
-    launch_study,
-    newest_launch,
     pause_study,
     restart_launch,
     resume_study,
@@ -37,11 +35,11 @@ from evalsite.annotation.running.pilot import start_pilot
 from evalsite.annotation.running.places_views import places_views
 from evalsite.annotation.running.quota_views import quota_views
 from evalsite.annotation.running.recruiting_views import recruiting_views
+from evalsite.annotation.running.setup_views import setup_views
 from evalsite.annotation.running.stop_views import stop_views
-from evalsite.jobs.live_page import keep_watching
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setting_changes import change_settings
-from evalsite.studies.staff_pages import StudyView, has_role, study_url
+from evalsite.studies.staff_pages import StudyView
 
 PAGE = 50
 
@@ -78,28 +76,6 @@ def take_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 # --- launch -------------------------------------------------------------------------
-
-
-@require_safe
-def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Show the checklist; once launched is pressed, how far the job is."""
-    if study.is_launched:
-        return redirect("admin:study-overview", study.pk)
-    job = newest_launch(study)
-    checks = check_launch(study)
-    response = TemplateResponse(
-        request,
-        "studies/launch.html",
-        {
-            "job": job,
-            "can_restart": job is not None and (not job.is_open or job.is_stale),
-            "checks": [(check, study_url(check.url_name, study)) for check in checks],
-            "has_pilot": study.participants.filter(is_pilot=True).exists(),
-            "is_ready": all(check.is_met for check in checks),
-            "is_owner": has_role(request, study, Membership.Role.OWNER),
-        },
-    )
-    return keep_watching(response, job)
 
 
 @require_POST
@@ -173,8 +149,8 @@ def _steer(service: Callable[..., Any], done: str = "") -> Callable[..., HttpRes
         else:
             if done:
                 messages.success(request, done)
-        # that of a study on its way, with its job; of a launched one the overview
-        return redirect("admin:study-launch", study.pk)
+        name = "study-overview" if study.is_launched else "study-launch"
+        return redirect(f"admin:{name}", study.pk)
 
     return view
 
@@ -198,6 +174,7 @@ study_views = [
     *quota_views,
     *recruiting_views,
     *expert_views,
+    *setup_views,
     *stop_views,
     StudyView(
         path="pilot/",
@@ -206,25 +183,9 @@ study_views = [
         role=_EDITOR,
         place="Set up",
         tab="Pilot",
-        order=40,
+        order=50,
     ),
     StudyView(path="pilot/take/", name="study-pilot-take", view=take_pilot, role=_EDITOR),
-    StudyView(
-        path="launch/",
-        name="study-launch",
-        view=show_launch,
-        role=_EDITOR,
-        place="Set up",
-        tab="Launch",
-        order=15,
-        is_shown=lambda study: not study.is_launched,
-    ),
-    StudyView(
-        path="launch/start/",
-        name="study-launch-start",
-        view=_steer(launch_study),
-        role=_OWNER,
-    ),
     StudyView(path="launch/offer/", name="study-launch-offer", view=take_offer, role=_EDITOR),
     StudyView(
         path="launch/again/",

@@ -100,7 +100,7 @@ deletion_views = [
         name="study-delete-confirm",
         view=confirm_delete,
         role=Membership.Role.OWNER,
-        within="Settings",
+        within="Basics",
     ),
     StudyView(path="delete/now/", name="study-delete", view=delete, role=Membership.Role.OWNER),
 ]

@@ -72,7 +72,10 @@ class Study(models.Model):
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
     QUESTIONS = ("questions", "recognise_days")
     PAY = ("minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency")
-    HISTORY = ("is_demo", "expected_participants", "created_at", "revision")
+    HISTORY = (
+        "is_demo", "expected_participants", "created_at", "revision", "time_zone", "pay_target",
+        "pilot_generation", "is_pilot_link_on",
+    )  # fmt: skip
     SELDOM_READ = (*TEXTS, *QUESTIONS, *HISTORY)
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
@@ -158,12 +161,21 @@ class Study(models.Model):
         max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
     )
     currency = models.CharField(max_length=3, default="GBP")
+    # what the team means to pay for an hour; participants don't see it
+    pay_target = models.DecimalField(
+        max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
+    )
     closes_at = models.DateTimeField(null=True, blank=True)
 
     created_at = models.DateTimeField(auto_now_add=True)
     launched_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
     revision = models.PositiveIntegerField(default=0)
+    # of the dates that researchers enter; all moments are stored in UTC
+    time_zone = models.CharField(max_length=40, default="UTC")
+    # the link for colleagues: each new one ends those before it; 0: there was none
+    pilot_generation = models.PositiveIntegerField(default=0)
+    is_pilot_link_on = models.BooleanField(default=False)
     version = models.ForeignKey(
         "StudyVersion", null=True, on_delete=models.PROTECT, related_name="+"
     )

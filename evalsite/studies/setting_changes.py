@@ -1,5 +1,8 @@
 """Changing a study's settings: one person at a time, and after launch only as a new version."""
 
+import json
+from collections.abc import Iterable
+from hashlib import sha256
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -38,6 +41,13 @@ PLACES = "places"
 CHANGED_K = "answers per item changed"
 
 
+def digest_settings(study: Study, names: Iterable[str]) -> str:
+    """Return a short digest of these settings, to tell whether someone has changed them."""
+    values = {name: str(getattr(study, name)) for name in names if name != "options"}
+    text = json.dumps([values, study.options if "options" in [*names] else None], sort_keys=True)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
 def name_new_version(version: StudyVersion) -> str:
     """Return what the box says that makes changed texts the next version."""
     return f"Make version {version.number + 1} of the texts"
@@ -52,13 +62,19 @@ def change_settings(
     *,
     study: Study,
     values: dict[str, Any],
-    revision: int,
     by: Any,
+    revision: int | None = None,
+    seen: str | None = None,
     is_new_version: bool = False,
 ) -> Study:
-    """Save these settings; once launched, make a version that shows them."""
+    """Save these settings; once launched, make a version that shows them.
+
+    `seen` is the digest of these settings, and `revision` that of the whole study, as the person
+    saw them.
+    """
     current = Study.objects.select_for_update().get(pk=study.pk)
-    if current.revision != revision:
+    is_other = revision is not None and current.revision != revision
+    if is_other or (seen is not None and seen != digest_settings(current, values)):
         raise ChangedMeanwhile(describe_last_change(current))
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if not changed:
@@ -120,7 +136,7 @@ def _refuse_after_launch(
     if set(changed) & set(SHOWN) and not is_new:
         raise ValidationError(
             "People have read the texts as they were. To change them for those who come, tick "
-            f'the box "{name_new_version(version)}" above [Save settings], and save again.',
+            f'the box "{name_new_version(version)}" above [Save], and save again.',
             code="version",
         )
     for name in set(changed) & set(WITH_PLACEHOLDERS):
@@ -137,6 +153,5 @@ def describe_last_change(study: Study) -> str:
     when = "" if entry is None else f" at {format_moment(entry.created_at)}"
     return (
         f"Changed by {who}{when}, after you opened this page. Nothing was overwritten, and what "
-        "you entered is still on this page. Open the settings in another tab, and enter there "
-        "what you want to keep."
+        "you entered is still on this page."
     )

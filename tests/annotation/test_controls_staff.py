@@ -37,7 +37,7 @@ def told_of(study: Study, word: str) -> tuple[str, str]:
 def test_checks_that_no_batch_holds_keep_the_study_from_launching():
     problem, _ = told_of(make_study(items=10, check_every=5), "attention")
 
-    assert problem.startswith("A check should come after every 5 items, but no batch has")
+    assert problem.startswith("A check should come after every 5 items, but there is no")
 
 
 def test_checks_that_nobody_would_get_are_remarked_on():
@@ -47,7 +47,7 @@ def test_checks_that_nobody_would_get_are_remarked_on():
     problem, remark = told_of(study, "attention")
 
     assert not problem
-    assert remark.startswith("The batches hold 2 gold or attention items, but none is shown")
+    assert remark.startswith("Checks made or uploaded: 2, but no set contains any")
 
 
 def test_fewer_checks_than_one_person_meets_are_remarked_on():
@@ -115,14 +115,13 @@ def test_participants_are_told_how_many_items_a_set_shows():
 
 
 def test_checks_and_repeats_are_set_with_the_work_and_fixed_at_launch(staff_client):
-    address = lambda study: reverse("admin:study-settings", args=[study.pk])  # noqa: E731
-    draft = staff_client.get(address(make_study(items=3)))
-    live = staff_client.get(address(make_repeated(items=3)))
+    draft, live = make_study(items=3), make_repeated(items=3)
 
-    for page, is_locked in ((draft, False), (live, True)):
-        form = page.context["form"]
-        for name in ("check_every", "repeat_percent", "repeat_distance", "max_items"):
-            assert form.fields[name].disabled is is_locked
+    for study, is_locked in ((draft, False), (live, True)):
+        page = staff_client.get(reverse("admin:setup-checks", args=[study.pk]))
+        fields = page.context["form"].fields
+        for name in ("check_every", "repeat_percent", "repeat_distance"):
+            assert fields[name].disabled is is_locked
 
 
 # --- what came of them --------------------------------------------------------------------

@@ -16,10 +16,10 @@ from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.services import Choice, stream_file
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.results.people.lookup import state_of
-from evalsite.studies.forms import SettingsForm
 from evalsite.studies.models import Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.setting_changes import change_settings
+from evalsite.studies.setup_forms import OF_SECTION, SectionForm
 from evalsite.studies.versions import build_content
 from tests.support.factories import (
     launch,
@@ -368,7 +368,8 @@ def test_launch_is_refused_where_nothing_can_be_asked(monkeypatch):
 
 def test_settings_hold_the_qualification_and_freeze_it_at_launch():
     study = make_study()
-    form = SettingsForm(instance=study)
+    section = OF_SECTION["pass_mark"]
+    form = SectionForm(instance=study, section=section)
     assert {"is_qualification_on", "pass_mark"} <= set(form.fields)
 
     change_settings(
@@ -385,7 +386,7 @@ def test_settings_hold_the_qualification_and_freeze_it_at_launch():
         change_settings(
             study=live, values={"pass_mark": 10}, revision=live.revision, by=make_user()
         )
-    assert SettingsForm(instance=live).fields["pass_mark"].disabled
+    assert SectionForm(instance=live, section=section).fields["pass_mark"].disabled
 
 
 @pytest.mark.slow

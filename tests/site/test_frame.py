@@ -19,7 +19,7 @@ def test_tabs_show_only_what_one_may_open(db):
 
     labels = [tab.label for tab in page.context["frame"].tabs]
     assert "Overview" in labels
-    assert not {"Settings", "Pilot", "Launch"} & set(labels)
+    assert not {"Basics", "Pilot", "Launch"} & set(labels)
 
 
 @pytest.mark.parametrize("role", ["owner", "editor", "viewer"])
@@ -41,15 +41,34 @@ def test_every_tab_has_a_place_and_every_other_page_a_tab():
     assert {page.within for page in views if page.within} <= set(tabs)
 
 
-def test_launch_tab_goes_with_the_launch(staff_client):
-    study = make_study()
-    before = staff_client.get(url("study-settings", study)).context["frame"].tabs
+def test_navigation_of_set_up_says_what_is_ready_until_the_launch(staff_client):
+    study = make_study(items=2, consent="[REPLACE: all]", pay_per_set="1.50")
+    draft = staff_client.get(url("setup-work", study))
+    Study.objects.update(consent="Agree?")
     launch(study)
 
-    after = staff_client.get(url("study-settings", study)).context["frame"].tabs
+    live = staff_client.get(url("setup-work", study))
 
-    gone = {tab.label for tab in before} - {tab.label for tab in after}
-    assert gone == {"Launch"}
+    marks = {tab.label: tab.mark for tab in draft.context["frame"].tabs if tab.mark}
+    lacking = [label for label, mark in marks.items() if not mark.is_ready]
+    assert lacking == ["First page and consent"]
+    assert (marks["Items"].value, marks["Work and pay"].value) == ("2", "£4.50")
+    assert "Before launch: 7 of 8 ready" in draft.text
+    assert live.context["frame"].setup is None
+
+
+@pytest.mark.parametrize("name", ["study-launch", "setup-work", "setup-first-page", "setup-checks"])
+def test_page_of_set_up_takes_few_queries_however_many_items(
+    staff_client, django_assert_max_num_queries, name
+):
+    counts = []
+    for items in (2, 60):
+        study = make_study(items=items, groups="once", is_qualification_on=True)
+        with django_assert_max_num_queries(14) as queries:
+            staff_client.get(url(name, study))
+        counts.append(len(queries))
+
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize(

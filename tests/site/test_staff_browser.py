@@ -25,7 +25,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 DRAFT = (
     "study-overview",
-    "study-settings",
+    "setup-basics",
+    "setup-first-page",
+    "setup-instructions",
+    "setup-checks",
+    "setup-work",
     "study-pilot",
     "study-launch",
     "study-progress",
@@ -38,7 +42,8 @@ DRAFT = (
 LIVE = (
     "study-overview",
     "study-progress",
-    "study-settings",
+    "study-launch",
+    "setup-first-page",
     "study-recruitments",
     "study-close-confirm",
     "study-design",
@@ -92,10 +97,10 @@ def walk(page, live_server):
     page.goto(f"{live_server}{reverse('admin:index')}")
     follow(page, ".seg >> text=Archived")
     yield "archived studies"
-    page.goto(f"{live_server}{reverse('admin:study-settings', args=[draft.pk])}")
+    page.goto(f"{live_server}{reverse('admin:setup-work', args=[draft.pk])}")
     page.fill("#id_k", "0")
-    follow(page, "text=Save settings")
-    page.wait_for_selector(".es-problem")
+    follow(page, "button[value=save]")
+    page.wait_for_selector(".problem")
     yield "settings with a fault"
 
 

@@ -28,7 +28,7 @@ PAGES = {
     "study-exclusions": (200, 200, 200),
     "study-exclude": (200, 200, 403),
     "study-analysis-plan": (200, 200, 200),
-    "study-settings": (200, 200, 403),
+    "setup-work": (200, 200, 403),
     "study-pilot": (200, 200, 403),
     "study-launch": (200, 200, 403),
     "study-close-confirm": (200, 403, 403),
@@ -38,7 +38,7 @@ PAGES = {
 }
 POSTS = {
     "study-analysis-plan": (422, 422, 403),
-    "study-settings": (422, 422, 403),
+    "setup-work": (422, 422, 403),
     "study-pilot-take": (303, 303, 403),
     "study-launch-start": (302, 403, 403),
     "study-launch-again": (302, 403, 403),

@@ -111,12 +111,12 @@ def test_no_page_of_an_archived_study_takes_a_post_that_could_change_it(
 
 
 def test_pages_of_an_archived_study_say_so_and_are_read(staff_client, archived):
-    for name in ("study-overview", "study-settings", "study-results", "study-export"):
+    for name in ("study-overview", "setup-basics", "study-results", "study-export"):
         page = staff_client.get(url(name, archived))
 
         assert page.status_code == 200, name
         assert "This study is archived: you can read" in page.text, name
-        assert "Save settings" not in page.text, name
+        assert ">Save</button>" not in page.text, name
 
 
 def test_analysis_plan_of_an_archived_study_is_told_without_its_form(staff_client, closed):

@@ -1,6 +1,6 @@
 """Making a study and changing its settings, before and after launch."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +11,7 @@ from evalsite.lib.clock import now
 from evalsite.results.progress import activity_of, progress_of
 from evalsite.studies.forms import _needed_columns
 from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.setup_forms import OF_SECTION
 from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import describe_work
 from evalsite.studies.versions import shown_content
@@ -19,26 +20,39 @@ from tests.support.factories import launch, make_study, make_user
 pytestmark = pytest.mark.one_database
 
 
-def address(study: Study) -> str:
-    return reverse("admin:study-settings", args=[study.pk])
+def address(study: Study, section: str = "work") -> str:
+    return reverse(f"admin:setup-{section}", args=[study.pk])
 
 
-def entries(client, study: Study, **changes) -> dict[str, object]:
-    """What a browser would send from the settings page, with these changes."""
-    page = client.get(address(study))
+def section_of(changes: dict[str, object]) -> str:
+    """The section that asks for these settings."""
+    names = [name for name in changes if name in OF_SECTION]
+    if names:
+        return OF_SECTION[names[0]].key
+    return "instructions" if any(name.startswith("option-") for name in changes) else "basics"
+
+
+def entries(client, study: Study, section: str, **changes) -> dict[str, object]:
+    """What a browser would send from this section's page, with these changes."""
+    page = client.get(address(study, section))
     values = {}
-    for section in page.context["sections"]:
-        for field in section.fields:
-            value = field.value()
+    for group in page.context["groups"]:
+        for field in group.fields:
+            value = field.field.prepare_value(field.value())
             if field.field.disabled or value in (None, "") or value is False:
                 continue
+            if hasattr(value, "strftime"):
+                value = value.strftime("%Y-%m-%dT%H:%M")
             values[field.html_name] = "on" if value is True else value
-    values["revision"] = page.context["form"]["revision"].value()
+    values["seen"] = page.context["form"]["seen"].value()
     return {name: value for name, value in (values | changes).items() if value is not None}
 
 
 def save(client, study: Study, **changes):
-    response = client.post(address(study), entries(client, study, **changes))
+    """The answer to a post of the section that these settings are in."""
+    section = section_of(changes)
+    sent = entries(client, study, section, **changes)
+    response = client.post(address(study, section), sent)
     study.refresh_from_db()
     return response
 
@@ -100,19 +114,14 @@ def test_column_that_may_be_left_out_is_not_called_needed():
 def test_settings_are_saved(staff_client):
     study = make_study()
 
-    response = save(
-        staff_client,
-        study,
-        title="Other",
-        k="5",
-        max_sets="2",
-        pay_per_set="1.75",
-    )
+    save(staff_client, study, title="Other")
+    response = save(staff_client, study, k="5", max_sets="2", pay_per_set="1.75")
 
-    assert response.status_code == 302
+    said = staff_client.get(response.url).text
+    assert "Saved: answers per item, most sets per participant and pay per set." in said
     assert (study.title, study.k, study.max_sets) == ("Other", 5, 2)
     assert str(study.pay_per_set) == "1.75"
-    assert study.revision == 1
+    assert study.revision == 2
     assert study.version is None
 
 
@@ -139,38 +148,44 @@ def test_layout_is_chosen_among_those_of_the_protocol_before_the_launch(staff_cl
 
 
 def test_protocol_with_one_layout_asks_for_none(staff_client):
-    page = staff_client.get(address(make_study(protocol="fluency", items=0)))
+    study = make_study(protocol="fluency", items=0)
+
+    page = staff_client.get(address(study, "instructions"))
 
     assert "option-screen" not in page.text
 
 
 def test_sheet_can_not_be_longer_than_a_page_should_be(staff_client):
     study = make_study(items=0, protocol="dialogue")
+    save(staff_client, study, **{"option-screen": "sheet"})
 
-    response = save(staff_client, study, set_size="31", **{"option-screen": "sheet"})
+    response = save(staff_client, study, set_size="31")
 
     assert response.status_code == 422
     assert "at most 30 items" in response.text
     assert study.set_size == 11
+    save(staff_client, study, **{"option-screen": "one"})
     assert save(staff_client, study, set_size="31").status_code == 302
 
 
 def test_broken_option_is_refused_beside_its_field(staff_client):
     study = make_study()
 
-    response = save(staff_client, study, title="Other", **{"option-standard_score": "0"})
+    sent = {"option-standard_score": "0", "instructions": "Other"}
+    response = save(staff_client, study, **sent)
 
     assert response.status_code == 422
     assert "must be 1 or more" in response.text
     assert study.options["standard_score"] == 100
-    assert study.title != "Other"
+    assert study.instructions != "Other"
 
 
 def test_saving_without_a_change_changes_nothing(staff_client):
     study = make_study(consent="One line.\n\nAnother line.")
-    sent = entries(staff_client, study, consent="One line.\r\n\r\nAnother line.")
+    changed = {"consent": "One line.\r\n\r\nAnother line."}
+    sent = entries(staff_client, study, "first-page", **changed)
 
-    staff_client.post(address(study), sent)
+    staff_client.post(address(study, "first-page"), sent)
 
     study.refresh_from_db()
     assert study.revision == 0
@@ -202,18 +217,21 @@ def test_saving_without_a_change_changes_nothing(staff_client):
         ("contact_email", "jane", "valid email"),
         ("closes_at", "2020-01-01T10:00", "in the future"),
         ("groups", "sideways", "sideways"),
-        ("revision", "x", ""),
     ],
 )
 def test_bad_setting_is_refused_and_what_was_typed_is_kept(staff_client, field, value, message):
     study = make_study()
 
-    response = save(staff_client, study, organisation="Kept Lab", **{field: value})
+    before = getattr(study, field)
+    beside = {"basics": "organisation", "first-page": "headline", "work": "max_sets"}
+    kept = beside.get(OF_SECTION[field].key, "")
+    sent = {field: value} | ({kept: "777"} if kept else {})
+    response = save(staff_client, study, **sent)
 
     assert response.status_code == 422
     assert message in response.text
-    assert "Kept Lab" in response.text
-    assert study.organisation == "Language Lab"
+    assert not kept or 'value="777"' in response.text
+    assert getattr(study, field) == before
     assert study.revision == 0
 
 
@@ -221,22 +239,88 @@ def test_bad_69_second_of_two_researchers_hears_who_changed_what_meanwhile(
     staff_client, researcher
 ):
     study = make_study()
-    opened = entries(staff_client, study, title="The second title")
+    opened = entries(staff_client, study, "basics", title="The second title")
     save(staff_client, study, title="The first title")
 
-    response = staff_client.post(address(study), opened)
+    response = staff_client.post(address(study, "basics"), opened)
 
     study.refresh_from_db()
     assert response.status_code == 409
     assert "Changed by jane at" in response.text
-    assert "The second title" in response.text
+    assert "<dt>Title</dt><dd>The first title</dd>" in response.text
+    assert 'value="The second title"' in response.text
     assert study.title == "The first title"
+    # having read it, they may still decide
+    seen = response.context["form"]["seen"].value()
+    again = staff_client.post(address(study, "basics"), opened | {"seen": seen})
+    study.refresh_from_db()
+    assert (again.status_code, study.title) == (302, "The second title")
+
+
+def test_two_researchers_in_different_sections_both_save(staff_client):
+    study = make_study()
+    opened = entries(staff_client, study, "basics", title="Mine")
+    save(staff_client, study, k="7")
+
+    response = staff_client.post(address(study, "basics"), opened)
+
+    study.refresh_from_db()
+    assert (response.status_code, study.title, study.k) == (302, "Mine", 7)
+
+
+def test_preview_shows_what_is_typed_and_saves_nothing(staff_client):
+    study = make_study(consent="As saved.")
+    sent = entries(staff_client, study, "first-page", consent="As typed.", do="preview")
+
+    page = staff_client.post(address(study, "first-page"), sent)
+
+    landing, consent = page.context["previews"]
+    assert page.status_code == 200
+    assert "I agree to take part" in consent.html
+    assert "As typed." in consent.html
+    assert "You score short descriptions." in landing.html
+    study.refresh_from_db()
+    assert (study.consent, study.revision) == ("As saved.", 0)
+    alone = staff_client.get(reverse("admin:setup-preview", args=[study.pk, "consent"]))
+    assert "As saved." in alone.text
+
+
+@pytest.mark.parametrize("protocol", ["rrgen", "dialogue", "fluency", "pairwise"])
+def test_instructions_and_an_item_are_previewed_for_each_protocol(staff_client, protocol):
+    study = make_study(protocol=protocol, items=0)
+
+    previews = staff_client.get(address(study, "instructions")).context["previews"]
+
+    assert [preview.key for preview in previews] == ["instructions"]
+    assert "Start practice" in previews[0].html
+    missing = reverse("admin:setup-preview", args=[study.pk, "item"])
+    assert staff_client.get(missing).status_code == 404
+
+
+def test_closing_date_is_entered_and_shown_in_the_studys_time_zone(staff_client):
+    study = make_study()
+
+    save(staff_client, study, closes_at="2099-07-01T18:00", time_zone="Europe/Berlin")
+
+    page = staff_client.get(address(study, "basics"))
+    assert study.closes_at == datetime(2099, 7, 1, 16, tzinfo=UTC)
+    assert "Closes on 1 July 2099, 18:00 (Europe/Berlin)" in page.text
+    assert 'value="2099-07-01T18:00"' in page.text
+    assert save(staff_client, study, time_zone="Mars/Base").status_code == 422
+
+
+def test_old_address_of_the_settings_leads_to_the_checklist(staff_client):
+    study = make_study()
+
+    response = staff_client.get(f"/admin/studies/{study.pk}/settings/")
+
+    assert response.url == reverse("admin:study-launch", args=[study.pk])
 
 
 def test_settings_offer_the_protocols_instructions_to_start_from(staff_client):
     study = make_study(protocol="dialogue", items=0, set_size=12, instructions="Be kind.")
 
-    page = staff_client.get(address(study)).text
+    page = staff_client.get(address(study, "instructions")).text
 
     assert 'id="own-instructions" rows="12" readonly' in page
     assert "A set has 12 questions" in page
@@ -299,7 +383,8 @@ def test_sum_of_a_study_without_items_says_to_upload_them(db):
 def test_bad_68_design_cannot_be_changed_after_launch(staff_client):
     study = launch(make_study())
 
-    save(staff_client, study, k="9", groups="together", **{"option-standard_score": "7"})
+    save(staff_client, study, k="9", groups="together")
+    save(staff_client, study, **{"option-standard_score": "7"})
 
     assert (study.k, study.groups, study.options["standard_score"]) == (3, "free", 100)
     assert "Fixed since launch" in staff_client.get(address(study)).text
@@ -361,10 +446,10 @@ def test_closing_date_alone_makes_no_new_version(staff_client):
 def test_settings_name_what_changed_in_the_log_but_not_the_texts(staff_client):
     study = make_study()
 
-    save(staff_client, study, consent="Secret words.", k="4")
+    save(staff_client, study, consent="Secret words.", summary="Other.")
 
     entry = AuditEntry.objects.get(action="settings changed")
-    assert sorted(entry.detail["fields"]) == ["consent", "k"]
+    assert sorted(entry.detail["fields"]) == ["consent", "summary"]
     assert "Secret" not in str(entry.detail)
 
 

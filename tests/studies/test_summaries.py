@@ -24,7 +24,7 @@ def test_participants_and_researchers_are_told_the_same_pay(staff_client, curren
     fields = {"currency": currency, "pay_per_set": "5.00", "minutes_per_set": 7}
     study = launch(make_study(items=3, set_size=3, k=1, **fields))
 
-    settings = staff_client.get(reverse("admin:study-settings", args=[study.pk])).text
+    settings = staff_client.get(reverse("admin:setup-work", args=[study.pk])).text
     landing = landing_page(study)
 
     assert f"≈ {pay} at {hourly}" in settings

@@ -1,5 +1,6 @@
 """What a study must have before people can be let in."""
 
+import re
 from dataclasses import dataclass, replace
 
 from django.db.models import Count
@@ -25,12 +26,15 @@ from evalsite.studies.set_size import (
     most_items,
 )
 from evalsite.studies.setting_changes import WITH_PLACEHOLDERS
+from evalsite.studies.setup_forms import OF_SECTION
 from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import count_of, list_of
 from evalsite.studies.versions import protocol_instructions
 
 _NAMES = {"consent": "consent text"}
 _NO_END = 10**9
+_END_OF_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+_COUNTED = ("kind", "items", "groups")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,56 +48,105 @@ class Check:
     label: str
     problem: str = ""
     remark: str = ""
-    url_name: str = "study-settings"
+    url_name: str = "setup-work"
     offers: tuple[Offer, ...] = ()
 
     @property
     def is_met(self) -> bool:
         return not self.problem
 
+    @property
+    def headline(self) -> str:
+        """Return the first sentence of what there is to say."""
+        return _END_OF_SENTENCE.split(self.problem or self.remark, maxsplit=1)[0].rstrip(".")
 
-def check_launch(study: Study) -> list[Check]:
+    @property
+    def details(self) -> str:
+        """Return the sentences after the first."""
+        return "".join(_END_OF_SENTENCE.split(self.problem or self.remark, maxsplit=1)[1:])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """How many items of each kind a study has, and in how many groups its main items are."""
+
+    by_kind: dict[str, int]
+    groups: int
+
+    @property
+    def items(self) -> int:
+        return self.by_kind.get(Item.Kind.MAIN, 0)
+
+    @property
+    def practice(self) -> int:
+        return self.by_kind.get(Item.Kind.PRACTICE, 0)
+
+    @property
+    def checks(self) -> int:
+        return sum(self.by_kind.get(kind, 0) for kind in CHECKS)
+
+
+def count_kinds(study: Study) -> Counts:
+    """Count the items of a study, in one query."""
+    kinds = Item.objects.filter(study=study).order_by().values("kind")
+    rows = kinds.annotate(items=Count("pk"), groups=Count("group", distinct=True))
+    found = {kind: (items, groups) for kind, items, groups in rows.values_list(*_COUNTED)}
+    return Counts(
+        by_kind={kind: items for kind, (items, _) in found.items()},
+        groups=found.get(Item.Kind.MAIN, (0, 0))[1],
+    )
+
+
+def check_launch(
+    study: Study, counts: Counts | None = None, work: Workload | None = None
+) -> list[Check]:
     """Return every point that must be met at launch, in the order of the page."""
+    counts = counts or count_kinds(study)
+    work = work or measure_work(study, counts)
     return [
-        _check_items(study),
+        _check_items(counts),
         _check_consent(study),
         _check_placeholders(study),
         *_check_recognition(study),
         _check_contact(study),
         _check_options(study),
-        _check_practice(study),
+        _check_practice(study, counts),
         _check_qualification(study),
-        _check_checks(study),
-        _check_repeats(study),
+        _check_checks(study, counts),
+        _check_repeats(study, counts),
         *_check_order(study),
         _check_bonus(study),
         _check_closing_date(study),
-        check_people(study),
+        check_people(study, work),
     ]
 
 
-def _check_items(study: Study) -> Check:
-    has_items = Item.objects.main().filter(study=study).exists()
-    problem = "" if has_items else "There are no items yet. Upload a batch."
+def _check_items(counts: Counts) -> Check:
+    problem = "" if counts.items else "There are no items yet. Upload a batch."
     return Check(label="Items are uploaded", problem=problem, url_name="batch-list")
 
 
 def _check_consent(study: Study) -> Check:
     problem = "" if study.consent.strip() else "There is no consent text. Write one."
-    return Check(label="There is a consent text", problem=problem)
+    return Check(
+        label="There is a consent text", problem=problem, url_name=OF_SECTION["consent"].page
+    )
 
 
 def _check_placeholders(study: Study) -> Check:
     counts = {name: len(find_placeholders(getattr(study, name))) for name in WITH_PLACEHOLDERS}
     places = [f"{count} in the {_NAMES.get(name, name)}" for name, count in counts.items() if count]
-    problem = ""
+    problem, section = "", OF_SECTION["consent"]
     if places:
+        section = OF_SECTION[next(name for name in WITH_PLACEHOLDERS if counts[name])]
         # it goes with the number that follows it
         verb = "is" if places[0].startswith("1 ") else "are"
         problem = (
             f"Put your own words in place of every [REPLACE: …]. There {verb} {list_of(places)}."
         )
-    return Check(label="No placeholder is left in the texts", problem=problem)
+    return Check(
+        label="No placeholder is left in the texts", problem=problem, url_name=section.page
+    )
 
 
 def _check_recognition(study: Study) -> list[Check]:
@@ -105,42 +158,50 @@ def _check_recognition(study: Study) -> list[Check]:
         f"A code made from platform IDs is kept for {count_of(days, 'day')}, but the consent text "
         "doesn't give this number. Say so there, or set the days to 0."
     )
-    return [Check(label="Later studies recognise people", remark=remark)]
+    page = OF_SECTION["recognise_days"].page
+    return [Check(label="Later studies recognise people", remark=remark, url_name=page)]
 
 
 def _check_contact(study: Study) -> Check:
     problem = "" if study.contact_email else "Enter an email address that participants write to."
-    return Check(label="Participants know whom to ask", problem=problem)
+    return Check(
+        label="Participants know whom to ask",
+        problem=problem,
+        url_name=OF_SECTION["contact_email"].page,
+    )
 
 
 def _check_options(study: Study) -> Check:
-    label = "The protocol's options are complete"
+    label, page = "The protocol's options are complete", OF_SECTION["instructions"].page
     if study.config.options_form is None:
-        return Check(label=label)
+        return Check(label=label, url_name=page)
     form = study.config.options_form(study.config.default_options | study.options)
     problems = [
         f"{form[name].label}: {message}"
         for name, messages in form.errors.items()
         for message in messages
     ]
-    return Check(label=label, problem=" ".join(problems))
+    return Check(label=label, problem=" ".join(problems), url_name=page)
 
 
-def _check_practice(study: Study) -> Check:
+def _check_practice(study: Study, counts: Counts) -> Check:
     is_asked = study.is_practice_on and not study.is_qualification_on
-    has_practice = not is_asked or study.items.practice().exists()
+    has_practice = not is_asked or counts.practice
     problem = "" if has_practice else "Practice is on, but there is no practice item. Turn it off."
-    return Check(label="Practice is ready, or off", problem=problem)
+    page = OF_SECTION["is_practice_on"].page
+    return Check(label="Practice is ready, or off", problem=problem, url_name=page)
 
 
 def _check_qualification(study: Study) -> Check:
     label = "The qualification is ready, or off"
+    page = OF_SECTION["is_qualification_on"].page
     if not study.is_qualification_on:
-        return Check(label=label)
+        return Check(label=label, url_name=page)
     plan = plan_qualification(study)
     if plan is not None and plan.is_on_instructions and study.is_check_on:
         return Check(
             label=label,
+            url_name=page,
             problem=(
                 "The check of the instructions and the qualification would ask the same "
                 "questions. Turn one of them off, or upload practice items with gold."
@@ -149,50 +210,58 @@ def _check_qualification(study: Study) -> Check:
     if plan is None:
         return Check(
             label=label,
+            url_name=page,
             problem=(
                 "Qualification is on, but no practice item has a gold, and the protocol has no "
                 "questions on its instructions. Turn it off, or upload practice items with gold."
             ),
         )
     what = "answers to questions on the instructions" if plan.is_on_instructions else "points"
-    return Check(label=f"The qualification is ready: {plan.needed} of {plan.asked} {what} pass")
+    return Check(
+        label=f"The qualification is ready: {plan.needed} of {plan.asked} {what} pass",
+        url_name=page,
+    )
 
 
-def _check_checks(study: Study) -> Check:
+def _check_checks(study: Study, counts: Counts) -> Check:
     """Checks that are asked for are there; those that are there and not asked for, a remark."""
     label = "Gold and attention items are ready, or there are none"
-    there = Item.objects.filter(study=study, kind__in=CHECKS).count()
+    page, there = OF_SECTION["check_every"].page, counts.checks
     if study.check_every is None:
         remark = (
-            f"The batches hold {count_of(there, 'gold or attention item')}, but none is shown: "
-            "say in the settings after how many items a check comes."
+            f"Checks made or uploaded: {there:,}, but no set contains any. Say after how many "
+            "items a check comes."
         )
-        return Check(label=label, remark=remark if there else "")
+        return Check(label=label, remark=remark if there else "", url_name=page)
     if not there:
         problem = (
-            f"A check should come after every {study.check_every} items, but no batch has a gold "
-            "or attention item. Upload some, or leave that setting empty."
+            f"A check should come after every {study.check_every} items, but there is no gold "
+            "or attention item. Make or upload some, or leave that setting empty."
         )
-        return Check(label=label, problem=problem)
+        return Check(label=label, problem=problem, url_name=page)
     wanted = (study.max_sets or 1) * checks_in(study, mains_per_set(study))
     remark = (
-        f"One person meets up to {count_of(wanted, 'check')}, but the batches hold {there}: the "
+        f"One person meets up to {count_of(wanted, 'check')}, but the study has only {there}: the "
         "last items then come without."
     )
-    return Check(label=label, remark=remark if wanted > there else "")
+    return Check(label=label, remark=remark if wanted > there else "", url_name=page)
 
 
-def _check_repeats(study: Study) -> Check:
+def _check_repeats(study: Study, counts: Counts) -> Check:
     """Repeats that are asked for can be dealt; otherwise a remark says that they stay off."""
     label = "Hidden repeats can be dealt, or are off"
     caps = most_items(study)
-    items = Item.objects.main().filter(study=study).count()
+    items = counts.items
     most = items if caps is None else min(items, caps)
     remark = (
         f"Nobody can get more than {count_of(most, 'item')}, and below {FEWEST} nothing is "
         "repeated. Allow more sets or items per person, or set the repeats to 0."
     )
-    return Check(label=label, remark=remark if study.repeat_percent and most < FEWEST else "")
+    return Check(
+        label=label,
+        remark=remark if study.repeat_percent and most < FEWEST else "",
+        url_name=OF_SECTION["repeat_percent"].page,
+    )
 
 
 def _check_order(study: Study) -> list[Check]:
@@ -228,8 +297,8 @@ def _check_bonus(study: Study) -> Check:
         instructions = "Participants read what this study has."
     else:
         instructions = (
-            "The protocol's instructions say what the document says: write your own in the "
-            "settings, with the sentence about the sets changed."
+            "The protocol's instructions say what the document says: write your own under "
+            "Instructions, with the sentence about the sets changed."
         )
     return Check(
         label="Sets, cap or bonus differ from the document's",
@@ -257,12 +326,16 @@ def _describe_sets(size: int, most: int | None, *, has_bonus: bool) -> str:
 def _check_closing_date(study: Study) -> Check:
     is_past = study.closes_at is not None and study.closes_at <= now()
     problem = "The closing date is past. Choose a later one, or none." if is_past else ""
-    return Check(label="The closing date is to come, or there is none", problem=problem)
+    return Check(
+        label="The closing date is to come, or there is none",
+        problem=problem,
+        url_name=OF_SECTION["closes_at"].page,
+    )
 
 
-def check_people(study: Study) -> Check:
+def check_people(study: Study, work: Workload | None = None) -> Check:
     """Whether the people who are expected can finish the design; if not, with what they could."""
-    work, expected = measure_work(study), study.expected_participants
+    work, expected = work or measure_work(study), study.expected_participants
     if not can_be_finished(work):
         return Check(
             label="The design can be finished",
@@ -311,14 +384,14 @@ def people_needed(study: Study, work: Workload | None = None) -> tuple[int, str]
     return needed, why
 
 
-def measure_work(study: Study) -> Workload:
-    """Return how much there is to answer, and how much of it each may do, in three queries."""
+def measure_work(study: Study, counts: Counts | None = None) -> Workload:
+    """Return how much there is to answer, and how much of it each may do, in two queries."""
+    counts = counts or count_kinds(study)
     items = Item.objects.main().filter(study=study).order_by()
-    counts = items.aggregate(items=Count("pk"), groups=Count("group", distinct=True))
     sizes = items.values("group").annotate(size=Count("pk")).values_list("size", flat=True)
     return Workload(
-        items=counts["items"],
-        group_count=counts["groups"],
+        items=counts.items,
+        group_count=counts.groups,
         sizes=tuple(sorted(sizes.distinct())),
         k=study.k,
         set_size=mains_per_set(study),

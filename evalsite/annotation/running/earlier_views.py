@@ -90,14 +90,14 @@ earlier_views = [
         name="study-earlier",
         view=show_earlier,
         role=Membership.Role.EDITOR,
-        within="Questions",
+        within="First page and consent",
     ),
     StudyView(
         path="earlier/block-list/",
         name="block-list",
         view=show_block_list,
         role=Membership.Role.EDITOR,
-        within="Questions",
+        within="First page and consent",
         is_reading=True,
     ),
 ]

@@ -79,6 +79,6 @@ quota_views = [
         name="study-quotas",
         view=show_quotas,
         role=Membership.Role.EDITOR,
-        within="Questions",
+        within="First page and consent",
     )
 ]

@@ -11,14 +11,13 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from evalsite.annotation.pages.view_models import view_item
 from evalsite.annotation.running.pilot import pilot_answers
 from evalsite.annotation.running.places_views import describe_places
+from evalsite.annotation.running.previews import Preview, render_item
 from evalsite.exports.csv_writer import write_rows
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.importer import ITEMS
@@ -37,7 +36,6 @@ from evalsite.imports.waiting import (
     split_spent,
 )
 from evalsite.jobs.models import Job
-from evalsite.lib.seeds import arrange, derive_number
 from evalsite.protocol import Example, Protocol
 from evalsite.studies.models import Batch, Item, Membership, Output, Study
 from evalsite.studies.staff_pages import StudyView, has_role
@@ -363,36 +361,18 @@ def list_inputs(item: Item, config: Protocol) -> list[str]:
 # --- previews ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Preview:
-    """A whole page of a participant, shown in a frame."""
-
-    number: int
-    html: str
-
-
 def preview_items(study: Study, items: Sequence[Mapping[str, Any]]) -> list[Preview]:
-    """Pages of the first items, made by the very templates that participants get: blind."""
-    return [Preview(number, _render(study, item)) for number, item in enumerate(items, start=1)]
-
-
-def _render(study: Study, item: Mapping[str, Any]) -> str:
-    config, key = study.config, item["key"]
-    texts = [text for _, text in item["outputs"]]
-    arrangement = derive_number(study.seed, "preview", key)
-    order = arrange(len(texts), arrangement, study.seed, key)
-    view = view_item(
-        config,
-        inputs=item["inputs"],
-        texts=[texts[position] for position in order],
-        options=config.default_options | study.options,
-        is_aided=study.is_aided,
-    )
-    return render_to_string(
-        config.item_template,
-        {
-            "frame": "annotation/preview.html",
-            "item": view,
-            "layout": config.layout,
-        },
-    )
+    """Return the pages of the first items, made by the very templates that participants get."""
+    return [
+        Preview(
+            str(number),
+            f"Item {number}",
+            render_item(
+                study,
+                key=item["key"],
+                inputs=item["inputs"],
+                texts=[text for _, text in item["outputs"]],
+            ),
+        )
+        for number, item in enumerate(items, start=1)
+    ]

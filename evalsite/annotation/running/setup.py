@@ -1,0 +1,131 @@
+"""How far the setting-up of a study is: what its sections still lack, and what they add up to."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from zoneinfo import ZoneInfo
+
+from django.db.models import Count, Q
+from django.utils import timezone
+from django.utils.formats import date_format
+
+from evalsite.annotation.allocation.feasibility import Workload
+from evalsite.annotation.running.checklist import (
+    Check,
+    Counts,
+    check_launch,
+    count_kinds,
+    measure_work,
+    people_needed,
+)
+from evalsite.studies.models import Study
+from evalsite.studies.setup_forms import SECTIONS
+from evalsite.studies.summary_lines import (
+    Estimate,
+    MetOnce,
+    estimate_work,
+    format_money,
+)
+
+# pages that aren't forms of settings, and are ready unless a check says otherwise
+_OTHERS = ("batch-list", "study-analysis-plan", "study-team")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """What the navigation says of a section: whether it is ready, and a figure."""
+
+    is_ready: bool
+    value: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What a study has and lacks before its launch."""
+
+    study: Study
+    counts: Counts
+    work: Workload
+    checks: list[Check]
+    members: int
+    pilots: int
+
+    @cached_property
+    def problems(self) -> list[Check]:
+        return [check for check in self.checks if not check.is_met]
+
+    @cached_property
+    def remarks(self) -> list[Check]:
+        return [check for check in self.checks if check.is_met and check.remark]
+
+    def find_groups(self, study: Study) -> MetOnce | None:
+        """Return the groups that a person meets once each; None: as often as wanted."""
+        if study.groups != Study.Groups.ONCE:
+            return None
+        return MetOnce(self.work.group_count, max(self.work.sizes, default=0))
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """Return what the design adds up to."""
+        return estimate_work(self.study, self.work.items, self.find_groups(self.study))
+
+    @cached_property
+    def people(self) -> int:
+        """Return how many people finish the study in any order."""
+        return people_needed(self.study, self.work)[0]
+
+    @property
+    def cost(self) -> str:
+        cost = self.estimate.cost
+        return "" if not cost else format_money(cost, self.study.currency)
+
+    @property
+    def hourly(self) -> str:
+        pay = self.estimate.hourly
+        return "" if pay is None else format_money(pay, self.study.currency)
+
+    @cached_property
+    def marks(self) -> dict[str, Mark]:
+        """Return what the navigation says, by the name of the page."""
+        lacking = {check.url_name for check in self.problems}
+        values = {
+            "batch-list": f"{self.counts.items:,}" if self.counts.items else "",
+            "setup-checks": f"{self.counts.checks:,}" if self.counts.checks else "",
+            "setup-work": self.cost,
+            "study-team": f"{self.members:,}",
+        }
+        names = [*(section.page for section in SECTIONS), *_OTHERS]
+        return {
+            name: Mark(is_ready=name not in lacking, value=values.get(name, "")) for name in names
+        }
+
+    @property
+    def ready(self) -> int:
+        return sum(mark.is_ready for mark in self.marks.values())
+
+
+def describe_setup(study: Study) -> Setup:
+    """Return how far a study is; worked out once for each request's study."""
+    known: Setup | None = study.__dict__.get("set_up")
+    if known is None:
+        counts = count_kinds(study)
+        people = Study.objects.filter(pk=study.pk).aggregate(
+            members=Count("memberships", distinct=True),
+            pilots=Count("participants", filter=Q(participants__is_pilot=True), distinct=True),
+        )
+        work = measure_work(study, counts)
+        known = study.__dict__["set_up"] = Setup(
+            study=study,
+            counts=counts,
+            work=work,
+            checks=check_launch(study, counts, work),
+            **people,
+        )
+    return known
+
+
+def describe_closing(study: Study) -> str:
+    """Return when the study closes by itself, in its time zone; "" if it doesn't."""
+    if study.closes_at is None:
+        return ""
+    moment = timezone.localtime(study.closes_at, ZoneInfo(study.time_zone))
+    return f"{date_format(moment, 'j F Y, H:i')} ({study.time_zone.replace('_', ' ')})"

@@ -1,0 +1,481 @@
+"""Set up: its sections, each a form of its own over some of a study's settings."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from typing import Any, cast
+from zoneinfo import ZoneInfo, available_timezones
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator, RegexValidator
+from django.utils import timezone
+
+from evalsite.lib.clock import now
+from evalsite.protocol import Protocol
+from evalsite.studies.forms import use_our_words
+from evalsite.studies.models import Study
+from evalsite.studies.set_size import FEWEST
+from evalsite.studies.setting_changes import DESIGN, SHOWN, digest_settings, name_new_version
+
+_MINUTES = "%Y-%m-%dT%H:%M"
+# what a person may choose: places, not the abbreviations and offsets beside them
+_REGIONS = (
+    "Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/",
+    "Indian/", "Pacific/",
+)  # fmt: skip
+
+
+@cache
+def list_time_zones() -> list[str]:
+    """Return the time zones to choose from: UTC, then places."""
+    return ["UTC", *sorted(name for name in available_timezones() if name.startswith(_REGIONS))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Fields of a section under one heading."""
+
+    title: str
+    names: tuple[str, ...]
+    is_paired: bool = False  # short fields, two in a row
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One page of Set up: its name in addresses and in the navigation, and its fields."""
+
+    key: str
+    label: str
+    groups: tuple[Group, ...]
+    has_options: bool = False  # the protocol's own
+    previews: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> list[str]:
+        return [name for group in self.groups for name in group.names]
+
+    @property
+    def page(self) -> str:
+        """Return the name of its page."""
+        return f"setup-{self.key}"
+
+
+SECTIONS = (
+    Section(
+        key="basics",
+        label="Basics",
+        groups=(
+            Group(title="Study", names=("title", "language")),
+            Group(title="Dates", names=("time_zone", "closes_at"), is_paired=True),
+            Group(
+                title="Contact for participants",
+                names=("organisation", "contact_name", "contact_email"),
+            ),
+        ),
+        previews=("landing",),
+    ),
+    Section(
+        key="first-page",
+        label="First page and consent",
+        groups=(
+            Group(title="First page", names=("headline", "summary")),
+            Group(title="Consent", names=("consent", "minimum_age", "recognise_days")),
+            Group(title="Who may take part", names=("is_eligibility_on",)),
+        ),
+        previews=("landing", "consent"),
+    ),
+    Section(
+        key="instructions",
+        label="Instructions",
+        groups=(
+            Group(title="Text", names=("instructions",)),
+            Group(
+                title="Before the work",
+                names=(
+                    "is_check_on", "is_practice_on", "may_skip_practice", "is_qualification_on",
+                    "pass_mark",
+                ),
+            ),
+            Group(title="On each item", names=("is_aided",)),
+        ),
+        has_options=True,
+        previews=("instructions", "item"),
+    ),
+    Section(
+        key="checks",
+        label="Checks",
+        groups=(
+            Group(title="How many", names=("check_every",)),
+            Group(
+                title="Hidden repeats",
+                names=("repeat_percent", "repeat_distance"),
+                is_paired=True,
+            ),
+        ),
+    ),
+    Section(
+        key="work",
+        label="Work and pay",
+        groups=(
+            Group(
+                title="Answers and sets",
+                names=("k", "set_size", "max_sets", "max_items", "lease_minutes"),
+                is_paired=True,
+            ),
+            Group(
+                title="Design",
+                names=("item_order", "groups", "expected_participants"),
+                is_paired=True,
+            ),
+            Group(
+                title="Pay",
+                names=("minutes_per_set", "pay_per_set", "currency", "pay_target"),
+                is_paired=True,
+            ),
+            Group(title="Bonus", names=("has_bonus", "bonus")),
+        ),
+        previews=("landing",),
+    ),
+)  # fmt: skip
+OF_SECTION = {name: section for section in SECTIONS for name in section.fields}
+
+_LEAST = {"minutes_per_set": 1, "bonus": Decimal("0.01"), "pay_target": Decimal("0.01")}
+
+
+class MomentField(forms.DateTimeField):
+    """A date and time as the clocks of a time zone show them."""
+
+    zone: ZoneInfo = ZoneInfo("UTC")
+
+    def to_python(self, value: Any) -> Any:
+        with timezone.override(self.zone):
+            return super().to_python(value)
+
+    def prepare_value(self, value: Any) -> Any:
+        with timezone.override(self.zone):
+            return super().prepare_value(value)
+
+
+class SectionForm(forms.ModelForm):
+    """The settings of one section of Set up."""
+
+    # what was saved when the page was opened
+    seen = forms.CharField(widget=forms.HiddenInput)
+    is_new_version = forms.BooleanField(required=False)
+    closes_at = MomentField(
+        required=False,
+        label="Closing date and time",
+        help_text="No new sets start after it. Leave it empty to close the study yourself.",
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format=_MINUTES),
+    )
+    time_zone = forms.ChoiceField(
+        label="Time zone",
+        choices=lambda: [(name, name.replace("_", " ")) for name in list_time_zones()],
+        help_text="For the dates of this section.",
+    )
+
+    language = forms.CharField(
+        max_length=35,
+        validators=[
+            RegexValidator(
+                r"\A[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\Z",
+                "Enter a language code, such as en, de or pt-BR.",
+            )
+        ],
+        help_text="The language of the items, as a code such as en, de or pt-BR.",
+    )
+    currency = forms.CharField(
+        validators=[RegexValidator(r"\A[A-Z]{3}\Z", "Enter three capital letters, such as GBP.")],
+        help_text="Three letters, such as GBP, EUR or USD.",
+    )
+
+    class Meta:
+        model = Study
+        fields = [name for section in SECTIONS for name in section.fields]
+        labels = {
+            "consent": "Consent text",
+            "k": "Answers per item",
+            "max_sets": "Most sets per participant",
+            "max_items": "Most items per participant",
+            "check_every": "A check after every … items",
+            "repeat_percent": "Hidden repeats in percent",
+            "repeat_distance": "Least distance of a repeat",
+            "has_bonus": "Bonus for all sets",
+            "bonus": "Amount of the bonus",
+            "groups": "Items of a group",
+            "lease_minutes": "Minutes a place is kept",
+            "is_practice_on": "Practice before rating",
+            "may_skip_practice": "Practice can be skipped",
+            "is_check_on": "Check of the instructions",
+            "is_qualification_on": "Qualification before rating",
+            "pass_mark": "Pass mark in percent",
+            "is_eligibility_on": "Ask who may take part",
+            "minimum_age": "Minimum age",
+            "recognise_days": "Days to recognise people in later studies",
+            "is_aided": "Aids",
+            "minutes_per_set": "Minutes per set",
+            "pay_per_set": "Pay per set",
+            "pay_target": "Your target per hour",
+        }
+        help_texts = {
+            "organisation": "Who runs the study. It is shown on every page.",
+            "contact_email": "Whom participants write to.",
+            "headline": "One line above the summary on the first page. May be empty.",
+            "summary": "What people will do, in two sentences.",
+            "consent": (
+                "Markdown. Replace every [REPLACE: …] by your own words: a study can't be "
+                "launched while one is left."
+            ),
+            "instructions": (
+                "Markdown. Leave empty for the protocol's own instructions, which are shown below: "
+                "to change a part of them, copy them into this box."
+            ),
+            "k": "How many different people answer each item.",
+            "set_size": "How many items a person gets at a time. Checks and repeats come on top.",
+            "max_sets": "Leave empty for no limit.",
+            "max_items": (
+                "Leave empty for no limit. Checks and repeats come on top, and are not counted."
+            ),
+            "check_every": (
+                "A gold or attention item of your batches comes after every so many items of a "
+                "set, at unpredictable positions. Checks never count in results. Leave "
+                "empty for none."
+            ),
+            "repeat_percent": (
+                "So many of a person’s items are shown to them a second time, with the outputs in "
+                "another order, to see how steady they are. 10 is usual, 0 is off. Off as well "
+                f"for who can’t get {FEWEST} items. Repeats never count in results."
+            ),
+            "repeat_distance": "How many items a repeat comes after its first showing, at least.",
+            "has_bonus": (
+                "Annotators who complete the maximum number of sets earn a bonus. They read "
+                "before they start; you pay it, and the People page says to whom it is due."
+            ),
+            "bonus": "In the currency of the pay. Leave empty to promise a bonus without a sum.",
+            "groups": "Items that share one input, such as the replies to one review.",
+            "lease_minutes": (
+                "A place that is left unfinished goes to someone else after this time. Until "
+                "a person saves a first answer, their places are kept for 15 to 30 minutes at most."
+            ),
+            "expected_participants": (
+                "If you know it: the launch then checks that so many can finish the design."
+            ),
+            "is_practice_on": (
+                "Practice items come first, each explained once it is answered. They never count."
+            ),
+            "may_skip_practice": (
+                "Adds a button to the practice pages, for people who know the task already."
+            ),
+            "is_qualification_on": (
+                "The practice items that have a gold are asked as a test, with two tries: it takes "
+                "the place of practice. Who fails both gets no work. Without a gold, questions on "
+                "the instructions are asked."
+            ),
+            "pass_mark": "How much of the qualification must be as the gold suggests.",
+            "is_check_on": (
+                "After the instructions, people answer the protocol's questions about them. All "
+                "must be right by the second try; otherwise the study ends for them. Nobody is "
+                "rejected for it, and their minutes are paid as a bonus."
+            ),
+            "minimum_age": (
+                "People confirm it when they agree to take part. Leave empty not to ask."
+            ),
+            "recognise_days": (
+                "A code made from the platform ID of everyone who agrees is kept for so long, so "
+                "that later studies can keep people out or require them. The consent text must "
+                "say so. 0 keeps none."
+            ),
+            "minutes_per_set": "Shown on the first page. Leave empty for the protocol's estimate.",
+            "pay_per_set": "Leave empty if nothing is paid.",
+            "pay_target": "Only your team sees it.",
+        }
+        widgets = {
+            "summary": forms.Textarea(attrs={"rows": 3}),
+            "consent": forms.Textarea(attrs={"rows": 16}),
+            "instructions": forms.Textarea(attrs={"rows": 6}),
+        }
+
+    def __init__(self, *args: Any, section: Section, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+        study, config = self.instance, self.instance.config
+        self.is_frozen = study.version_id is not None
+        for name in set(self.Meta.fields) - set(section.fields):
+            del self.fields[name]
+        for field in self.fields.values():
+            field.error_messages["required"] = "This can't be empty."
+        use_our_words(self.fields.values())
+        self._use_least_values()
+        self._fit_to(config)
+        self._use_time_zone()
+        if self.is_frozen:
+            self._lock()
+        if not (self.is_frozen and set(self.fields) & set(SHOWN)):
+            del self.fields["is_new_version"]
+        self.fields["seen"].initial = digest_settings(study, self.names)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the columns that this section saves."""
+        has_options = self.section.has_options and self.instance.config.options_form is not None
+        names = [name for name in self.section.fields if name in self.fields]
+        return [*names, *(["options"] if has_options else [])]
+
+    def _use_time_zone(self) -> None:
+        if "closes_at" in self.fields:
+            zone = self.data.get("time_zone") or self.instance.time_zone
+            zone = zone if zone in list_time_zones() else self.instance.time_zone
+            cast(MomentField, self.fields["closes_at"]).zone = ZoneInfo(zone)
+
+    def note_change(self) -> list[tuple[str, Any]]:
+        """Take note of what someone else saved: what now differs from the fields, by label.
+
+        Saving again replaces it.
+        """
+        saved = type(self)(instance=Study.objects.get(pk=self.instance.pk), section=self.section)
+        self.data = {**{name: self.data[name] for name in self.data}, "seen": saved["seen"].value()}
+        return [
+            (str(self[name].label), saved[name].value())
+            for name in self.section.fields
+            if name in saved.fields and _as_typed(saved[name]) != _as_typed(self[name])
+        ]
+
+    def _use_least_values(self) -> None:
+        """Have errors name the field's minimum, rather than the column's, which is 0."""
+        for name in self.section.fields:
+            least = _LEAST.get(name) or next(
+                (
+                    one.limit_value
+                    for one in getattr(self.Meta.model, name).field.validators
+                    if isinstance(one, MinValueValidator) and one.limit_value > 0
+                ),
+                None,
+            )
+            if least is not None:
+                field = self.fields[name]
+                field.widget.attrs["min"] = least
+                others = [one for one in field.validators if not isinstance(one, MinValueValidator)]
+                field.validators = [MinValueValidator(least), *others]
+
+    def _fit_to(self, config: Protocol) -> None:
+        """Keep only the fields that this protocol uses, in its words."""
+        if config.eligibility is None:
+            self.fields.pop("is_eligibility_on", None)
+        elif "is_eligibility_on" in self.fields:
+            self.fields["is_eligibility_on"].help_text = config.eligibility.rule or (
+                "Asks the questions before the work. Off: everyone may take part."
+            )
+        if config.design.checks_take_places and "set_size" in self.fields:
+            self.fields[
+                "set_size"
+            ].help_text = (
+                "How many items a person gets at a time. Checks and repeats are among them."
+            )
+        if not config.comprehension:
+            self.fields.pop("is_check_on", None)
+        if not config.aids:
+            self.fields.pop("is_aided", None)
+        elif "is_aided" in self.fields:
+            aids = "; ".join(aid.label for aid in config.aids)
+            self.fields[
+                "is_aided"
+            ].help_text = f"Off shows the instrument exactly. On adds: {aids}."
+
+    def _lock(self) -> None:
+        for name in DESIGN:
+            if name in self.fields:
+                self.fields[name].disabled = True
+        tick = self.fields["is_new_version"]
+        tick.label = name_new_version(self.instance.version)
+        tick.help_text = (
+            "From now on people see the changed texts. A changed consent text is put to "
+            "participants again. Answers keep the version under which they were given."
+        )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        self._check_bonus(cleaned)
+        # Browsers send CRLF; without this, saving unchanged texts would change them.
+        return {
+            name: value.replace("\r\n", "\n") if isinstance(value, str) else value
+            for name, value in cleaned.items()
+        }
+
+    def _check_bonus(self, cleaned: dict[str, Any]) -> None:
+        if cleaned.get("has_bonus") and "max_sets" in cleaned and cleaned["max_sets"] is None:
+            self.add_error(
+                "max_sets",
+                "A bonus for all sets needs a number of sets. Enter how many a person may "
+                "complete, or untick the bonus.",
+            )
+        if cleaned.get("bonus") is not None and not cleaned.get("has_bonus"):
+            self.add_error(
+                "bonus", "Tick “Bonus for all sets”, or leave its amount empty: none is promised."
+            )
+
+    def clean_closes_at(self) -> Any:
+        moment = self.cleaned_data["closes_at"]
+        if moment and "closes_at" in self.changed_data and moment <= now():
+            raise ValidationError("Choose a moment in the future.")
+        return moment
+
+    def values(self) -> dict[str, Any]:
+        """Return the cleaned settings by the name of their column."""
+        return {
+            name: self.cleaned_data[name] for name in self.section.fields if name in self.fields
+        }
+
+
+def _as_typed(field: forms.BoundField) -> str:
+    """Return the value as a browser would send it."""
+    value = field.field.prepare_value(field.value())
+    return "" if value in (None, False) else str(value).replace("\r\n", "\n").strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownGroup:
+    """The fields of a group, as a page shows them."""
+
+    key: str
+    title: str
+    fields: list[forms.BoundField]
+    is_paired: bool
+    is_locked: bool
+
+
+def list_groups(form: SectionForm, options: forms.Form | None) -> Iterator[ShownGroup]:
+    """Return what a section's page asks, under headings; the protocol's options last."""
+    for number, group in enumerate(form.section.groups, start=1):
+        fields = [form[name] for name in group.names if name in form.fields]
+        if fields:
+            yield ShownGroup(
+                key=f"group-{number}",
+                title=group.title,
+                fields=fields,
+                is_paired=group.is_paired,
+                is_locked=form.is_frozen and any(one.field.disabled for one in fields),
+            )
+    if options is not None:
+        yield ShownGroup(
+            key="options",
+            title="Options of the protocol",
+            fields=list(options),
+            is_paired=False,
+            is_locked=form.is_frozen,
+        )
+
+
+def make_options_form(study: Study, section: Section, data: Any = None) -> forms.Form | None:
+    """Return the protocol's own form with this study's options, locked once it is launched."""
+    if not section.has_options or study.config.options_form is None:
+        return None
+    form = study.config.options_form(
+        data, initial=study.config.default_options | study.options, prefix="option"
+    )
+    if study.version_id is not None:
+        for field in form.fields.values():
+            field.disabled = True
+    use_our_words(form.fields.values())
+    return form
