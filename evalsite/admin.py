@@ -38,7 +38,7 @@ ARCHIVED = (
 )
 # where pages were before, below a study, and where they are
 MOVED = (
-    ("settings/", "study-launch", ""),
+    ("settings/", "study-setup", ""),
     ("monitor/", "study-overview", ""),
     ("sharing/", "study-recruitments", ""),
     ("design/", "study-design", ""),

@@ -56,7 +56,7 @@ READ = {
         "person-stop",
         "personal-links",
         "setup-basics", "setup-first-page", "setup-instructions", "setup-checks", "setup-work",
-        "setup-preview", "study-pilot", "study-launch", "study-held",
+        "setup-preview", "study-setup", "study-pilot", "study-launch", "study-held",
         "study-questions", "study-question", "study-quotas", "study-earlier",
         "background-question",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",

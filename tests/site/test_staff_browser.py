@@ -42,7 +42,7 @@ DRAFT = (
 LIVE = (
     "study-overview",
     "study-progress",
-    "study-launch",
+    "study-setup",
     "setup-first-page",
     "study-recruitments",
     "study-close-confirm",

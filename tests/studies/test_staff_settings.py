@@ -314,7 +314,8 @@ def test_old_address_of_the_settings_leads_to_the_checklist(staff_client):
 
     response = staff_client.get(f"/admin/studies/{study.pk}/settings/")
 
-    assert response.url == reverse("admin:study-launch", args=[study.pk])
+    assert response.url == reverse("admin:study-setup", args=[study.pk])
+    assert staff_client.get(response.url).url == reverse("admin:study-launch", args=[study.pk])
 
 
 def test_settings_offer_the_protocols_instructions_to_start_from(staff_client):

@@ -163,12 +163,14 @@ def show_preview(request: HttpRequest, study: Study, key: str) -> HttpResponseBa
 
 @require_safe
 def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Show the checklist; once launched is pressed, how far the job is; then what can change."""
-    job = None if study.is_launched else newest_launch(study)
+    """Show the checklist; once launched is pressed, how far the job is."""
+    if study.is_launched:
+        return redirect("admin:study-overview", study.pk)
+    job = newest_launch(study)
     setup = describe_setup(study)
     response = TemplateResponse(
         request,
-        "studies/launched.html" if study.is_launched else "studies/launch.html",
+        "studies/launch.html",
         {
             "job": job,
             "can_restart": job is not None and (not job.is_open or job.is_stale),
@@ -185,6 +187,14 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
         },
     )
     return keep_watching(response, job)
+
+
+@require_safe
+def show_changes(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show what can still change in a launched study; a draft has its checklist."""
+    if not study.is_launched:
+        return redirect("admin:study-launch", study.pk)
+    return TemplateResponse(request, "studies/launched.html", {"setup": describe_setup(study)})
 
 
 @require_POST
@@ -212,6 +222,17 @@ setup_views = [
         place="Set up",
         tab="Launch",
         order=1,
+        is_shown=lambda study: not study.is_launched,
+    ),
+    StudyView(
+        path="set-up/",
+        name="study-setup",
+        view=show_changes,
+        role=_EDITOR,
+        place="Set up",
+        tab="After launch",
+        order=2,
+        is_shown=lambda study: study.is_launched,
     ),
     StudyView(
         path="launch/start/",
