@@ -494,7 +494,10 @@ function showVerdicts(page) {
   delete words.check;
   questions = [...form.querySelectorAll("[data-question]")];
   document.title = page.title;
-  form.querySelector(".feedback")?.scrollIntoView({ block: "nearest" });
+  // as many as fit, the first above all
+  const verdicts = form.querySelectorAll(".feedback");
+  verdicts[verdicts.length - 1]?.scrollIntoView({ block: "nearest", behavior: "instant" });
+  verdicts[0]?.scrollIntoView({ block: "nearest", behavior: "instant" });
   form.querySelector(".dock .main").focus({ preventScroll: true });
 }
 

@@ -6,8 +6,8 @@ from playwright.sync_api import Page, expect
 from evalsite.imports.demo import import_example
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Item, Study
-from tests.support.browsing import answer_all, take_a_set
-from tests.support.factories import launch, make_study, make_user
+from tests.support.browsing import MAIN, answer_all, take_a_set
+from tests.support.factories import launch, make_learner, make_study, make_user, mint_link
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -125,6 +125,27 @@ def test_response_to_a_long_review_is_in_view_and_a_cue_says_that_more_follows(
     expect(page.locator(".reel .more")).to_be_in_viewport()
     page.locator(".reel").evaluate("reel => reel.scrollTo(0, reel.scrollHeight)")
     expect(page.locator(".reel .more")).to_be_hidden()
+    assert width != 360 or page.evaluate(LOWER_EDGE) <= HEIGHTS[width][1]
+
+
+@pytest.mark.parametrize("protocol", ["magnitude", "rrgen", "dialogue"])
+def test_reason_of_a_practice_item_is_in_view_with_the_first_verdict(page, live_server, protocol):
+    study = make_study(protocol=protocol, items=0, set_size=2, k=1)
+    import_example(study, by=make_user())
+    page.set_viewport_size({"width": 1280, "height": HEIGHTS[1280][0]})
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{live_server}{mint_link(make_learner(launch(study)))}")
+    answer_all(page)
+
+    page.click(MAIN)
+
+    verdicts = page.locator(".feedback")
+    expect(verdicts.first).to_be_in_viewport(ratio=1)
+    shown = [verdicts.nth(place).evaluate(IN_VIEW) for place in range(verdicts.count())]
+    reason = 0 if protocol == "rrgen" else -1
+    assert len(shown) > 2
+    assert shown[reason] == 1, shown
+    assert 1 in shown[1:-1], shown
 
 
 @pytest.mark.parametrize(("width", "height"), [(640, 400), (320, 640)])
