@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from evalsite.lib.clock import now
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.codes import hash_token as hash_token
 from evalsite.participants.codes import make_completion_code as make_completion_code
 from evalsite.participants.codes import make_outcome_code as make_outcome_code
@@ -151,10 +152,14 @@ class ParticipantIdentity(models.Model):
         return f"identity of {self.participant_id}"
 
 
+# every review of a set asks for it
+_open_link_of = Prepared(lambda study: Recruitment.objects.filter(study=study, number=0).order_by())
+
+
 class RecruitmentManager(models.Manager["Recruitment"]):
     def open_link(self, study: Study) -> "Recruitment":
         """Return the round of the study's own link, which is stored once it is used or changed."""
-        return self.filter(study=study, number=0).first() or Recruitment(
+        return _open_link_of.one(study.pk) or Recruitment(
             study=study,
             number=0,
             platform=find_open_link().key,
