@@ -277,6 +277,10 @@ class Scale:
     def gold_from_data(self, data: Any) -> str:
         return ", ".join("" if part is None else str(part) for part in data)
 
+    def write_gold(self, values: Sequence[int | None]) -> str:
+        """Return the text of a gold column that these values meet, in the form of `judge`."""
+        return self.gold_from_data(list(values))
+
     def check_gold(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
         """Add a fault unless this says what is right of so many outputs."""
         try:

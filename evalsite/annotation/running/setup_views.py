@@ -14,10 +14,12 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.running.launch import launch_study, newest_launch
+from evalsite.annotation.running.made_check_views import made_check_views
+from evalsite.annotation.running.made_checks import list_made, list_uploaded
 from evalsite.annotation.running.previews import is_preview, make_previews
 from evalsite.annotation.running.setup import describe_closing, describe_setup
 from evalsite.jobs.live_page import keep_watching
-from evalsite.studies.models import Membership, Study
+from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setting_changes import (
     ChangedMeanwhile,
     change_settings,
@@ -37,6 +39,7 @@ from evalsite.studies.versions import protocol_instructions
 
 INVALID = 422
 CONFLICT = 409
+MOST_LISTED = 100
 # where [Save and continue] leads: the navigation's next page
 _NEXT = {
     "basics": ("batch-list", "items"),
@@ -103,12 +106,28 @@ def _describe_section(
             for name in ("summary", "consent", "headline")
             for mark in find_placeholders(getattr(shown, name))
         ],
+        "checks": _list_checks(study) if section.key == "checks" else [],
         "work": describe_work(shown, setup.work.items, setup.find_groups(shown)) if adds_up else "",
         "own_instructions": (protocol_instructions(study) if section.key == "instructions" else ""),
         "can_delete": (
             section.key == "basics" and not study.is_launched and study.version_id is None
         ),
     }
+
+
+def _list_checks(study: Study) -> list[tuple[Item, list[tuple[str, str]], bool]]:
+    """Return each check with its right answers, and whether it was made here."""
+    criteria = study.config.criteria
+    made = [(item, True) for item in list_made(study)[:MOST_LISTED]]
+    uploaded = [(item, False) for item in list_uploaded(study)[:MOST_LISTED]]
+    return [
+        (
+            item,
+            [(one.label, item.gold[one.key]) for one in criteria if item.gold.get(one.key)],
+            is_made,
+        )
+        for item, is_made in [*made, *uploaded]
+    ]
 
 
 def _save(request: HttpRequest, study: Study, form: SectionForm, options: forms.Form | None) -> int:
@@ -252,6 +271,7 @@ setup_views = [
         )
         for section in SECTIONS
     ),
+    *made_check_views,
     StudyView(
         path="set-up/preview/<slug:key>/", name="setup-preview", view=show_preview, role=_EDITOR
     ),

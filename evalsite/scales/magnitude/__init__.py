@@ -348,6 +348,14 @@ class Magnitude(Scale):
         """Keep the order of outputs as written: a magnitude has no right score."""
         return text
 
+    def write_gold(self, values: Sequence[int | None]) -> str:
+        """Write the order of the outputs that these scores give, such as 2<1=3."""
+        scores = sorted((score or 0, number) for number, score in enumerate(values, start=1))
+        text = ""
+        for (before, _number), (score, number) in zip([(0, 0), *scores], scores, strict=False):
+            text += f"{'' if not text else '=' if score == before else '<'}{number}"
+        return text
+
     def gold_from_data(self, data: Any) -> str:
         if not isinstance(data, str):
             raise TypeError("The gold of a magnitude is one text.")

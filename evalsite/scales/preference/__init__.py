@@ -208,6 +208,10 @@ class Preference(Scale):
         """Write a gold of a practice item, whose outputs have no systems: a number, or tie."""
         return {"1": "-1", "2": "1"}.get(text.strip(), "0")
 
+    def write_gold(self, values: Sequence[int | None]) -> str:
+        (preferred,) = values
+        return str(preferred) if preferred else TIE
+
     def gold_from_data(self, data: Any) -> str:
         return {"-1": "1", "1": "2", "0": TIE}[data]
 

@@ -1,0 +1,170 @@
+"""Staff pages: making a check out of an item, with the right answers on the item's own page."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evalsite.annotation.pages.forms import RatingForm, read_entered
+from evalsite.annotation.pages.view_models import view_item
+from evalsite.annotation.running.made_checks import (
+    CheckContent,
+    create_check,
+    delete_check,
+    find_answered,
+    list_made,
+    read_gold,
+)
+from evalsite.participants.access import language_of
+from evalsite.studies.models import Item, Membership, Output, Study
+from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.versions import shown_content
+
+INVALID = 422
+_LISTED = 200
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def make_check(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Choose an item and its texts; then answer it as a participant would; then it is stored."""
+    posted = request.POST if request.method == "POST" else None
+    given = request.GET if posted is None else posted
+    items = Item.objects.main().filter(study=study).order_by("id")
+    key = given.get("item", "")
+    source = (items.filter(key=key) if key else items).first()
+    if posted is None or source is None:
+        return _choose(request, study, items, source)
+    outputs = list(source.outputs.order_by("position"))
+    content = _read_content(posted, source, outputs)
+    if posted.get("do") == "choose" or not all(text.strip() for text in content.texts):
+        return _choose(request, study, items, source, content)
+    return _answer(request, study, content, outputs)
+
+
+def _read_content(data: Any, source: Item, outputs: list[Output]) -> CheckContent:
+    inputs = {
+        name: value
+        if data.get(f"input-{name}", str(value)) == str(value)
+        else _unify(data[f"input-{name}"])
+        for name, value in source.inputs.items()
+    }
+    return CheckContent(
+        kind=data.get("kind", Item.Kind.GOLD),
+        source=source,
+        inputs=inputs,
+        texts=[_unify(data.get(f"output-{one.position}", one.text)) for one in outputs],
+        why=_unify(data.get("why", "")).strip(),
+    )
+
+
+def _unify(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\x00", "")
+
+
+def _choose(
+    request: HttpRequest,
+    study: Study,
+    items: Any,
+    source: Item | None,
+    content: CheckContent | None = None,
+) -> HttpResponseBase:
+    outputs = [] if source is None else list(source.outputs.order_by("position"))
+    if source is not None and content is None:
+        content = _read_content({}, source, outputs)
+    labels = {column.name: column.label for column in study.config.inputs}
+    context = {
+        "source": source,
+        "content": content,
+        "keys": items.values_list("key", flat=True)[:_LISTED],
+        "inputs": [
+            (name, labels.get(name, name), value)
+            for name, value in (content.inputs if content else {}).items()
+        ],
+        "outputs": list(enumerate(content.texts)) if content else [],
+        "is_refused": request.method == "POST" and request.POST.get("do") != "choose",
+        "is_fixed": study.version_id is not None,
+    }
+    status = INVALID if context["is_refused"] else 200
+    return TemplateResponse(request, "studies/check_new.html", context, status=status)
+
+
+def _answer(
+    request: HttpRequest, study: Study, content: CheckContent, outputs: list[Output]
+) -> HttpResponseBase:
+    config, data = study.config, request.POST
+    errors: dict[str, str] = {}
+    problems: list[str] = []
+    if data.get("do") == "save":
+        answered = find_answered(config, len(outputs), data)
+        form = RatingForm(data, config=config, outputs=len(outputs), criteria=answered)
+        if form.is_valid():
+            try:
+                gold = read_gold(form, outputs)
+                made = create_check(study=study, content=content, gold=gold, by=request.user)
+            except ValidationError as error:
+                problems = error.messages
+            else:
+                messages.success(request, f"Check added: {made.key}.")
+                return redirect("admin:setup-checks", study.pk)
+        errors = form.first_errors
+    with language_of(study):
+        item = view_item(
+            config,
+            inputs=content.inputs,
+            texts=content.texts,
+            options=shown_content(study)["options"],
+            values=read_entered(config, len(outputs), data),
+            errors=errors,
+        )
+        return TemplateResponse(
+            request,
+            config.item_template,
+            {
+                "frame": "studies/check_answer.html",
+                "item": item,
+                "layout": config.layout,
+                "texts": shown_content(study)["texts"],
+                "content": content,
+                "kept": [
+                    (name, data[name])
+                    for name in data
+                    if name.startswith(("input-", "output-")) or name in ("kind", "item", "why")
+                ],
+                "problems": problems or list(errors.values()),
+            },
+            status=INVALID if problems or errors else 200,
+        )
+
+
+@require_POST
+def remove_check(request: HttpRequest, study: Study, item_id: int) -> HttpResponseBase:
+    item = get_object_or_404(list_made(study), pk=item_id)
+    try:
+        delete_check(study=study, item=item, by=request.user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, f"Deleted: {item.key}.")
+    return redirect("admin:setup-checks", study.pk)
+
+
+made_check_views = [
+    StudyView(
+        path="set-up/checks/new/",
+        name="check-new",
+        view=make_check,
+        role=Membership.Role.EDITOR,
+        within="Checks",
+    ),
+    StudyView(
+        path="set-up/checks/<int:item_id>/delete/",
+        name="check-delete",
+        view=remove_check,
+        role=Membership.Role.EDITOR,
+    ),
+]

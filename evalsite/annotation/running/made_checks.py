@@ -1,0 +1,138 @@
+"""Gold and attention checks that researchers make in the browser, out of items they uploaded."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import QuerySet
+
+from evalsite.annotation.pages.forms import RatingForm
+from evalsite.annotation.pages.submitted_values import Value
+from evalsite.annotation.pages.view_models import question_names
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.protocol import Criterion, Protocol
+from evalsite.studies.gold import check_gold
+from evalsite.studies.models import Batch, Item, Output, Study
+from evalsite.studies.services import item_keys
+from evalsite.studies.versions import hash_text
+
+# the batch that holds them, beside those of files
+MADE_HERE = "Checks made on this site"
+_KINDS = (Item.Kind.GOLD, Item.Kind.ATTENTION)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckContent:
+    """What a check shows: an item's inputs and outputs, perhaps with other texts."""
+
+    kind: str
+    source: Item
+    inputs: dict[str, Any]
+    texts: list[str]
+    why: str = ""
+
+
+def list_made(study: Study) -> QuerySet[Item]:
+    """Return the checks of a study that were made here, oldest first."""
+    return Item.objects.filter(study=study, kind__in=_KINDS, batch__file_name=MADE_HERE).order_by(
+        "id"
+    )
+
+
+def list_uploaded(study: Study) -> QuerySet[Item]:
+    """Return the checks of a study that came in files."""
+    checks = Item.objects.filter(study=study, kind__in=_KINDS).order_by("id")
+    return checks.exclude(batch__file_name=MADE_HERE)
+
+
+def find_answered(config: Protocol, outputs: int, data: Mapping[str, Any]) -> list[Criterion]:
+    """Return the criteria that have an answer for each output."""
+    missing = {
+        criterion.key
+        for name, criterion, _ in question_names(config, outputs)
+        if not str(data.get(name, "")).strip()
+    }
+    return [criterion for criterion in config.criteria if criterion.key not in missing]
+
+
+def read_gold(form: RatingForm, outputs: Sequence[Output]) -> dict[str, str]:
+    """Return the gold that these answers are, by criterion; the outputs are in upload order."""
+    ids = [output.pk for output in outputs]
+    values: tuple[Value, ...] = form.values(ids)
+    gold = {}
+    for criterion in form.criteria:
+        rows = {one.output_id: one.value for one in values if one.criterion == criterion.key}
+        gold[criterion.key] = criterion.scale.write_gold(criterion.scale.read_values(rows, ids))
+    return gold
+
+
+@transaction.atomic
+def create_check(*, study: Study, content: CheckContent, gold: Mapping[str, str], by: Any) -> Item:
+    """Store a check with its right answers; a study that was launched keeps the checks it had."""
+    current = Study.objects.select_for_update().get(pk=study.pk)
+    if current.version_id is not None:
+        raise ValidationError("Checks are fixed since launch. Nothing was added.")
+    if content.kind not in _KINDS:
+        raise ValidationError("Choose gold or attention.")
+    systems = list(content.source.outputs.order_by("position").select_related("system"))
+    names = [one.system.name if one.system else str(one.position + 1) for one in systems]
+    if not any(text.strip() for text in gold.values()):
+        raise ValidationError("Answer at least one question: its answer is what passes.")
+    for criterion in current.config.criteria:
+        check_gold(criterion, gold.get(criterion.key, ""), names)
+    batch, _ = Batch.objects.get_or_create(
+        study=current,
+        sha256=hash_text(f"{MADE_HERE} {current.pk}"),
+        defaults={"file_name": MADE_HERE, "rows": 0, "uploaded_by": by},
+    )
+    number = batch.items.count() + 1
+    while Item.objects.filter(study=current, key=f"check-{number}").exists():
+        number += 1
+    item = Item.objects.create(
+        study=current,
+        batch=batch,
+        kind=content.kind,
+        inputs=content.inputs,
+        gold={**gold, "why": content.why} if content.why else dict(gold),
+        cluster=content.source.cluster,
+        **item_keys(current, key=f"check-{number}", group=content.source.group),
+    )
+    Output.objects.bulk_create(
+        Output(study=current, item=item, system=one.system, position=one.position, text=text)
+        for one, text in zip(systems, content.texts, strict=True)
+    )
+    _count_rows(batch)
+    AuditEntry.objects.record(
+        "check made",
+        by=by,
+        study_id=study.pk,
+        item=item.key,
+        kind=content.kind,
+        at=now().isoformat(),
+    )
+    return item
+
+
+@transaction.atomic
+def delete_check(*, study: Study, item: Item, by: Any) -> None:
+    """Delete a check that was made here, with what pilots answered to it."""
+    current = Study.objects.select_for_update().get(pk=study.pk)
+    if current.version_id is not None:
+        raise ValidationError("Checks are fixed since launch. Nothing was deleted.")
+    batch = item.batch
+    item.annotations.filter(participant__is_pilot=True).delete()
+    AuditEntry.objects.record("check deleted", by=by, study_id=study.pk, item=item.key)
+    item.delete()
+    if batch is not None:
+        if batch.items.exists():
+            _count_rows(batch)
+        else:
+            batch.delete()
+
+
+def _count_rows(batch: Batch) -> None:
+    batch.rows = Output.objects.filter(item__batch=batch).count()
+    batch.save(update_fields=["rows"])
