@@ -174,7 +174,7 @@ def test_connection_serves_the_next_after_an_export_that_broke_off(study: Study)
     with consistent_cut():
         groups = AnswerReader(study, Selection()).read_ratings()
         next(groups)
-        del groups
+        groups.close()
 
     assert Annotation.objects.count() == 4
 

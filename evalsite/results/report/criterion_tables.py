@@ -59,7 +59,11 @@ def tabulate_systems(criterion: dict[str, Any]) -> Table:
         columns.append(name_column("Tier", lambda one: f"{one['cluster'] or ''}"))
     if by_model:
         columns.append(
-            name_column(name_average(criterion), lambda one: write_with_interval(one["headline"]))
+            Column(
+                heading=name_average(criterion),
+                write=lambda one: write_with_interval(one["headline"]),
+                is_further=True,
+            )
         )
     return fill_table(
         f"{criterion['label']} by system",
@@ -230,6 +234,7 @@ def tabulate_pairs(criterion: dict[str, Any]) -> Table:
                 _DETECTABLE,
                 lambda pair: pair["detectable"],
                 write=_write_detectable,
+                is_further=True,
             )
         )
     return fill_table(

@@ -56,7 +56,8 @@ class Picture:
     narrow_url: str = ""  # of the drawing for small screens, where there is one
 
 
-Blocks = list[tuple[Table, Picture | None]]
+Block = tuple[Table, Picture | None]
+Blocks = list[Block]
 
 
 @dataclass

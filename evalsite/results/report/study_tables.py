@@ -1,6 +1,7 @@
 """Tables that a report has beside those of its parts: design, places, exclusions, flags."""
 
 from collections import Counter
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -10,7 +11,16 @@ from evalsite.results.models import Report
 from evalsite.results.report.agreement_tables import tabulate_main_agreement
 from evalsite.results.report.figure_details import Figure
 from evalsite.results.report.prose import write_prose
-from evalsite.results.report.sections import DESIGN, RATERS, TOGETHER, Part, list_parts, show_part
+from evalsite.results.report.sections import (
+    DESIGN,
+    RATERS,
+    TOGETHER,
+    Block,
+    Part,
+    Picture,
+    list_parts,
+    show_part,
+)
 from evalsite.results.report.study_facts import Facts
 from evalsite.results.report.table import Column, Table, fill_table, name_column
 from evalsite.results.report.wording import write_number
@@ -53,7 +63,9 @@ def list_main(report: Report) -> list[Part]:
     criteria = {one["key"]: one for one in report.content["kept"]["criteria"]}
     parts = [part for part in list_shown(report) if part.key in criteria]
     for part in parts:
-        part.blocks = [block for block in part.blocks if _is_main(part, block[0])]
+        part.blocks = [
+            (table.shorten(), picture) for table, picture in part.blocks if _is_main(part, table)
+        ]
         if criteria[part.key]["agreement"]:
             part.blocks.append((tabulate_main_agreement(criteria[part.key]), None))
     return parts
@@ -63,12 +75,26 @@ def list_further(report: Report) -> list[Part]:
     """Return the parts of the further analyses: everything that the report itself leaves out."""
     parts = list_shown(report)
     for part in parts:
-        part.blocks = [block for block in part.blocks if not _is_main(part, block[0])]
+        part.blocks = [
+            _complete(part, *block) for block in part.blocks if _is_further(part, block[0])
+        ]
     return [part for part in parts if part.blocks or part.notes]
 
 
 def _is_main(part: Part, table: Table) -> bool:
     return table.name in (f"{part.key}-systems", f"{part.key}-pairs")
+
+
+def _is_further(part: Part, table: Table) -> bool:
+    return bool(table.further) or not _is_main(part, table)
+
+
+def _complete(part: Part, table: Table, picture: Picture | None) -> Block:
+    """Return what the report shortens in full, under a name of its own."""
+    if not _is_main(part, table):
+        return table, picture
+    caption, name = f"{table.caption}, in full", f"{table.name}-full"
+    return replace(table, caption=caption, name=name), None
 
 
 def _sum_up_kappas(found: dict[str, Any], key: str) -> Table:

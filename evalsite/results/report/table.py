@@ -4,7 +4,7 @@ A page, LaTeX and text render the cells; the CSV file holds the figures behind t
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalsite.results.report.figure_details import (
@@ -40,6 +40,7 @@ class Column:
     names: Mapping[str, str] = field(default_factory=dict)  # further names of its figures there
     meaning: str = ""  # a sentence below the table
     is_prose: bool = False  # whether cells hold sentences
+    is_further: bool = False  # left out of the report itself
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Table:
     names_people: bool = False  # files that leave the site name nobody
     links: Sequence[str] = ()  # where the name of each row leads, on the site
     unshown: Sequence[tuple[str, ...]] = ()  # further rows, of the file alone
+    further: frozenset[int] = frozenset()  # columns that the report itself leaves out
 
     def __post_init__(self) -> None:
         held = {
@@ -72,6 +74,19 @@ class Table:
         """Each row with where its name leads, "" for nowhere."""
         nowhere = [""] * (len(self.rows) - len(self.links))
         return list(zip([*self.links, *nowhere], self.rows, strict=True))
+
+    def shorten(self) -> "Table":
+        """Return the table as the report itself has it."""
+
+        def keep(cells: Sequence[str]) -> tuple[str, ...]:
+            return tuple(cell for place, cell in enumerate(cells) if place not in self.further)
+
+        return replace(
+            self,
+            columns=keep(self.columns),
+            rows=[keep(row) for row in self.rows],
+            further=frozenset(),
+        )
 
     def describe_computed(self) -> list[str]:
         """Describe how the figures of the table were made."""
@@ -115,6 +130,7 @@ def fill_table(
             for figure in column.figures(row)
         ],
         unshown=[] if shown is None else cells[shown:],
+        further=frozenset(n for n, column in enumerate(columns) if column.is_further),
         **options,
     )
 
