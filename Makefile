@@ -77,8 +77,10 @@ bench: .venv/.installed-dev ## measure speed and memory against the budgets (ARG
 # Browser tests need Chromium, and the second half of the suite needs a PostgreSQL server. If they are
 # missing, they are installed from Debian's packages if possible; otherwise those tests are skipped.
 # Page heights are measured in a font with the widths of Arial.
-# R, which the tests of analysis.R need, is large, so it is installed in CI only.
+# R, which the tests of analysis.R need, and LaTeX, which compiles reports, are large, so they are
+# installed in CI only.
 R_PACKAGES := r-base-core r-cran-lme4 r-cran-pbkrtest r-cran-ordinal r-cran-emmeans
+TEX_PACKAGES := texlive-latex-base texlive-latex-recommended
 
 system-tools:
 	@missing=; found=; \
@@ -90,6 +92,7 @@ system-tools:
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
 	  || [ -n "$$EVALSITE_TEST_POSTGRES" ] || missing="$$missing postgresql"; \
 	[ "$$CI" != true ] || command -v Rscript >/dev/null || missing="$$missing $(R_PACKAGES)"; \
+	[ "$$CI" != true ] || command -v pdflatex >/dev/null || missing="$$missing $(TEX_PACKAGES)"; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ]; then sudo=; elif sudo -n true 2>/dev/null; then sudo="sudo -n"; \
 	else echo "Missing, and installing needs root: $$missing"; exit 0; fi; \

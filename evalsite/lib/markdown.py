@@ -45,6 +45,11 @@ def render_markdown(text: str, *, with_anchors: bool = False) -> SafeString:
     return mark_safe(html)  # noqa: S308 (cleaned by nh3 with a closed list just above)
 
 
+def parse_markdown(text: str) -> list[Token]:
+    """Return the parts of a Markdown text, for other formats than HTML."""
+    return _PARSER.parse(text)
+
+
 @lru_cache(maxsize=64)
 def list_anchors(text: str) -> dict[str, str]:
     """Return the id of each heading of a Markdown text, by its words; of equal ones the first."""

@@ -2,6 +2,7 @@
 
 from evalsite.results.analysis_plan.views import plan_views
 from evalsite.results.design.views import design_views
+from evalsite.results.documents.views import document_views
 from evalsite.results.exclusions.views import exclusion_views
 from evalsite.results.overview.views import overview_views
 from evalsite.results.people.views import people_views
@@ -16,6 +17,7 @@ study_views = [
     *plan_views,
     *planner_views,
     *report_views,
+    *document_views,
     *repeating_views,
     *people_views,
     *exclusion_views,

@@ -1,0 +1,79 @@
+"""What the documents of a study are filled in from; everything is known before any result."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from evalsite.participants.models import Participant
+from evalsite.protocol import EntryQuestion
+from evalsite.quality.exclusions import count_reasons
+from evalsite.results.analysis_plan.stored import describe_plan
+from evalsite.results.analysis_plan.wording import describe_rule
+from evalsite.studies.models import Item, Study
+from evalsite.studies.questions import list_background
+from evalsite.studies.summary_lines import (
+    count_groups,
+    estimate_work,
+    format_money,
+    minutes_per_set,
+)
+from evalsite.studies.versions import shown_content
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """How people are recruited in one round, and what they get."""
+
+    platform: str
+    places: int | None
+    pay: str
+    minutes: int
+    refuses_phones: bool
+
+
+def collect_context(study: Study) -> dict[str, Any]:
+    """Return what the templates of documents read."""
+    content, config = shown_content(study), study.config
+    mains = Item.objects.main().filter(study=study)
+    items = mains.count()
+    people = Participant.objects.filter(study=study, is_pilot=False)
+    eligibility = config.eligibility if study.is_eligibility_on else None
+    return {
+        "study": study,
+        "config": config,
+        "texts": content["texts"],
+        "settings": content["settings"],
+        "facts": {"has_practice": bool(config.practice) and content["settings"]["is_practice_on"]},
+        "criteria": config.criteria,
+        "items": items,
+        "inputs": mains.order_by().values("group").distinct().count(),
+        "systems": study.systems.count(),
+        "work": estimate_work(study, items, count_groups(study, mains)) if items else None,
+        "minutes": minutes_per_set(study),
+        "eligibility": eligibility,
+        "questions": list(map(_describe_question, eligibility.questions if eligibility else ())),
+        "background": list(map(_describe_question, list_background(study))),
+        "rounds": [_describe_round(study, one) for one in study.recruitments.all()],
+        "people": people.count(),
+        "withdrawn": people.filter(withdrawn_at__isnull=False).count(),
+        "rule": describe_rule(describe_plan(study)),
+        "exclusions": count_reasons(study),
+    }
+
+
+def _describe_question(question: EntryQuestion) -> tuple[str, list[str]]:
+    """Return a question about people and its choices."""
+    return question.label, [label for _, label in question.choices]
+
+
+def _describe_round(study: Study, recruitment: Any) -> Round:
+    pay = recruitment.reward if recruitment.reward is not None else study.pay_per_set
+    words = "" if pay is None else format_money(pay, study.currency)
+    if words and recruitment.is_paid_per_minute:
+        words += " a minute"
+    return Round(
+        platform=recruitment.adapter.label,
+        places=recruitment.places,
+        pay=words,
+        minutes=recruitment.minutes or minutes_per_set(study),
+        refuses_phones=recruitment.refuses_phones,
+    )

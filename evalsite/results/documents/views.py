@@ -1,0 +1,37 @@
+"""Staff pages that send the documents of a study."""
+
+from collections.abc import Callable
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_safe
+
+from evalsite.results.documents.contents import make_appendix, make_ethics
+from evalsite.results.documents.document import Document, write_html, write_latex
+from evalsite.studies.models import Study
+from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.summary_lines import name_start
+
+_DOCUMENTS: dict[str, Callable[[Study], Document]] = {
+    "appendix": make_appendix,
+    "ethics-application": make_ethics,
+}
+_FORMATS = {"html": (write_html, "text/html"), "tex": (write_latex, "application/x-tex")}
+
+
+@require_safe
+def send_document(request: HttpRequest, study: Study, name: str, kind: str) -> HttpResponseBase:
+    """Send a document as a file: nothing of it runs on this site."""
+    if name not in _DOCUMENTS or kind not in _FORMATS:
+        raise Http404("No such document.")
+    write, media = _FORMATS[kind]
+    response = HttpResponse(
+        write(_DOCUMENTS[name](study)), content_type=f"{media}; charset=utf-8"
+    )  # fmt: skip
+    response["Content-Disposition"] = f'attachment; filename="{name_start(study)}-{name}.{kind}"'
+    return response
+
+
+document_views = [
+    StudyView(path="documents/<slug:name>.<slug:kind>", name="study-document", view=send_document),
+]

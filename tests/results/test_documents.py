@@ -1,0 +1,114 @@
+"""Appendix and ethics application: from the draft on, complete, and safe in either format."""
+
+import re
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.results.documents.contents import make_appendix, make_ethics
+from evalsite.results.documents.document import write_html, write_latex
+from evalsite.results.documents.latex_markdown import write_blocks
+from evalsite.studies.models import Study
+from tests.support.factories import make_study
+from tests.support.reported import HOSTILE, TITLE
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+INSTRUCTIONS = """# Read *first*
+
+Rate **each** text & nothing else: 100 % of `a_b`.
+
+- one \\input{/etc/passwd}
+- two
+
+| point | means |
+| --- | --- |
+| 1 | bad |
+"""
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study(items=2)
+    study.title, study.instructions, study.consent = TITLE, INSTRUCTIONS, "You *may* stop."
+    study.save()
+    for system, name in zip(study.systems.all(), HOSTILE, strict=False):
+        study.systems.filter(pk=system.pk).update(name=name)
+    return study
+
+
+@pytest.mark.parametrize("name", ["appendix", "ethics-application"])
+@pytest.mark.parametrize("kind", ["html", "tex"])
+def test_document_of_a_draft_is_sent_as_a_file(
+    staff_client: Client, study: Study, name: str, kind: str
+) -> None:
+    response = staff_client.get(reverse("admin:study-document", args=[study.pk, name, kind]))
+
+    assert response.status_code == 200
+    assert response.headers["Content-Disposition"].endswith(f'-{name}.{kind}"')
+    assert "may" in response.content.decode()
+
+
+def test_unknown_document_is_not_found(staff_client: Client, study: Study) -> None:
+    for name, kind in (("appendix", "pdf"), ("diary", "html")):
+        address = reverse("admin:study-document", args=[study.pk, name, kind])
+        assert staff_client.get(address).status_code == 404
+
+
+def test_appendix_holds_instructions_questions_and_a_page_and_names_no_system(
+    study: Study,
+) -> None:
+    page = unescape(write_html(make_appendix(study)))
+
+    (criterion,) = study.config.criteria
+    assert "<strong>each</strong>" in page
+    assert criterion.label in page
+    assert "Place 1 as told by voice 1." in page
+    assert HOSTILE[0] not in page
+    for letter in ("D1", "D2", "D3", "D4", "D5"):
+        assert f'<dt dir="auto">{letter} ' in page
+
+
+def test_what_only_people_know_is_marked_and_counted(study: Study) -> None:
+    document = make_ethics(study)
+
+    page = write_html(document)
+
+    assert document.open > 0
+    assert page.count("To be filled in.") == document.open
+    assert f"{document.open} answers to be filled in" in page
+
+
+def test_nothing_of_a_study_s_texts_runs(study: Study) -> None:
+    for document in (make_appendix(study), make_ethics(study)):
+        assert "<script" not in write_html(document)
+        assert r"\input{" not in write_latex(document)
+
+
+def test_markdown_becomes_latex() -> None:
+    blocks = list(write_blocks(INSTRUCTIONS))
+
+    assert blocks[0] == r"\paragraph{Read \emph{first}}"
+    assert blocks[1] == (r"Rate \textbf{each} text \& nothing else: 100\,\% of \texttt{a\_b}.")
+    assert blocks[2:4] == [r"\begin{itemize}", r"\item{}"]
+    assert blocks[-1] == r"\noindent 1 -- bad"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_documents_compile(study: Study, tmp_path: Path) -> None:
+    for number, document in enumerate((make_appendix(study), make_ethics(study))):
+        (tmp_path / f"{number}.tex").write_text(write_latex(document), encoding="utf-8")
+
+        done = subprocess.run(
+            ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error",
+             f"{number}.tex"],
+            cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+
+        assert done.returncode == 0, re.sub(r"\s+", " ", done.stdout[-1500:])
