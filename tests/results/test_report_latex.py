@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalsite.results.models import Report
-from evalsite.results.report.criterion_tables import tabulate_pairs
+from evalsite.results.report.criterion_tables import find_estimate, tabulate_pairs
 from evalsite.results.report.datasheet import fill_datasheet
 from evalsite.results.report.latex import escape, set_p, write_comment, write_table
 from evalsite.results.report.latex_document import (
@@ -164,7 +164,8 @@ def test_numbers_are_the_report_s(study: Study, report: Report) -> None:
         for system in criterion["systems"]:
             told = (write_value(system["headline"]), write_interval(system["headline"]))
             assert f"& {' & '.join(map(escape, told))} &" in further
-            assert escape(write_with_interval(system["headline"])) in fragment
+            assert escape(write_with_interval(system["headline"])) in further
+            assert escape(write_value(find_estimate(criterion, system))) in fragment
         for pair in criterion["pairs"]:
             assert set_p(escape(pair["finding"]["text"])) in fragment
             p = write_p(pair["effect"]["details"]["p_corrected"])

@@ -47,7 +47,7 @@ READ = {
         "export-codebook-csv", "export-bundle", "study-results-report", "study-results-outputs",
         "study-results-drawing", "study-results-table", "study-results-page",
         "study-results-further", "study-results-latex", "study-results-datasheet",
-        "study-results-datasheet-data",
+        "study-results-datasheet-data", "study-document",
         "study-plan-data", "study-repeat-report", "study-repeat-table",
     ],
     EDITORS: [
