@@ -16,12 +16,27 @@ def crossed_parts(
     """
     raters, items = differences.shape[-2:]
     mean, ms_rater, ms_item, ms_rest = mean_squares(differences)
+    variance, df = find_error(ms_rater, ms_item, ms_rest, raters=raters, items=items)
+    return mean, np.sqrt(variance), df
+
+
+def find_error(
+    ms_rater: NDArray[np.float64],
+    ms_item: NDArray[np.float64],
+    ms_rest: NDArray[np.float64],
+    *,
+    raters: int,
+    items: int,
+    contrasts: int = 1,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Variance of a mean difference and its degrees of freedom, from mean squares of as many
+    contrasts."""
     error = np.maximum(ms_item + ms_rater - ms_rest, ms_rest)
     below = ms_item**2 / (items - 1) + ms_rater**2 / (raters - 1)
     below = below + ms_rest**2 / ((raters - 1) * (items - 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        df = np.where(below > 0, error**2 / below, 1.0)
-    return mean, np.sqrt(error / (raters * items)), df
+        df = np.where(below > 0, contrasts * error**2 / below, 1.0)
+    return error / (raters * items), df
 
 
 def mean_squares(differences: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:

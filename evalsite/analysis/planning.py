@@ -1,9 +1,11 @@
 """Planning: how often a design finds a true difference, by simulated studies.
 
-A study of two systems is drawn from variance parts (a pilot's, or typical ones), shown on the scale
-of the protocol, and tested as results are. Closed forms for complete designs and the paired t are
-beside as a check (Westfall, Judd & Kenny 2014); below five raters they are off: simulate. Power has
-a ceiling set by the smaller of items and raters.
+A study is drawn from variance parts (a pilot's, or typical ones), shown on the scale of the
+protocol, and tested as results are: one system is ahead of all others, which are equal; raters and
+inputs vary alike between systems, so their mean squares are pooled over all of these; p values are
+corrected by Holm over the comparisons that are planned. A closed form of two systems in complete
+designs is beside it as a check (Westfall, Judd & Kenny 2014); below five raters it is off:
+simulate. Power has a ceiling set by the smaller of items and raters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from evalsite.analysis.binary_tests import wilson_share
-from evalsite.analysis.crossed import crossed_parts
+from evalsite.analysis.crossed import find_error, mean_squares
 from evalsite.analysis.families import find_planned, get_numbers, list_planners
 from evalsite.analysis.figure import Figure, Reason, undefined
 from evalsite.analysis.intervals import detectable, power_of_t
@@ -37,13 +39,17 @@ PRESETS: dict[str, Parts] = {
 class Plan:
     """What simulated studies of one design found.
 
-    `power` with its Monte-Carlo interval; `width` the mean width of the 95% interval; `sign_error`
+    `power`: how often one planned comparison is found after correction, with its Monte-Carlo
+    interval; `alone`: without correction; `best`: how often the system ahead is found above every
+    other. `width` the mean width of the 95% interval; `sign_error`
     the share of significant results on the wrong side and `exaggeration` how many times too large
     they are on average (Gelman & Carlin 2014); `difference` on the scale as shown.
     """
 
     design: Design
     power: Figure
+    alone: Figure
+    best: Figure
     width: Figure
     sign_error: Figure
     exaggeration: Figure
@@ -92,38 +98,131 @@ def plan(
     scale: str = "likert",
     points: int = 7,
     tie_share: float = 0.3,
+    systems: int = 2,
+    has_baseline: bool = False,
+    further_tests: int = 0,
     draws: int = DRAWS,
     seed: int = SEED,
 ) -> Plan:
-    """What `draws` simulated studies of two systems find, each tested as complete results are.
+    """What `draws` simulated studies find, each tested as results are.
 
-    `difference`: latent points (Likert), logarithms (magnitude), log odds among decided answers
-    (pairs). `points`: steps of the Likert scale. `tie_share`: ties between equals in pairs. Gaps in
-    the design (`per_output`) are tested with variance parts by moments. ValueError: a design of
-    fewer than two raters or items, or fewer than one draw.
+    `difference`: latent points (Likert), logarithms (magnitude), a share (decisions), log odds
+    among decided answers (pairs). `points`: steps of the Likert scale. `tie_share`: ties between
+    equals in pairs. `has_baseline`: only pairs with one of the systems are compared, all pairs
+    otherwise. `further_tests`: those of other criteria that the correction covers, in which nothing
+    is found. Gaps in the design (`per_output`) are tested with variance parts by moments. Of pairs
+    only two systems are drawn, and the correction is Bonferroni's: a little less power than
+    Holm's. ValueError: a design of fewer than two raters or items, or fewer than one draw.
     """
     if min(design.items, design.raters) < 2 or design.ratings_per_output < 1 or draws < 1:
         raise ValueError("Plan with two raters and two items or more, each output rated once.")
     chosen = parts or PRESETS[scale]
     numbers = get_numbers(find_planned(scale))
-    stores: tuple[list[Floats], ...] = ([], [], [], [])
+    found: list[_Tested] = []
     shown = design.shown()
-    some = max(1, _CELLS // (2 * design.items * design.raters))
+    some = max(1, _CELLS // (systems * design.items * design.raters))
     rng = np.random.default_rng(seed)
+    compared = systems - 1 if has_baseline else systems * (systems - 1) // 2
     for start in range(0, draws, some):
         rows = min(some, draws - start)
-        d = numbers.simulate(rng, design, chosen, difference, rows, points, tie_share)
-        if design.is_complete:
-            mean, se, df = crossed_parts(d)
-        else:
-            mean, se, df = moment_parts(d, shown)
-        for store, one in zip(stores, (mean, se, df, d.mean(axis=(-2, -1))), strict=True):
-            store.append(one)
-    found = [np.concatenate(one) for one in stores]
+        values = numbers.simulate(rng, design, chosen, difference, rows, points, tie_share, systems)
+        found.append(_test(values, shown, has_baseline, compared, further_tests))
     closed = None
-    if design.is_complete and numbers.has_closed_form:
+    if design.is_complete and numbers.has_closed_form and systems == 2:
         closed = closed_form(chosen, design, difference)[0]
-    return _summarise(design, found, difference, closed, seed)
+    return _summarise(design, _join(found), difference, closed, seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tested:
+    """Of each simulated study: the pair of the system ahead and another, and what was found."""
+
+    mean: Floats
+    se: Floats
+    df: Floats
+    plain: Floats  # the difference with every rater on every item
+    is_alone: NDArray[np.bool_]
+    is_found: NDArray[np.bool_]
+    is_best: NDArray[np.bool_]
+
+
+def _join(parts: Sequence[_Tested]) -> _Tested:
+    names = vars(parts[0])
+    return _Tested(**{name: np.concatenate([vars(one)[name] for one in parts]) for name in names})
+
+
+def _test(
+    values: Floats, shown: NDArray[np.bool_], has_baseline: bool, compared: int, further: int
+) -> _Tested:
+    """Test every planned pair of each study (studies, systems, raters, items)."""
+    count = values.shape[1]
+    if count == 1:  # outcomes of a pair
+        contrasts, scale = values, 1.0
+        apart = _average(values, shown)
+        plain = values.mean(axis=(-2, -1))[:, 0]
+        pairs = [(-1, 0)]
+    else:
+        contrasts, scale = _contrast(values), 2.0
+        means = _average(values, shown)
+        pairs = [(0, n) for n in range(1, count)]
+        if not has_baseline:
+            pairs += [(m, n) for m in range(1, count) for n in range(m + 1, count)]
+        apart = np.stack([means[:, n] - means[:, m] for m, n in pairs], axis=1)
+        plain = (values[:, -1] - values[:, 0]).mean(axis=(-2, -1))
+    variance, df = _pool(contrasts, shown)
+    se = np.sqrt(scale * variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(se[:, None] > 0, np.abs(apart) / se[:, None], 0.0)
+    p = 2 * special.stdtr(df[:, None], -t)
+    # of outcomes only one pair is drawn of those that are compared
+    corrected = _correct(p, further + compared - len(pairs))
+    named = next(place for place, (m, n) in enumerate(pairs) if n in (0, count - 1) and m < 1)
+    ahead = [place for place, (_, n) in enumerate(pairs) if n == count - 1 or count == 1]
+    return _Tested(
+        mean=apart[:, named],
+        se=se,
+        df=df,
+        plain=plain,
+        is_alone=p[:, named] < ALPHA,
+        is_found=corrected[:, named] < ALPHA,
+        is_best=np.asarray(((corrected[:, ahead] < ALPHA) & (apart[:, ahead] > 0)).all(axis=1)),
+    )
+
+
+def _correct(p: Floats, more: int) -> Floats:
+    """Correct each row by Holm, with so many further tests in which nothing is found."""
+    count = p.shape[1]
+    order = p.argsort(axis=1)
+    factors = np.arange(count, 0, -1) + more
+    sorted_p = np.maximum.accumulate(np.take_along_axis(p, order, axis=1) * factors, axis=1)
+    found = np.empty_like(p)
+    np.put_along_axis(found, order, np.minimum(sorted_p, 1.0), axis=1)
+    return found
+
+
+def _average(values: Floats, shown: NDArray[np.bool_]) -> Floats:
+    """Return the mean of each system (studies, systems), of the ratings that there are."""
+    return np.asarray((values * shown).sum(axis=(-2, -1)) / shown.sum())
+
+
+def _contrast(values: Floats) -> Floats:
+    """Return orthonormal contrasts of the systems (studies, systems - 1, raters, items)."""
+    count = values.shape[1]
+    helmert = np.tril(np.ones((count, count)), -1)[1:]
+    for row, place in zip(helmert, range(1, count), strict=True):
+        row[place] = -place
+        row /= sqrt(place * (place + 1))
+    return np.einsum("cs,xsri->xcri", -helmert, values)
+
+
+def _pool(contrasts: Floats, shown: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Variance of the mean of a contrast, and degrees of freedom, pooled over the contrasts."""
+    count = contrasts.shape[1]
+    if not shown.all():
+        return pool_moments(contrasts, shown)
+    raters, items = contrasts.shape[-2:]
+    ms_rater, ms_item, ms_rest = (one.mean(axis=1) for one in mean_squares(contrasts)[1:])
+    return find_error(ms_rater, ms_item, ms_rest, raters=raters, items=items, contrasts=count)
 
 
 def _expect_forms(seen: Floats) -> Floats:
@@ -144,53 +243,58 @@ def _expect_forms(seen: Floats) -> Floats:
     return expected
 
 
-def moment_parts(differences: Floats, shown: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Mean, standard error, degrees of freedom where not every rater sees every item.
+def pool_moments(contrasts: Floats, shown: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Variance of the mean of a contrast where not every rater sees every item, and its degrees
+    of freedom.
 
-    `differences`: (studies, raters, items), used where `shown` (raters, items). Variance parts by
-    Henderson's first method (quadratic forms equated to what they are expected to be), kept from
-    falling below 0; degrees of freedom by Satterthwaite over the parts.
+    `contrasts`: (studies, contrasts, raters, items), used where `shown` (raters, items). Variance
+    parts by Henderson's first method (quadratic forms, averaged over the contrasts, equated to what
+    they are expected to be), kept from falling below 0; degrees of freedom by Satterthwaite over
+    the parts.
     """
+    count = contrasts.shape[1]
     seen = shown.astype(float)
     by_rater, by_item, total = seen.sum(axis=1), seen.sum(axis=0), seen.sum()
-    d = np.where(shown, differences, 0.0)
-    mean = d.sum(axis=(1, 2)) / total
-    d = np.where(shown, d - mean[:, None, None], 0.0)
+    d = np.where(shown, contrasts, 0.0)
+    mean = d.sum(axis=(-2, -1)) / total
+    d = np.where(shown, d - mean[..., None, None], 0.0)
     forms = np.stack(
         [
-            (d.sum(axis=2) ** 2 / by_rater).sum(axis=1),
-            (d.sum(axis=1) ** 2 / by_item).sum(axis=1),
-            (d**2).sum(axis=(1, 2)),
+            (d.sum(axis=-1) ** 2 / by_rater).sum(axis=-1),
+            (d.sum(axis=-2) ** 2 / by_item).sum(axis=-1),
+            (d**2).sum(axis=(-2, -1)),
         ],
-        axis=1,
-    )
+        axis=-1,
+    ).mean(axis=1)
     rater, item = (by_rater**2).sum() / total, (by_item**2).sum() / total
     p, q = len(by_rater), len(by_item)
     part = np.maximum(forms @ np.linalg.pinv(_expect_forms(seen)).T, 0.0)
     pieces = part * np.array([rater, item, 1.0]) / total
     variance = np.maximum(pieces.sum(axis=1), 1e-300)
-    freedom = np.array([p - 1, q - 1, max(total - p - (q - 1) * (total > q), 1)])
+    freedom = count * np.array([p - 1, q - 1, max(total - p - (q - 1) * (total > q), 1)])
     # The residual is in the errors of the other parts as well, as in the complete design; with one
     # rating for each item it is that of items too.
     extra = np.array([1.0, 1.0, 0.0]) if total > q else np.zeros(3)
     own = pieces + pieces[:, 2:] * extra
     df = variance**2 / np.maximum((own**2 / freedom).sum(axis=1), 1e-300)
-    return mean, np.sqrt(variance), np.maximum(df, 1.0)
+    return variance, np.maximum(df, 1.0)
 
 
 def _summarise(
-    design: Design, found: Sequence[Floats], difference: float, closed: float | None, seed: int
+    design: Design, found: _Tested, difference: float, closed: float | None, seed: int
 ) -> Plan:
-    mean, se, df, plain = found
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(se > 0, 2 * special.stdtr(df, -np.abs(mean / se)), 1.0)
-    hit = p < ALPHA
-    truth = float(plain.mean())
+    mean, hit = found.mean, found.is_found
+    truth = float(found.plain.mean())
     n = {"studies": len(mean)}
     method = "simulated studies"
-    width = 2 * stats.t.ppf(0.975, df) * se
+    width = 2 * stats.t.ppf(0.975, found.df) * found.se
     wrong = int((np.sign(mean[hit]) != np.sign(difference)).sum())
-    power = replace(wilson_share(int(hit.sum()), len(hit), name="power"), seed=seed)
+    power, alone, best = (
+        replace(wilson_share(int(one.sum()), len(one), name=name), seed=seed)
+        for name, one in (
+            ("power", hit), ("power_alone", found.is_alone), ("power_best", found.is_best)
+        )
+    )  # fmt: skip
     sign, much = (
         undefined(name, Reason.NO_DATA, method=f"{method}: none significant", n=n)
         for name in ("sign_error", "exaggeration")
@@ -203,6 +307,8 @@ def _summarise(
     return Plan(
         design=design,
         power=power,
+        alone=alone,
+        best=best,
         width=Figure(
             name="interval_width", method=method, value=float(width.mean()), n=n, seed=seed
         ),

@@ -1,4 +1,4 @@
-"""Simulated studies of two systems: the design, what ratings are made of, and latent ratings."""
+"""Simulated studies: the design, what ratings are made of, and latent ratings."""
 
 from dataclasses import dataclass
 
@@ -53,14 +53,20 @@ class Design:
 
 
 def draw_latent(
-    rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int
+    rng: np.random.Generator,
+    design: Design,
+    parts: Parts,
+    difference: float,
+    rows: int,
+    systems: int = 2,
 ) -> Floats:
-    """Latent ratings (rows, 2 systems, raters, items)."""
+    """Latent ratings (rows, systems, raters, items): the last system is ahead of all others."""
     p, q = design.raters, design.items
     rater = rng.normal(0, parts.rater, (rows, 1, p, 1))
     item = rng.normal(0, parts.item, (rows, 1, 1, q))
-    output = rng.normal(0, parts.item_system, (rows, 2, 1, q))
-    taste = rng.normal(0, parts.rater_system, (rows, 2, p, 1))
-    rest = rng.normal(0, parts.residual, (rows, 2, p, q))
-    shift = np.array([-difference / 2, difference / 2])[None, :, None, None]
+    output = rng.normal(0, parts.item_system, (rows, systems, 1, q))
+    taste = rng.normal(0, parts.rater_system, (rows, systems, p, 1))
+    rest = rng.normal(0, parts.residual, (rows, systems, p, q))
+    shift = np.full((1, systems, 1, 1), -difference / 2)
+    shift[:, -1] = difference / 2
     return np.asarray(rater + item + output + taste + rest + shift)

@@ -11,6 +11,19 @@ from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 
 
+class SizePlan(models.Model):
+    """The size that a study was planned for, as its researchers chose it from the planner."""
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="size_plan")
+    # inputs, participants, ratings of an output, power, and the sentence that reports print
+    content = models.JSONField()
+    kept_at = models.DateTimeField(default=now)
+    kept_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    def __str__(self) -> str:
+        return f"planned size of {self.study_id}"
+
+
 class Report(models.Model):
     """The results of a study at one moment; the figures are in files."""
 

@@ -11,8 +11,12 @@ from django.urls import reverse
 
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
+from evalsite.quality.models import AnalysisPlan
+from evalsite.results.analysis_plan.stored import describe_plan
+from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.models import Report
 from evalsite.results.power.design_search import TARGET, count_times_wider, find_source, list_models
+from evalsite.results.power.kept_plan import find_plan
 from evalsite.studies.models import Study
 from tests.site.test_staff_pages import member, sign_in, url
 from tests.support.browsing import is_watched
@@ -126,7 +130,10 @@ def test_each_scale_has_its_own_difference(staff_client, protocol, criterion, as
         ({"raters": "1"}, "Enter numbers from 2 to 300."),
         ({"raters": "4", "per_output": "5"}, "So many ratings need 5 participants or more."),
         ({"items": "1"}, "Enter numbers from 2 to 10,000."),
-        ({"items": "9000", "raters": "10"}, "With 10 participants, enter 6,000 or fewer."),
+        (
+            {"items": "9000", "raters": "10"},
+            "With 10 participants and 3 systems, enter 4,000 or fewer.",
+        ),
         (
             {"items": "2,3,4,5,6", "raters": "5,6,7,8,9"},
             "These are more than 24 designs. Enter fewer numbers.",
@@ -391,3 +398,46 @@ def test_a_plan_that_stopped_says_so_and_can_be_asked_for_again(staff_client):
     assert "Stopped by an error: OSError." in page.text
     assert "Simulate</button>" in page.text
     assert Job.objects.filter(state="waiting").count() == 1
+
+
+def test_kept_plan_is_printed_with_its_moment(staff_client):
+    study = make_study(items=0)
+    job = plan(staff_client, study, items="10, 40")
+
+    answer = staff_client.post(
+        reverse("admin:study-plan-keep", args=[study.pk, job.pk]), {"design": "1"}, follow=True
+    )
+
+    words = describe_plan(study)["size"]["words"]
+    assert words.startswith("40 inputs, 8 participants, 4 ratings of each output: ")
+    assert "power to find a ratio of 1.3 on Informativeness" in words
+    assert "after correction for 3 comparisons" in words
+    assert "Kept on" in answer.text
+    assert f"{words}; chosen before the first answer" in dict(plan_in_words(describe_plan(study)))[
+        "Planned size"
+    ].replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_design_that_the_plan_lacks_is_not_kept(staff_client):
+    study = make_study(items=0)
+    job = plan(staff_client, study)
+
+    answer = staff_client.post(
+        reverse("admin:study-plan-keep", args=[study.pk, job.pk]), {"design": "7"}, follow=True
+    )
+
+    assert "no such design" in answer.text
+    assert find_plan(study) is None
+
+
+def test_a_baseline_in_the_plan_lowers_the_number_of_comparisons(staff_client):
+    study = make_study(items=0)
+    AnalysisPlan.objects.create(study=study, baseline="a", primary="informativeness")
+
+    job = plan(staff_client, study)
+
+    assert (job.params["comparisons"], job.params["further_tests"]) == (2, 0)
+    assert (
+        "covers 2 comparisons with the baseline"
+        in staff_client.get(url("study-planner", study)).text
+    )

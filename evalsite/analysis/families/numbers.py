@@ -110,9 +110,12 @@ class Numbers:
 
     def simulate(
         self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float,
+        points: int, tie_share: float, systems: int = 2,
     ) -> Floats:  # fmt: skip
-        """Return simulated differences of two systems (rows, raters, items)."""
+        """Return simulated values (rows, systems, raters, items), the last system ahead.
+
+        Of a family that compares: outcomes of one pair, as the only system.
+        """
         raise NotImplementedError
 
 

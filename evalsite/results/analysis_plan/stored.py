@@ -12,6 +12,7 @@ from evalsite.lib.clock import now
 from evalsite.quality.models import PLAN_MOMENTS, AnalysisPlan
 from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.quality.scale_use import reserved_points
+from evalsite.results.power.kept_plan import describe_kept, find_plan
 from evalsite.studies.models import Study
 from evalsite.studies.versions import hash_content
 
@@ -59,7 +60,9 @@ def find_state(study: Study) -> list[Any]:
     A plan in which nothing was written is as good as none: other pages keep things in it too.
     """
     plan = plan_of(study)
-    return [mark_plan(plan), {name: at.isoformat() for name, at in plan.moments.items()}]
+    moments = {name: at.isoformat() for name, at in plan.moments.items()}
+    size = find_plan(study)
+    return [mark_plan(plan), moments, *([size.kept_at.isoformat()] if size else [])]
 
 
 @transaction.atomic
@@ -120,4 +123,5 @@ def describe_plan(study: Study) -> dict[str, Any]:
             for name, answers in count_answers_at(plan).items()
         },
         "has_imported": has_imported(study),
+        **({"size": size} if (size := describe_kept(study)) else {}),
     }

@@ -48,6 +48,7 @@ def plan_in_words(plan: Plan) -> Rows:
             if margins
             else []
         ),
+        *([("Planned size", describe_size(plan))] if plan.get("size") else []),
         ("Rule of exclusions", describe_rule(plan)),
         ("Thresholds of flags", _describe_thresholds(plan)),
     ]
@@ -71,6 +72,13 @@ def describe_margin(margin: Mapping[str, Any]) -> str:
         f"on {margin['criterion']}, {margin['system']} is {relation} {margin['other']} {until} "
         f"{margin['margin']:g}"
     )
+
+
+def describe_size(plan: Plan) -> str:
+    """ "50 inputs, ...: 82% power to find ...; chosen before the first answer, on ..."."""
+    size = plan["size"]
+    moment = describe_moment({**plan, "moments": {"size": size}}, "size")
+    return f"{size['words']}; chosen {moment}"
 
 
 def _add_moment(plan: Plan, name: str, words: str) -> str:

@@ -18,8 +18,8 @@ KIND = "plan"
 TARGET = 0.8
 # with fewer, it isn't known how much people differ
 FEW_RATERS = 5
-# of one design, so that it is simulated in seconds: inputs times participants
-MOST_CELLS = 60_000
+# of one design, so that it is simulated in seconds: inputs times participants times systems
+_MOST_CELLS = 120_000
 _DRAWS = 1000
 # points, each with words
 _MOST_LABELLED = 21
@@ -183,6 +183,9 @@ def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]
         scale=choice["scale"],
         points=choice["points"],
         tie_share=choice["tie_share"],
+        systems=choice["systems"],
+        has_baseline=choice.get("has_baseline", False),
+        further_tests=choice.get("further_tests", 0),
         draws=_DRAWS,
         seed=choice["seed"],
     )
@@ -191,6 +194,8 @@ def _simulate(choice: dict[str, Any], parts: Any, design: Any) -> dict[str, Any]
         "raters": design.raters,
         "per_output": design.ratings_per_output,
         "power": [found.power.value, found.power.low, found.power.high],
+        "alone": found.alone.value,
+        "best": found.best.value,
         "width": found.width.value,
         "sign_error": found.sign_error.value,
         "exaggeration": found.exaggeration.value,
@@ -208,7 +213,7 @@ def _search_items(
     """
     from evalsite.analysis.planning import Design  # noqa: PLC0415
 
-    most = MOST_CELLS // people
+    most = count_most_items(people, choice["systems"])
     items, best, tried = _first_guess(choice, parts, people, k) or most, None, 0
     for _ in range(_STEPS):
         items = min(items, most)
@@ -225,6 +230,11 @@ def _search_items(
             break
         items = further
     return best, tried
+
+
+def count_most_items(people: int, systems: int) -> int:
+    """Return the most inputs of a design that is simulated in seconds."""
+    return _MOST_CELLS // (people * systems)
 
 
 def _further(items: int, power: float) -> int:

@@ -9,7 +9,13 @@ from django.core.exceptions import ValidationError
 from evalsite.analysis.families import get_family
 from evalsite.analysis.families.family import Planner
 from evalsite.protocol import Criterion
-from evalsite.results.power.design_search import FEW_RATERS, MOST_CELLS, list_models, list_sources
+from evalsite.quality.plan_state import plan_of
+from evalsite.results.power.design_search import (
+    FEW_RATERS,
+    count_most_items,
+    list_models,
+    list_sources,
+)
 from evalsite.results.report.computation import newest_report
 from evalsite.studies.models import Study
 
@@ -83,7 +89,7 @@ class PlannerForm(forms.Form):
     systems = forms.IntegerField(
         min_value=2,
         max_value=50,
-        help_text="Two are compared at a time; all are rated, and paid for.",
+        help_text="One differs from the others, which are equal. All are rated, and paid for.",
         error_messages={"required": "Enter how many systems the study has: 2 or more."},
     )
     ties = forms.IntegerField(
@@ -209,10 +215,12 @@ class PlannerForm(forms.Form):
         most = MOST_DESIGNS if items else MOST_SEARCHES
         if len(raters) * len(per_output) * max(len(items), 1) > most:
             self.add_error(None, f"These are more than {most} designs. Enter fewer numbers.")
-        if items and items[-1] * raters[-1] > MOST_CELLS:
+        most_items = count_most_items(raters[-1], values["systems"])
+        if items and items[-1] > most_items:
             self.add_error(
                 "items",
-                f"With {raters[-1]} participants, enter {MOST_CELLS // raters[-1]:,} or fewer.",
+                f"With {raters[-1]} participants and {values['systems']} systems, "
+                f"enter {most_items:,} or fewer.",
             )
         return values
 
@@ -236,7 +244,20 @@ class PlannerForm(forms.Form):
             "per_output": values["per_output"],
             "items": values["items"],
             "systems": values["systems"],
+            **self._plan_tests(criterion, values["systems"]),
             "price": None if values["price"] is None else str(values["price"]),
+        }
+
+    def _plan_tests(self, criterion: Criterion, systems: int) -> dict[str, Any]:
+        """Return what the analysis plan compares, and how many tests it corrects for."""
+        decided = plan_of(self.study)
+        has_baseline, criteria = bool(decided.baseline), len(self.study.config.criteria)
+        compared = systems - 1 if has_baseline else systems * (systems - 1) // 2
+        others = 0 if decided.primary else criteria - 1
+        return {
+            "has_baseline": has_baseline,
+            "comparisons": compared,
+            "further_tests": others * compared,
         }
 
     @property

@@ -8,7 +8,11 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalsite.results.analysis_plan.wording import describe_comparisons, describe_rule
+from evalsite.results.analysis_plan.wording import (
+    describe_comparisons,
+    describe_rule,
+    describe_size,
+)
 from evalsite.results.models import Report
 from evalsite.results.report.prose import list_entries, render_prose, write_prose
 from evalsite.results.report.study_facts import Asked, Facts, collect_facts, make_context
@@ -74,7 +78,8 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
         chapters=(
             fill("1", "Main reference and supplementary resources", "resources"),
             fill("2", "Evaluated systems", "systems", inputs=inputs),
-            fill("3.1", "Sample of system outputs", "outputs", detectable=_list_detectable(found)),
+            fill("3.1", "Sample of system outputs", "outputs", detectable=_list_detectable(found),
+                 size=describe_size(facts.plan) if facts.plan.get("size") else ""),
             fill("3.2", "Evaluators", "evaluators"),
             fill("3.3", "Experimental design", "design"),
             *(

@@ -10,7 +10,7 @@ from django.utils.formats import date_format
 
 from evalsite.results.report.latex import escape, set_p
 from evalsite.results.report.prose import join_lines, quote_markdown
-from evalsite.studies.summary_lines import count_of, format_money, list_of
+from evalsite.studies.summary_lines import count_of, format_moment, format_money, list_of
 
 register = template.Library()
 
@@ -44,6 +44,12 @@ def listing(words: Iterable[str]) -> str:
 def day(moment: str | None) -> str:
     """Write the day of a moment as the report holds it; "" if there is none."""
     return date_format(datetime.fromisoformat(moment), "j F Y") if moment else ""
+
+
+@register.filter
+def moment(at: str) -> str:
+    """Write a moment as the report holds it, with its time."""
+    return format_moment(datetime.fromisoformat(at))
 
 
 @register.filter

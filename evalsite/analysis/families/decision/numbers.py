@@ -1,6 +1,8 @@
 """Figures of decisions: shares of yes, nominal agreement, and the classic tests of majorities."""
 
 from dataclasses import replace
+from math import sqrt
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from evalsite.analysis.describe import Described
 from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.scored import Others, ScoredNumbers
 from evalsite.analysis.figure import Figure
+from evalsite.analysis.simulated_ratings import Design, Floats, Parts, draw_latent
 from evalsite.analysis.table import Table
 
 
@@ -45,6 +48,15 @@ class DecisionNumbers(ScoredNumbers):
         rows = table.rows
         classic = compare_majorities(group=rows.group, system=rows.system, value=rows.value)
         return found if classic is None else [*found, classic]
+
+    def simulate(
+        self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
+        points: int, tie_share: float, systems: int = 2,
+    ) -> Floats:  # fmt: skip
+        """Return yes or no, half of them yes; `difference` is one of shares."""
+        spread = sqrt(sum(one**2 for one in vars(parts).values()))
+        apart = 2 * spread * NormalDist().inv_cdf((1 + difference) / 2)
+        return (draw_latent(rng, design, parts, apart, rows, systems) > 0).astype(np.float64)
 
     def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
         return agree_on_categories(table, table.rows.value, scale or [0.0, 1.0], unit="output")

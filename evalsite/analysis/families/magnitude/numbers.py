@@ -176,10 +176,9 @@ class MagnitudeNumbers(ScoredNumbers):
 
     def simulate(
         self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float,
+        points: int, tie_share: float, systems: int = 2,
     ) -> Floats:  # fmt: skip
-        value = draw_latent(rng, design, parts, difference, rows)
-        return np.asarray(value[:, 1] - value[:, 0])
+        return draw_latent(rng, design, parts, difference, rows, systems)
 
 
 def _add_check(pair: PairComparison, screens: pd.DataFrame) -> PairComparison:

@@ -99,11 +99,10 @@ class PointsNumbers(ScoredNumbers):
 
     def simulate(
         self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float,
+        points: int, tie_share: float, systems: int = 2,
     ) -> Floats:  # fmt: skip
-        value = draw_latent(rng, design, parts, difference, rows) + (points + 1) / 2
-        value = np.clip(np.rint(value), 1, points)
-        return np.asarray(value[:, 1] - value[:, 0])
+        value = draw_latent(rng, design, parts, difference, rows, systems) + (points + 1) / 2
+        return np.clip(np.rint(value), 1, points)
 
 
 NUMBERS = PointsNumbers()

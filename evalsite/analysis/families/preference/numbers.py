@@ -140,7 +140,7 @@ class PreferenceNumbers(Numbers):
 
     def simulate(
         self, rng: np.random.Generator, design: Design, parts: Parts, difference: float, rows: int,
-        points: int, tie_share: float,
+        points: int, tie_share: float, systems: int = 2,
     ) -> Floats:  # fmt: skip
         """Return outcomes 1, 0, -1 by Davidson's model, strengths differing by item and rater."""
         p, q = design.raters, design.items
@@ -150,7 +150,7 @@ class PreferenceNumbers(Numbers):
         up, down = np.exp(theta / 2), np.exp(-theta / 2)
         total = up + down + nu
         chance = rng.random((rows, p, q))
-        return np.asarray((chance < up / total) * 1.0 - (chance > 1 - down / total))
+        return np.asarray((chance < up / total) * 1.0 - (chance > 1 - down / total))[:, None]
 
 
 def _agree_by_pair(table: Table) -> list[Figure]:

@@ -1,0 +1,45 @@
+"""The size that a study was planned for: chosen once from the planner, and printed in reports."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.quality.plan_state import count_answers
+from evalsite.results.models import SizePlan
+from evalsite.studies.models import Study
+
+ACTION = "size_plan.keep"
+
+
+def keep_plan(*, study: Study, content: dict[str, Any], by: Any) -> SizePlan:
+    """Keep this size as the study's; the one before it is in the log."""
+    plan, _ = SizePlan.objects.update_or_create(
+        study=study, defaults={"content": content, "kept_at": now(), "kept_by": by}
+    )
+    AuditEntry.objects.record(ACTION, by=by, study_id=study.pk, **content)
+    return plan
+
+
+def find_plan(study: Study) -> SizePlan | None:
+    """Return the kept size of the study, if there is one."""
+    return SizePlan.objects.filter(study=study).first()
+
+
+def describe_kept(study: Study) -> dict[str, Any] | None:
+    """Return the kept size as plain data, with its moment and how many answers there were."""
+    plan = find_plan(study)
+    if plan is None:
+        return None
+    answers = count_answers(study, before=plan.kept_at)
+    return {**plan.content, "at": plan.kept_at.isoformat(), "answers": answers}
+
+
+def choose_row(job: Any, number: str) -> dict[str, Any]:
+    """Return the design of a finished plan by its number; ValidationError if it has none such."""
+    rows = job.result["rows"]
+    if not (number.isascii() and number.isdigit() and int(number) < len(rows)):
+        raise ValidationError("This plan has no such design. Choose one of its rows.")
+    row: dict[str, Any] = rows[int(number)]
+    return row
