@@ -5,21 +5,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def crossed_parts(
-    differences: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Mean, standard error and degrees of freedom of difference matrices.
-
-    `differences`: (..., raters, items), second system minus first, no gaps, at least two of each.
-    Error = MS_item + MS_rater - MS_residual, never below MS_residual; degrees of freedom by
-    Satterthwaite (Westfall, Judd & Kenny 2014). Leading axes are kept: a batch of studies at once.
-    """
-    raters, items = differences.shape[-2:]
-    mean, ms_rater, ms_item, ms_rest = mean_squares(differences)
-    variance, df = find_error(ms_rater, ms_item, ms_rest, raters=raters, items=items)
-    return mean, np.sqrt(variance), df
-
-
 def find_error(
     ms_rater: NDArray[np.float64],
     ms_item: NDArray[np.float64],
@@ -30,7 +15,11 @@ def find_error(
     contrasts: int = 1,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Variance of a mean difference and its degrees of freedom, from mean squares of as many
-    contrasts."""
+    contrasts.
+
+    Error = MS_item + MS_rater - MS_residual, never below MS_residual; degrees of freedom by
+    Satterthwaite (Westfall, Judd & Kenny 2014).
+    """
     error = np.maximum(ms_item + ms_rater - ms_rest, ms_rest)
     below = ms_item**2 / (items - 1) + ms_rater**2 / (raters - 1)
     below = below + ms_rest**2 / ((raters - 1) * (items - 1))
@@ -40,7 +29,11 @@ def find_error(
 
 
 def mean_squares(differences: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """The mean, and the mean squares of raters, of items, and of what is left."""
+    """The mean, and the mean squares of raters, of items, and of what is left.
+
+    `differences`: (..., raters, items), no gaps, at least two of each. Leading axes are kept: a
+    batch of studies at once.
+    """
     raters, items = differences.shape[-2:]
     mean = differences.mean(axis=(-2, -1))
     by_rater = differences.mean(axis=-1) - mean[..., None]

@@ -1,6 +1,9 @@
 """Comparisons tested and corrected in one step, as a report of one criterion has them."""
 
+import numpy as np
+
 from evalsite.analysis.compare import find_differences
+from evalsite.analysis.crossed import find_error, mean_squares
 from evalsite.analysis.pairs import find_pair_tests
 
 
@@ -12,3 +15,11 @@ def compare_systems(data, *, correction="holm", others=(), **options):
 def compare_pairs(data, *, correction="holm", others=(), **options):
     """All figures of preferences on one criterion."""
     return find_pair_tests(data, **options).correct(correction, others)
+
+
+def crossed_parts(differences):
+    """Mean, standard error and degrees of freedom of a complete design, as the planner has them."""
+    raters, items = differences.shape[-2:]
+    mean, *squares = mean_squares(differences)
+    variance, df = find_error(*squares, raters=raters, items=items)
+    return mean, np.sqrt(variance), df

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evalsite.analysis.binary_tests import cochran_q, mcnemar, wilson_share
 from evalsite.analysis.bootstrap import drawn_figure, two_way_means
-from evalsite.analysis.crossed import crossed_parts, mean_squares
+from evalsite.analysis.crossed import mean_squares
 from evalsite.analysis.effects import (
     cliffs_delta,
     cohen_dz,
@@ -26,6 +26,7 @@ from evalsite.analysis.rank_tests import (
     wilcoxon_pratt,
 )
 from evalsite.analysis.rated_order import canonical_rows, factor_codes
+from tests.analysis.compared import crossed_parts
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 tables = st.integers(2, 5).flatmap(

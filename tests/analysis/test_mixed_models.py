@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from evalsite.analysis import effects_in_blocks
-from evalsite.analysis.crossed import crossed_parts
 from evalsite.analysis.mixed import fit_mixed
 from evalsite.analysis.rated_order import factor_codes
 from evalsite.analysis.reml import TooManyEffects, fit_reml, signed, usable_terms
 from evalsite.analysis.scores import read_scores
+from tests.analysis.compared import crossed_parts
 from tests.analysis.vectors import compare, find_vectors, read_data, read_vector
 
 # lme4 stops a little before the optimum: with its tightest settings it gives the degrees of

@@ -13,7 +13,7 @@ import pandas as pd
 from evalsite.analysis.design import describe_data, describe_design, list_design_figures
 from evalsite.analysis.families import find_family, get_numbers
 from evalsite.analysis.families.numbers import Prepared
-from evalsite.analysis.figure import LEVEL, METHODS_VERSION
+from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure
 from evalsite.analysis.findings import describe_of_one_rater
 from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
@@ -32,6 +32,7 @@ from evalsite.analysis.report.notes import (
     warn_of_few,
     write_notes,
 )
+from evalsite.analysis.report.other_papers import compare_identical, list_other_figures, read_texts
 from evalsite.analysis.report.raters import report_raters, report_repeats
 from evalsite.analysis.resample import DRAWS
 from evalsite.analysis.table import Table, read_table
@@ -78,6 +79,7 @@ def make_reports(
     }
     if "items" in paths:
         others["words"] = count_words(paths["items"])
+        others["texts"] = read_texts(paths["items"])
     if "metrics" in paths:
         others["metrics"] = read_metrics(paths["metrics"])
     kept, everything = table.results(), table.results(with_excluded=True)
@@ -136,6 +138,7 @@ def make_report(
             if keep_outputs and list_outputs:
                 keep_outputs(list_outputs())
             found["notes"] = write_notes(found, seed)
+            found["other_papers"] = _list_of_others(found, part, others.get("texts"), seed)
             found["undropped"] = _report_undropped(whole, len(part), described, seed, plan, family)
             criteria.append(_add_metrics(found, part, others.get("metrics"), seed))
         step()
@@ -255,6 +258,19 @@ def _report_undropped(
     return keep_compared(
         _finish(_prepare(part, described, seed, plan), part, described, plan, family)
     )
+
+
+def _list_of_others(
+    found: Mapping[str, Any], table: Table, texts: pd.DataFrame | None, seed: int
+) -> list[Figure]:
+    """What other papers print of the criterion, for its files."""
+    family = find_family(found)
+    scale = [float(one["value"]) for one in found["answers"]] if family.has_points else None
+    figures = list_other_figures(table, family, scale, seed=seed)
+    same = None
+    if texts is not None and not family.compares:
+        same = compare_identical(table, texts)
+    return figures if same is None else [*figures, same]
 
 
 def _add_metrics(

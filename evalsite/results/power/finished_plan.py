@@ -389,7 +389,7 @@ def describe_size(study: Study, choice: dict[str, Any], row: dict[str, Any]) -> 
     words = (
         f"{count_of(row['items'], 'input')}, {row['raters']:,} participants, "
         f"{count_of(row['per_output'], 'rating')} of each output: "
-        f"{_percent(row['power'][0])} power to find {_describe_difference(study, choice)}"
+        f"{row['power'][0] * 100:.0f}% power to find {_describe_difference(study, choice)}"
         f"{correction}"
     )
     known = ("items", "raters", "per_output", "power", "alone", "best", "width")

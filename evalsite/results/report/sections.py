@@ -139,6 +139,10 @@ def _show_criterion(report: Report, criterion: dict[str, Any]) -> Part:
             part.blocks.append((table, None if number else picture))
     if criterion["kappas"]:
         part.blocks.append((tabulate_kappas(criterion), find_picture(report, criterion, "kappas")))
+    if others := criterion.get("other_papers"):
+        name, words = f"{criterion['key']}-other-papers", write_prose("tables/other_papers.txt", {})
+        table = tabulate_figures("As other papers print it", others, name=name, words=words)
+        part.blocks.append((table, None))
     part.blocks += _show_metrics(report, criterion)
     if whole := criterion.get("undropped"):
         part.blocks += [(table, None) for table in tabulate_both(criterion, whole, IGNORED)]

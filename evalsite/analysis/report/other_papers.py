@@ -1,0 +1,247 @@
+"""What other papers print of the same ratings, for comparison with them; results don't rest on it.
+
+Raw means and alphas of magnitudes, ln and ln(1 + x); linear kappa; Pearson beside Spearman; the
+first ratings of each output; Dawid-Skene; and scores of two systems' identical texts.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from evalsite.analysis.agreement import describe_ratings
+from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.families.family import Family
+from evalsite.analysis.figure import LEVEL, Figure, Reason, undefined
+from evalsite.analysis.gwet import make_weights
+from evalsite.analysis.ranks import pairwise_correlation
+from evalsite.analysis.resample import SEED
+from evalsite.analysis.table import Table
+
+SHARED = 5  # fewer shared units than this: a pair of raters has no kappa
+_MOST_PAIRS = 400
+_AT_ONCE = 20_000  # rows of a file that are read
+_MOST_ROUNDS = 10_000
+_CONVERGED = 1e-10
+_BARE = {"interval": "none: for comparison with papers that print the value alone"}
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def list_other_figures(
+    table: Table, family: Family, scale: list[float] | None, *, seed: int = SEED
+) -> list[Figure]:
+    """The figures of one criterion; `scale`: its points, where it has points."""
+    if family.compares:
+        return list(_list_classes(table, table.rows.outcome, table.rows["item"]))
+    if family.decides:
+        return list(_list_classes(table, table.rows.value, table.rows.output))
+    value = np.asarray(table.rows.value, dtype=np.float64)
+    if family.is_log:
+        return [*_list_of_magnitudes(table, value), *_list_first(table, value, "interval", seed)]
+    known = describe_ratings(table, value)
+    found = [linear_kappa(scale=scale, **known)] if scale and family.has_points else []
+    found.append(pairwise_correlation(kind="pearson", name="pairwise_pearson", seed=seed, **known))
+    return [*found, *_list_first(table, value, "ordinal" if scale else "interval", seed)]
+
+
+def _list_of_magnitudes(table: Table, value: Floats) -> Iterator[Figure]:
+    """Means and alphas of the scores as they are, and of ln and ln(1 + x)."""
+    forms = {"raw": value, "ln": np.log(value), "ln(1 + x)": np.log1p(value)}
+    system = table.rows.system.to_numpy()
+    for form, values in forms.items():
+        for name in sorted(set(system)):
+            of_system = values[system == name]
+            yield Figure(
+                name=f"mean of {form}, {name}", method=f"mean of {form} of all ratings",
+                value=float(of_system.mean()), n={"ratings": len(of_system)}, details=_BARE,
+            )  # fmt: skip
+    levels: tuple[Level, ...] = ("interval", "ordinal")
+    for level in levels:
+        known = describe_ratings(table, value)
+        yield alpha(level=level, name=f"alpha of raw scores, {level}", **known)
+    known = describe_ratings(table, np.log1p(value))
+    yield alpha(level="interval", name="alpha of ln(1 + x)", **known)
+    yield pairwise_correlation(
+        kind="pearson", name="pairwise_pearson", **describe_ratings(table, np.log(value))
+    )
+
+
+def _list_first(table: Table, value: Floats, level: Level, seed: int) -> Iterator[Figure]:
+    """Alpha of the first ratings of each output, as many as every output has."""
+    rows = table.rows
+    counts = rows.groupby("output").size()
+    first = int(counts.min()) if len(counts) else 0
+    if first < 2 or first == int(counts.max()):
+        return
+    keep = (rows.groupby("output").cumcount() < first).to_numpy()
+    known = describe_ratings(Table(rows=rows[keep], raters_known=table.raters_known), value[keep])
+    yield alpha(level=level, name=f"alpha of the first {first} ratings of each output", **known)
+
+
+# --- linear kappa -------------------------------------------------------------------------
+
+
+def linear_kappa(
+    *, unit: ArrayLike, rater: ArrayLike | None, value: ArrayLike, scale: list[float],
+    input: ArrayLike | None = None,
+) -> Figure:  # fmt: skip
+    """Cohen's kappa with linear weights, mean over the pairs of raters that share enough units.
+
+    Interval: infinitesimal jackknife over inputs, for these raters. Undefined: raters_unknown,
+    no_overlap, no_variation.
+    """
+    name, method = "linear_kappa", "Cohen's kappa, linear weights, mean over pairs of raters"
+    if rater is None:
+        return undefined(name, Reason.RATERS_UNKNOWN, method=method)
+    rows = pd.DataFrame({"unit": np.asarray(unit), "rater": np.asarray(rater),
+                         "value": np.asarray(value, dtype=np.float64)})  # fmt: skip
+    rows["input"] = rows.unit if input is None else np.asarray(input)
+    wide = rows.pivot_table(index="unit", columns="rater", values="value", aggfunc="first")
+    by_unit = rows.groupby("unit").input.first().reindex(wide.index)
+    apart = 1 - make_weights(scale, "linear")
+    cells = wide.to_numpy()
+    found: list[float] = []
+    slopes = np.zeros(len(wide))
+    for i in range(cells.shape[1]):
+        for j in range(i + 1, cells.shape[1]):
+            both = ~np.isnan(cells[:, i]) & ~np.isnan(cells[:, j])
+            if both.sum() < SHARED or len(found) >= _MOST_PAIRS:
+                continue
+            one = _weigh_pair(cells[both, i], cells[both, j], scale, apart)
+            if one is not None:
+                found.append(one[0])
+                slopes[both] += one[1]
+    n = {"units": len(wide), "ratings": len(rows), "rater pairs": len(found)}
+    details: dict[str, Any] = {"weights": "linear", "shared_units_at_least": SHARED}
+    if not found:
+        return undefined(name, Reason.NO_OVERLAP, method=method, n=n, details=details)
+    by_input = pd.Series(slopes / len(found)).groupby(by_unit.to_numpy()).sum().to_numpy()
+    kappa, count = float(np.mean(found)), len(by_input)
+    low = high = None
+    if count > 1:
+        variance = float(((by_input - by_input.mean()) ** 2).sum()) * count / (count - 1)
+        reach = float(stats.t.ppf((1 + LEVEL) / 2, count - 1)) * sqrt(variance)
+        low, high = max(kappa - reach, -1.0), min(kappa + reach, 1.0)
+    details["interval"] = "over inputs, for these raters, infinitesimal jackknife"
+    return Figure(name=name, method=method, value=kappa, low=low, high=high, n=n, details=details)
+
+
+def _weigh_pair(
+    first: Floats, second: Floats, scale: list[float], apart: Floats
+) -> tuple[float, Floats] | None:
+    """Kappa of two raters, and how it moves with the weight of each unit; None without spread."""
+    points = np.asarray(scale, dtype=np.float64)
+    x, y = (np.abs(one[:, None] - points).argmin(axis=1) for one in (first, second))
+    count = len(x)
+    p, q = (np.bincount(one, minlength=len(points)) / count for one in (x, y))
+    seen = apart[x, y]
+    observed, expected = float(seen.mean()), float(p @ apart @ q)
+    if expected <= 0:
+        return None
+    moves = (apart[x] @ q + apart[:, y].T @ p - 2 * expected) / count
+    slope = -((seen - observed) / count * expected - observed * moves) / expected**2
+    return 1 - observed / expected, slope
+
+
+# --- Dawid-Skene --------------------------------------------------------------------------
+
+
+def _list_classes(table: Table, value: Any, unit: Any) -> Iterator[Figure]:
+    """The share of each answer once raters are weighed by how reliable they seem."""
+    if table.rater is None or table.rater.nunique() < 2:
+        return
+    known = value.notna().to_numpy()
+    found = dawid_skene(
+        unit=unit[known].to_numpy(), rater=table.rater[known].to_numpy(),
+        value=value[known].to_numpy(),
+    )  # fmt: skip
+    n = {"units": len(found["probability"]), "ratings": int(known.sum())}
+    for answer, share in found["class_share"].items():
+        yield Figure(
+            name=f"Dawid-Skene share of {answer:g}", value=share, n=n, details=_BARE,
+            method="Dawid and Skene (1979), EM from the shares of votes to convergence",
+        )  # fmt: skip
+
+
+def dawid_skene(*, unit: ArrayLike, rater: ArrayLike, value: ArrayLike) -> dict[str, Any]:
+    """Class shares, the probability of each class by unit, and each rater's share of right answers.
+
+    EM from the shares of votes, without smoothing, to convergence (Dawid & Skene 1979).
+    """
+    units, u = np.unique(np.asarray(unit), return_inverse=True)
+    raters, r = np.unique(np.asarray(rater), return_inverse=True)
+    classes, c = np.unique(np.asarray(value), return_inverse=True)
+    votes = np.zeros((len(units), len(classes)))
+    np.add.at(votes, (u, c), 1.0)
+    belief = votes / votes.sum(axis=1, keepdims=True)
+    before, loglik = -np.inf, -np.inf
+    for _ in range(_MOST_ROUNDS):
+        share = belief.mean(axis=0)
+        confusion = np.zeros((len(raters), len(classes), len(classes)))
+        for place in range(len(classes)):
+            np.add.at(confusion[:, place, :], (r, c), belief[u, place])
+        total = confusion.sum(axis=2, keepdims=True)
+        confusion = np.divide(confusion, total, out=np.zeros_like(confusion), where=total > 0)
+        with np.errstate(divide="ignore"):
+            logs = np.tile(np.log(share), (len(units), 1))
+            np.add.at(logs, u, np.log(confusion[r, :, c]))
+        top = logs.max(axis=1, keepdims=True)
+        belief = np.exp(logs - top)
+        loglik = float((top[:, 0] + np.log(belief.sum(axis=1))).sum())
+        belief /= belief.sum(axis=1, keepdims=True)
+        if abs(loglik - before) < _CONVERGED:
+            break
+        before = loglik
+    right = np.einsum("rcc,c->r", confusion, share)
+    return {
+        "log_likelihood": loglik,
+        "class_share": dict(zip(classes.tolist(), belief.mean(axis=0).tolist(), strict=True)),
+        "probability": {
+            name: dict(zip(classes.tolist(), row.tolist(), strict=True))
+            for name, row in zip(units.tolist(), belief, strict=True)
+        },
+        "right": dict(zip(raters.tolist(), right.tolist(), strict=True)),
+    }
+
+
+# --- identical texts ----------------------------------------------------------------------
+
+
+def read_texts(path: Path) -> pd.DataFrame:
+    """The outputs of an exported items.csv: item, system, and a digest of the text."""
+    wanted = ("item", "system", "output")
+    found = [pd.DataFrame({name: [] for name in ("item", "system", "text")}, dtype=str)]
+    with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=_AT_ONCE) as parts:
+        for part in parts:
+            if all(name in part for name in wanted):
+                digests = [sha256(text.strip().encode()).hexdigest() for text in part.output]
+                found.append(part[["item", "system"]].assign(text=digests))
+    return pd.concat(found).drop_duplicates(["item", "system"])
+
+
+def compare_identical(table: Table, texts: pd.DataFrame) -> Figure | None:
+    """How often one rater scores two systems' identical texts equally; None without such texts.
+
+    `texts`: as `read_texts` gives them.
+    """
+    if table.rater is None:
+        return None
+    rows = table.rows[["participant", "item", "group", "system", "value"]]
+    rows = rows.merge(texts, on=["item", "system"])
+    same = rows.merge(rows, on=["participant", "group", "text"])
+    same = same[same.system_x < same.system_y]
+    if same.empty:
+        return None
+    return Figure(
+        name="equal scores on identical texts",
+        method="pairs of systems with the same text for an input, rated by one person",
+        value=float((same.value_x == same.value_y).mean()),
+        n={"pairs": len(same), "inputs": int(same.group.nunique())},
+        details=_BARE,
+    )

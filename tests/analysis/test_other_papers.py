@@ -1,0 +1,90 @@
+"""What other papers print: the vectors, and figures worked out by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evalsite.analysis.families import FAMILIES
+from evalsite.analysis.report.other_papers import (
+    compare_identical,
+    dawid_skene,
+    linear_kappa,
+    list_other_figures,
+)
+from evalsite.analysis.table import Table, make_table
+from tests.analysis.vectors import read_vector
+
+
+def test_dawid_skene_is_that_of_the_vector():
+    data, expected, tolerance = read_vector("dawid_skene__labels_accept")
+
+    found = dawid_skene(unit=data.unit, rater=data.rater, value=data.value)
+
+    assert found["log_likelihood"] == pytest.approx(expected["log_likelihood"], abs=tolerance)
+    assert found["class_share"] == pytest.approx(expected["class_share"], abs=tolerance)
+    assert found["right"] == pytest.approx(expected["rater_accuracy"], abs=tolerance)
+    for unit, shares in expected["probability"].items():
+        assert found["probability"][unit] == pytest.approx(shares, abs=tolerance)
+
+
+def test_linear_kappa_of_two_raters_is_that_of_the_vector():
+    data, expected, tolerance = read_vector("cohen__agree_two_raters7")
+
+    found = linear_kappa(
+        unit=data.unit, rater=data.rater, value=data.value, scale=list(range(1, 8))
+    )
+
+    assert found.value == pytest.approx(expected["linear"], abs=tolerance)
+    assert found.low < found.value < found.high
+
+
+def test_slopes_of_kappa_are_those_of_small_weights():
+    rng = np.random.default_rng(3)
+    value = rng.integers(1, 6, (40, 2)).astype(float)
+    value[:, 1] = np.clip(value[:, 0] + rng.integers(-1, 2, 40), 1, 5)
+
+    def weigh(twice):
+        order = np.r_[np.arange(40), np.full(twice, 0)]
+        rows = pd.DataFrame(value[order]).stack()
+        unit = rows.index.get_level_values(0)
+        rater = rows.index.get_level_values(1).astype(str)
+        return linear_kappa(unit=unit, rater=rater, value=rows.to_numpy(), scale=[1, 2, 3, 4, 5])
+
+    one = weigh(0)
+
+    # an interval of normal width for 40 units, as the delta method gives it
+    assert 0.05 < one.high - one.low < 0.6
+
+
+def rate(rows: list[tuple[str, str, str, float]]) -> Table:
+    """Ratings of participant, item, system and value."""
+    frame = pd.DataFrame(rows, columns=["participant", "item", "system", "value"])
+    return make_table(frame)
+
+
+def test_magnitudes_have_raw_means_and_those_of_ln_and_ln_1_plus_x():
+    rows = [(rater, item, "a", value) for item in "xy" for rater, value in (("r", 50), ("s", 200))]
+
+    figures = {one.name: one for one in list_other_figures(
+        rate(rows), FAMILIES["magnitude"], None
+    )}  # fmt: skip
+
+    assert figures["mean of raw, a"].value == 125
+    assert figures["mean of ln, a"].value == pytest.approx(np.log(100))
+    assert figures["mean of ln(1 + x), a"].value == pytest.approx(np.log(51 * 201) / 2)
+    assert "alpha of raw scores, interval" in figures
+
+
+def test_identical_texts_of_two_systems_are_compared():
+    table = rate(
+        [("r", "x", "a", 3), ("r", "x", "b", 3), ("s", "x", "a", 2), ("s", "x", "b", 4),
+         ("r", "y", "a", 1), ("r", "y", "b", 5)]
+    )  # fmt: skip
+    texts = pd.DataFrame(
+        {"item": ["x", "x", "y", "y"], "system": ["a", "b", "a", "b"],
+         "text": ["same", "same", "one", "two"]}
+    )  # fmt: skip
+
+    found = compare_identical(table, texts)
+
+    assert (found.value, found.n) == (0.5, {"pairs": 2, "inputs": 1})
