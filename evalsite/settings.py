@@ -192,6 +192,8 @@ DEFAULT_FROM_EMAIL = env.read_text("EVALSITE_MAIL_FROM")
 
 # how long a researcher has to answer a review of a rejection
 REVIEW_DAYS = env.read_whole("EVALSITE_REVIEW_DAYS", 5)
+# how long identities are kept after a study was closed, or pay was last decided in it
+IDENTITY_DAYS = env.read_whole("EVALSITE_IDENTITY_DAYS", 90)
 
 # --- the web --------------------------------------------------------------------
 

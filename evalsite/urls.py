@@ -16,6 +16,7 @@ from evalsite.annotation.pages import (
     rating_views,
     report_views,
     sheet_views,
+    skip_views,
     stopped_views,
     views,
 )
@@ -76,6 +77,11 @@ urlpatterns = [
         "p/<token>/sets/<int:number>/items/<int:place>/report/",
         report_views.report,
         name="rating-report",
+    ),
+    path(
+        "p/<token>/sets/<int:number>/items/<int:place>/skip/",
+        skip_views.skip,
+        name="rating-skip",
     ),
     path(
         "p/<token>/sets/<int:number>/items/<int:place>/ignore/",

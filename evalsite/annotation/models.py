@@ -165,12 +165,14 @@ class Annotation(models.Model):
         RATED = "rated"
         IGNORED = "ignored"
         REPORTED = "reported"
+        SKIPPED = "skipped"
 
     class Status(models.TextChoices):
         COUNTED = "counted"
         SURPLUS = "surplus"
         CONTROL = "control"
         PILOT = "pilot"
+        SKIPPED = "skipped"
         WITHDRAWN = "withdrawn"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="annotations")
@@ -178,7 +180,7 @@ class Annotation(models.Model):
     participant = models.ForeignKey(
         Participant, on_delete=models.PROTECT, related_name="annotations", db_index=False
     )
-    # no slot: surplus, control, pilot, withdrawn or reported
+    # no slot: surplus, control, pilot, skipped, withdrawn or reported
     slot = models.ForeignKey(Slot, null=True, on_delete=models.PROTECT, db_index=False)
     item_set = models.ForeignKey(
         ItemSet, null=True, on_delete=models.PROTECT, related_name="annotations"
@@ -229,6 +231,11 @@ class Annotation(models.Model):
             models.CheckConstraint(
                 condition=~Q(outcome="reported", status="counted"),
                 name="reported_annotations_never_count",
+            ),
+            models.CheckConstraint(
+                condition=(Q(outcome="skipped") & ~Q(status="counted"))
+                | (~Q(outcome="skipped") & ~Q(status="skipped")),
+                name="skipped_annotations_never_count",
             ),
             models.CheckConstraint(
                 condition=Q(awaits_consent=False) | Q(status__in=["surplus", "control", "pilot"]),

@@ -177,7 +177,7 @@ STATUS = (
     Column(
         "status", ONE_OF, "Whether the annotation is one of the k that the item needs.",
         allowed="counted; surplus (beyond the k); control (practice, gold, attention, repeat); "
-        "pilot; withdrawn",
+        "pilot; skipped (left to someone else); withdrawn",
     ),
     Column(
         "origin", ONE_OF, "Where the annotation comes from. Simulated ones aren't data.",

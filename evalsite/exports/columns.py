@@ -246,7 +246,7 @@ ANNOTATIONS = (
     *PLACES,
     Column(
         "outcome", ONE_OF, "What the participant did with the item.",
-        allowed="rated, ignored, reported",
+        allowed="rated, ignored, reported, skipped",
     ),
     Column(
         "reason", TEXT, "Why the item was ignored.",

@@ -14,6 +14,8 @@ class Expert(models.Model):
     link = models.OneToOneField("PersonalLink", on_delete=models.CASCADE, related_name="expert")
     name = models.CharField(max_length=120)
     email = models.EmailField(blank=True)
+    # since when a number is in place of the name because its time was over
+    name_deleted_at = models.DateTimeField(null=True)
     due_on = models.DateField(null=True, blank=True)
     is_reminded = models.BooleanField(default=False)
     # the address of this site as the researcher saw it, for links in e-mails

@@ -332,6 +332,8 @@ class Visit(models.Model):
     visit_id = models.CharField(max_length=200, blank=True)
     platform_study_id = models.CharField(max_length=200, blank=True)
     flags = models.JSONField(default=list, blank=True)
+    # since when its ids are empty because their time was over
+    ids_deleted_at = models.DateTimeField(null=True)
     arrived_at = models.DateTimeField(default=now)
     # decided once: a visit that has ended shows the same page on every return
     outcome = models.CharField(max_length=20, blank=True)
@@ -350,6 +352,7 @@ class Visit(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["participant", "recruitment", "visit_id"],
+                condition=Q(ids_deleted_at__isnull=True),
                 name="each_visit_once_per_participant",
             ),
             models.CheckConstraint(

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -34,17 +35,25 @@ def count_checks(study: Study, participants: Collection[int]) -> dict[int, Check
 
 def judge_checks(study: Study, answers: QuerySet[Annotation]) -> dict[int, tuple[int, bool]]:
     """Return for each answer to a check who gave it, and whether it matches its gold."""
+    judged = judge_answers(study, answers, "participant")
+    return {pk: (participant, agrees) for pk, ((participant,), agrees) in judged.items()}
+
+
+def judge_answers(
+    study: Study, answers: QuerySet[Annotation], *fields: str
+) -> dict[int, tuple[tuple[Any, ...], bool]]:
+    """Return these fields of each answer to a check, and whether it matches its gold."""
     rated = answers.filter(item__kind__in=CHECKS, outcome=Annotation.Outcome.RATED).order_by()
-    rows = list(rated.values_list("pk", "participant_id", "item_id", "item__gold", "item__inputs"))
+    rows = list(rated.values_list("pk", "item_id", "item__gold", "item__inputs", *fields))
     given = _ratings_of([row[0] for row in rows])
-    outputs = _outputs_of({row[2] for row in rows})
+    outputs = _outputs_of({row[1] for row in rows})
     options = shown_content(study)["options"]
-    found: dict[int, tuple[int, bool]] = {}
-    for pk, participant, item, gold, inputs in rows:
+    found: dict[int, tuple[tuple[Any, ...], bool]] = {}
+    for pk, item, gold, inputs, *wanted in rows:
         standard = study.config.standard_score(options, inputs)
         agrees = agrees_with_gold(study.config, gold, outputs[item], given[pk], standard)
         if agrees is not None:
-            found[pk] = participant, agrees
+            found[pk] = tuple(wanted), agrees
     return found
 
 

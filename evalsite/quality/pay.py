@@ -24,7 +24,7 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import REPORTED, ItemSet, Origin, Participant, Recruitment, Visit
 from evalsite.participants.recruiting import promised_minutes, promised_pay
 from evalsite.platforms import Outcome, Reason
-from evalsite.quality.check_results import judge_checks
+from evalsite.quality.check_results import judge_answers, judge_checks
 from evalsite.quality.models import Approval
 from evalsite.studies.models import Item, Study
 
@@ -86,6 +86,8 @@ class PaySet:
     visit: Visit | None
     approval: Approval
     answered: int
+    # of those, how many were skipped for what they may contain
+    skipped: int = 0
     attention: Checks = Checks()
     gold: Checks = Checks()
 
@@ -120,6 +122,11 @@ class PaySet:
         return min(pay, part.quantize(_PENNY, rounding=ROUND_UP))
 
     @property
+    def needs_a_look(self) -> bool:
+        """Whether more than half of the set was skipped; pay stays all the same."""
+        return 2 * self.skipped > self.item_set.total
+
+    @property
     def minutes(self) -> float | None:
         """How long the set took, from Start on the visit that it was dealt for."""
         if self.item_set.finished_at is None:
@@ -147,16 +154,36 @@ class PaySet:
         return self.recruitment.adapter.hands_back and has_id and not self.is_submission
 
 
-def describe_sets(study: Study, sets: Iterable[ItemSet]) -> list[PaySet]:
-    """Return these sets with their visits, decisions and checks, in few queries."""
+def with_answer_counts(sets: QuerySet[ItemSet]) -> QuerySet[ItemSet]:
+    """Return the sets with the numbers of their answers, which `describe_sets` then knows."""
+    is_skipped = Q(annotations__outcome=Annotation.Outcome.SKIPPED)
+    return sets.annotate(
+        answered=Count("annotations"), skipped=Count("annotations", filter=is_skipped)
+    )
+
+
+def _count_answers(sets: Sequence[ItemSet]) -> dict[Any, tuple[int, int]]:
+    """Return how many items of each set were answered, and how many of these were skipped."""
+    if any(not hasattr(one, "answered") for one in sets):
+        sets = list(with_answer_counts(ItemSet.objects.filter(pk__in=[one.pk for one in sets])))
+    return {one.pk: (one.answered, one.skipped) for one in sets}  # type: ignore[attr-defined]
+
+
+def describe_sets(
+    study: Study, sets: Iterable[ItemSet], rounds: Iterable[Recruitment] = ()
+) -> list[PaySet]:
+    """Return these sets with their visits, decisions and checks, in few queries.
+
+    `rounds` are the study's, where they are at hand.
+    """
     sets = list(sets)
     pks = [one.pk for one in sets]
     visits = _find_visits(study, sets)
-    rows = Annotation.objects.filter(item_set__in=pks).order_by().values_list("item_set")
-    answered = dict(rows.annotate(n=Count("pk")))
+    answers = _count_answers(sets)
     checks = count_checks_by_set(study, pks)
-    has_none = any(one.pk not in visits for one in sets)
-    open_link = Recruitment.objects.open_link(study) if has_none else None
+    open_link = next((one for one in rounds if not one.number), None)
+    if open_link is None and any(one.pk not in visits for one in sets):
+        open_link = Recruitment.objects.open_link(study)
     found = []
     for one in sets:
         visit = visits.get(one.pk)
@@ -169,7 +196,8 @@ def describe_sets(study: Study, sets: Iterable[ItemSet]) -> list[PaySet]:
                 recruitment=recruitment,
                 visit=visit,
                 approval=getattr(one, "approval", None) or Approval(study=study, item_set=one),
-                answered=answered.get(one.pk, 0),
+                answered=answers[one.pk][0],
+                skipped=answers[one.pk][1],
                 attention=checks.get((one.pk, Item.Kind.ATTENTION), Checks()),
                 gold=checks.get((one.pk, Item.Kind.GOLD), Checks()),
             )
@@ -198,12 +226,11 @@ def _find_visits(study: Study, sets: Sequence[ItemSet]) -> dict[Any, Visit]:
 def count_checks_by_set(study: Study, set_ids: Collection[Any]) -> dict[tuple[Any, str], Checks]:
     """Return the gold and the attention items of each set that were rated, apart."""
     answers = Annotation.objects.agreed().filter(item_set__in=set_ids)
-    judged = judge_checks(study, answers)
     found: dict[tuple[Any, str], Checks] = {}
-    rows = Annotation.objects.filter(pk__in=judged).values_list("pk", "item_set", "item__kind")
-    for pk, item_set, kind in rows:
+    judged = judge_answers(study, answers, "item_set", "item__kind")
+    for (item_set, kind), agrees in judged.values():
         before = found.get((item_set, kind), Checks())
-        failed = before.failed + (not judged[pk][1])
+        failed = before.failed + (not agrees)
         found[item_set, kind] = Checks(failed=failed, asked=before.asked + 1)
     return found
 

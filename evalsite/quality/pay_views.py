@@ -33,6 +33,7 @@ from evalsite.quality.pay import (
     list_reviews,
     mark_paid,
     reject_sets,
+    with_answer_counts,
 )
 from evalsite.studies.forms import use_our_words
 from evalsite.studies.models import Membership, Study
@@ -75,7 +76,7 @@ def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
     counts = count_states(study)
     asked = request.GET.get("state", "")
     state = asked if asked in counts else ""
-    sets = list_payable(study).order_by("-created_at", "-pk")
+    sets = with_answer_counts(list_payable(study)).order_by("-created_at", "-pk")
     if state:
         sets = filter_state(sets, state)
     paginator = Paginator(sets, PAGE)
@@ -87,7 +88,7 @@ def show_pay(request: HttpRequest, study: Study) -> HttpResponseBase:
     reviews = list_reviews(study).select_related("item_set__participant")
     context = {
         "rows": rows,
-        "sets": _as_rows(study, describe_sets(study, rows)),
+        "sets": _as_rows(study, describe_sets(study, rows, rounds)),
         "state": state,
         "states": [(key, LABELS[key], number) for key, number in counts.items()],
         "total": sum(counts.values()),

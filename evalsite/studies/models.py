@@ -61,7 +61,7 @@ class Study(models.Model):
     # columns in groups: name a group rather than repeat its columns
     TEXTS = (
         "title", "organisation", "contact_name", "contact_email", "headline", "summary", "consent",
-        "instructions", "language",
+        "instructions", "language", "content_warning", "covers_items",
     )  # fmt: skip
     DESIGN = (
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
@@ -95,6 +95,10 @@ class Study(models.Model):
     summary = models.TextField(blank=True)
     consent = models.TextField(blank=True)
     instructions = models.TextField(blank=True)
+    # what the texts may contain: with it people may skip items
+    content_warning = models.TextField(blank=True)
+    # an item is shown once the person asks for it
+    covers_items = models.BooleanField(default=False)
     language = models.CharField(max_length=35, default="en")
     questions = models.JSONField(default=dict, blank=True)
     # how long a code made from platform ids tells later studies who took part; 0: none is kept

@@ -12,11 +12,14 @@ from django.views.decorators.http import require_http_methods
 
 from evalsite.protocol import Eligibility, EntryQuestion, Faults, get_protocol
 from evalsite.protocol.entry_questions import NoneOf, NumberRange, Rule, read_question
+from evalsite.studies.instructions_check_views import list_check, store_check
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.question_forms import KIND_LABELS, QuestionForm, WordsForm, initial_of
 from evalsite.studies.questions import (
     BACKGROUND,
+    CHECK,
     ENTRY,
+    MOST_IN_CHECK,
     check_entry,
     check_own_questions,
     find_entry,
@@ -48,6 +51,10 @@ def show_questions(request: HttpRequest, study: Study) -> HttpResponseBase:
         "next_key": _next_key(entry),
         "background": [_describe(one, None) for one in list_background(study)],
         "next_background_key": _next_key({"questions": study.questions.get(BACKGROUND, ())}),
+        "check": [one["question"] for one in list_check(study)],
+        "next_check": len(list_check(study)) + 1,
+        "most_in_check": MOST_IN_CHECK,
+        "is_own_check": CHECK in study.questions,
         "revision": study.revision,
         "has_protocol_questions": _has_protocol_questions(study),
         "is_own": ENTRY in study.questions,
@@ -64,13 +71,17 @@ def _change(
 ) -> HttpResponseBase | None:
     """Do what a button of the page asks for; None: its form is shown again."""
     done = request.POST.get("do")
-    if done not in ("words", "remove", "reset"):
+    if done not in ("words", "remove", "reset", "reset-check"):
         raise Http404
     if done == "words":
         return _save_words(request, study, entry, form)
     changed = _without(entry, request.POST.get("key", "")) if done == "remove" else None
+    revision = request.POST.get("revision", "")
     try:
-        _store(request, study, changed, request.POST.get("revision", ""))
+        if done == "reset-check":
+            store_check(study, None, revision, by=request.user)
+        else:
+            _store(request, study, changed, revision)
     except ValidationError as error:
         for problem in error.messages:
             messages.error(request, problem)

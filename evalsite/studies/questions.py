@@ -1,4 +1,4 @@
-"""Questions about people that a study asks in place of its protocol's, kept as plain data.
+"""Questions that a study asks in place of its protocol's, kept as plain data.
 
 `Study.questions` maps a kind to its data; a kind that isn't there is as in the protocol.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from evalsite.protocol import EntryQuestion, Faults, Protocol
+from evalsite.protocol import ComprehensionQuestion, EntryQuestion, Faults, Protocol
 from evalsite.protocol.entry_questions import (
     check_eligibility,
     check_questions,
@@ -15,6 +15,7 @@ from evalsite.protocol.entry_questions import (
     read_question,
     write_eligibility,
 )
+from evalsite.protocol.examples import check_comprehension
 from evalsite.protocol.faults import check_keys
 from evalsite.studies.version_cache import read_content
 
@@ -22,7 +23,10 @@ from evalsite.studies.version_cache import read_content
 ENTRY = "entry"
 # a list of questions about people, asked after the work, which may be left empty
 BACKGROUND = "background"
-KINDS = (ENTRY, BACKGROUND)
+# the check of the instructions, in place of the instrument's questions about them
+CHECK = "check"
+MOST_IN_CHECK = 5
+KINDS = (ENTRY, BACKGROUND, CHECK)
 # how the names of answers to them begin, apart from the keys of all other questions
 AFTER = "after-"
 
@@ -35,6 +39,11 @@ def replace_questions(protocol: Protocol, own: Mapping[str, Any]) -> Protocol:
         hooks = {name: hook for name, hook in protocol.hooks.items() if name != "check_entry"}
         eligibility = read_eligibility(entry) if entry else None
         protocol = replace(protocol, eligibility=eligibility, hooks=hooks)
+    if CHECK in own:
+        asked = (
+            ComprehensionQuestion(**{**one, "choices": tuple(one["choices"])}) for one in own[CHECK]
+        )
+        protocol = replace(protocol, comprehension=tuple(asked))
     return protocol
 
 
@@ -45,6 +54,8 @@ def check_own_questions(own: Any) -> Faults:
         return faults
     if own.get(ENTRY):
         check_entry(own[ENTRY], faults)
+    if CHECK in own:
+        check_comprehension(own[CHECK], faults)
     if BACKGROUND in own:
         check_questions(own[BACKGROUND], BACKGROUND, faults)
     return faults

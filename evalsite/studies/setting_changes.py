@@ -27,7 +27,7 @@ DESIGN = (
 # What participants read: after launch a change makes the next version.
 SHOWN = (
     "title", "organisation", "headline", "summary", "consent", "instructions", "language",
-    "minutes_per_set", "pay_per_set", "currency",
+    "content_warning", "covers_items", "minutes_per_set", "pay_per_set", "currency",
 )  # fmt: skip
 CONTACT = ("contact_name", "contact_email")
 WITH_PLACEHOLDERS = ("title", "headline", "summary", "consent", "instructions")

@@ -81,6 +81,7 @@ SECTIONS = (
         label="First page and consent",
         groups=(
             Group(title="First page", names=("headline", "summary")),
+            Group(title="Texts that may distress", names=("content_warning", "covers_items")),
             Group(title="Consent", names=("consent", "minimum_age", "recognise_days")),
             Group(title="Who may take part", names=("is_eligibility_on",)),
         ),
@@ -195,6 +196,8 @@ class SectionForm(forms.ModelForm):
         model = Study
         fields = [name for section in SECTIONS for name in section.fields]
         labels = {
+            "content_warning": "Content warning",
+            "covers_items": "Cover each item",
             "consent": "Consent text",
             "k": "Answers per item",
             "max_sets": "Most sets per participant",
@@ -226,7 +229,7 @@ class SectionForm(forms.ModelForm):
             "summary": "What people will do, in two sentences.",
             "consent": (
                 "Markdown. Replace every [REPLACE: …] by your own words: a study can't be "
-                "launched while one is left."
+                "launched while one is left. Each [SETTINGS: …] is filled in from the settings."
             ),
             "instructions": (
                 "Markdown. Leave empty for the protocol's own instructions, which are shown below: "
@@ -279,6 +282,11 @@ class SectionForm(forms.ModelForm):
                 "must be right by the second try; otherwise the study ends for them. Nobody is "
                 "rejected for it, and their minutes are paid as a bonus."
             ),
+            "content_warning": (
+                "What the texts may contain, in a sentence or two. Everyone reads it on the first "
+                "page, and can then skip any item: it goes to someone else, and pay stays the same."
+            ),
+            "covers_items": "People see an item only when they ask for it, or skip it unseen.",
             "minimum_age": (
                 "People confirm it when they agree to take part. Leave empty not to ask."
             ),
@@ -293,6 +301,7 @@ class SectionForm(forms.ModelForm):
         }
         widgets = {
             "summary": forms.Textarea(attrs={"rows": 3}),
+            "content_warning": forms.Textarea(attrs={"rows": 2}),
             "consent": forms.Textarea(attrs={"rows": 16}),
             "instructions": forms.Textarea(attrs={"rows": 6}),
         }

@@ -8,7 +8,6 @@ SUMMARY = (
     "You read short texts and say how good they are. [REPLACE: what people do, in 2 sentences]"
 )
 
-# as the text below says
 RECOGNISE_DAYS = 365
 
 CONSENT = """\
@@ -16,18 +15,21 @@ CONSENT = """\
 
 **What you do.** You read texts and rate them. There are no right or wrong opinions.
 
-**What we keep.** Your answers, when you gave them, and how long you took. Nothing that names \
-you is kept with your answers. We keep them until [REPLACE: how long the data is kept, and where].
+**What we keep.**
 
-**Later studies.** If you come from a platform, we keep a code made from your ID there for 365 \
-days, to recognise you in our later studies. Your ID can't be read from it.
+[SETTINGS: what we keep]
 
-**Your rights.** Taking part is up to you. You may stop at any time, without giving a reason, \
-and you may ask us to delete your answers.
+We keep your answers until [REPLACE: how long the data is kept, and where].
+
+**Who sees your ID, and for how long.** [SETTINGS: who sees your ID]
+
+**If you change your mind.** [SETTINGS: changing your mind]
 
 **Pay.** [REPLACE: how much is paid and how, or that nothing is paid]
 
 **Questions.** Write to [REPLACE: name and email address of the person to ask].
+
+**Responsible for your data.** [REPLACE: your organisation, and where people can complain]
 
 **Ethics.** [REPLACE: who approved the study, and the reference number]"""
 

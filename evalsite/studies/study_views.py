@@ -8,6 +8,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from evalsite.studies.forms import NewStudyForm
+from evalsite.studies.instructions_check_views import instructions_check_views
 from evalsite.studies.question_views import question_views
 from evalsite.studies.services import create_study
 from evalsite.studies.team_views import team_views
@@ -30,6 +31,7 @@ def new_study(request: HttpRequest) -> HttpResponseBase:
 
 
 study_views = [
+    *instructions_check_views,
     *question_views,
     *team_views,
 ]

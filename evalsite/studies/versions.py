@@ -10,6 +10,7 @@ from django.db.models import Max
 
 import evalsite
 from evalsite.protocol import Design
+from evalsite.studies.consent_sentences import fill_in
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.questions import BACKGROUND
 from evalsite.studies.set_size import items_per_set
@@ -43,6 +44,7 @@ def build_content(study: Study) -> dict[str, Any]:
     return {
         "texts": {
             **{name: getattr(study, name) for name in _TEXTS},
+            "consent": fill_in(study, study.config),
             "instructions": study.instructions or protocol_instructions(study),
         },
         "settings": {
@@ -58,8 +60,23 @@ def build_content(study: Study) -> dict[str, Any]:
         ),
         # only where there are any, so that other contents stay as they were
         **({BACKGROUND: study.questions[BACKGROUND]} if BACKGROUND in study.questions else {}),
+        **(
+            {"content_warning": {"text": study.content_warning, "is_covered": study.covers_items}}
+            if study.content_warning
+            else {}
+        ),
         "software": evalsite.__version__,
     }
+
+
+def get_content_warning(study: Study) -> str:
+    """Return what people read about the texts before they start; "": they can't skip items."""
+    return str(shown_content(study).get("content_warning", {}).get("text", ""))
+
+
+def covers_items(study: Study) -> bool:
+    """Tell whether people see an item only once they ask for it."""
+    return bool(shown_content(study).get("content_warning", {}).get("is_covered"))
 
 
 def has_sheet(study: Study) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from evalsite.annotation.allocation.claims import claim_set
 from evalsite.annotation.models import Slot
@@ -176,3 +177,58 @@ def test_nobody_takes_part_who_has_not_confirmed_their_age():
 def test_declining_asks_no_age_and_no_age_is_asked_where_none_is_set():
     assert agree(make_live(minimum_age=18), go="decline").status_code == 302
     assert agree(make_live(), go="agree").status_code == 302
+
+
+# --- the study's own questions --------------------------------------------------------------------
+
+OWN = {
+    "question": "Who rates?", "choices": "You\nA program", "right": "You", "why": "You rate.",
+}  # fmt: skip
+
+
+def save_question(client, study: Study, number: int, **changes: str):
+    address = reverse("admin:check-question", args=[study.pk, number])
+    response = client.post(address, {**OWN, "revision": study.revision, **changes})
+    study.refresh_from_db()
+    return response
+
+
+def test_questions_of_the_check_are_edited_without_code_and_frozen_at_launch(
+    staff_client, researcher
+):
+    study = make_study(protocol="fluency", items=2, is_check_on=True, by=researcher)
+    shipped = len(study.config.comprehension)
+    first = study.revision
+
+    for _ in range(2):  # sent twice, it is one question
+        assert save_question(staff_client, study, shipped + 1, revision=first).status_code == 302
+    assert save_question(staff_client, study, 1, question="Who?").status_code == 302
+    assert save_question(staff_client, study, 1, revision="1").status_code == 409
+    refused = [
+        save_question(staff_client, study, 1, **wrong).status_code
+        for wrong in ({"choices": "You"}, {"choices": "You\nYou"}, {"right": "Nobody"}, {"why": ""})
+    ]
+    save_question(staff_client, study, 2, do="remove")
+
+    assert refused == [422] * 4
+    asked = [one.question for one in study.config.comprehension]
+    assert (asked[0], asked[-1], len(asked)) == ("Who?", "Who rates?", shipped)
+    launched = launch(study)
+    save_question(staff_client, launched, 1, question="Changed?")
+    assert [one.question for one in launched.config.comprehension] == asked
+    reader = Reader(launched)
+    reader.answer(right=len(asked))
+    assert reader.me.is_checked
+
+
+def test_protocols_own_check_comes_back(staff_client, researcher):
+    study = make_study(protocol="fluency", items=2, by=researcher)
+    before = study.config.comprehension
+    save_question(staff_client, study, 1, question="Who?")
+    address = reverse("admin:study-questions", args=[study.pk])
+
+    staff_client.post(address, {"do": "reset-check", "revision": study.revision})
+
+    study.refresh_from_db()
+    assert study.questions == {}
+    assert study.config.comprehension == before

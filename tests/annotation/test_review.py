@@ -61,7 +61,7 @@ def test_ignored_reported_and_open_items_say_so_and_can_be_changed():
     assert all(row.state for row in rows if not row.cells)
     for place in range(1, 7):
         assert f'href="{reader.address_of(place)}"' in page.text
-    assert page.context["table"].outcomes == {"rated": 1, "ignored": 3, "reported": 1}
+    assert page.context["table"].outcomes == {"rated": 1, "ignored": 3, "reported": 1, "skipped": 0}
     assert 'value="finish"' not in page.text
 
 

@@ -35,6 +35,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 GROUPS = ("together", "once", "free")
 RATED, REPORTED = Annotation.Outcome.RATED, Annotation.Outcome.REPORTED
+SKIPPED = Annotation.Outcome.SKIPPED
 FINAL = (Saved.FINAL, Saved.ALREADY)
 pick = st.integers(min_value=0, max_value=30)
 scores = st.integers(min_value=1, max_value=5)
@@ -184,10 +185,16 @@ class Work(RuleBasedStateMachine):
     def report(self, who: int, which: int) -> None:
         self.submit(self.person(who), which, REPORTED, 0)
 
+    @rule(who=pick, which=pick)
+    def skip(self, who: int, which: int) -> None:
+        self.submit(self.person(who), which, SKIPPED, 0)
+
     @rule(which=pick)
     @precondition(lambda self: self.answers)
     def send_again(self, which: int) -> None:
-        told = sorted(key for key, said in self.answers.items() if said[0] in (RATED, REPORTED))
+        told = sorted(
+            key for key, said in self.answers.items() if said[0] in (RATED, REPORTED, SKIPPED)
+        )
         if not told:
             return
         participant_id, item_id = told[which % len(told)]
@@ -376,7 +383,8 @@ class Work(RuleBasedStateMachine):
             assert saved is Saved.SAVED
             annotation = Annotation.objects.get(participant=me, item_id=item_id)
             is_counted = has_place and outcome == RATED
-            assert annotation.status == ("counted" if is_counted else "surplus")
+            left = "skipped" if outcome == SKIPPED else "surplus"
+            assert annotation.status == ("counted" if is_counted else left)
         else:
             is_final = standing.item_set.finished_at is not None
             assert saved is (Saved.FINAL if is_final else Saved.CHANGED)

@@ -29,6 +29,7 @@ EXEMPT = {
     "rating-page",
     "rating-report",
     "rating-ignore",
+    "rating-skip",
     "ignore-undo",
     "set-break",
     "set-review",

@@ -4,6 +4,7 @@ import re
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 from django.template.loader import get_template
 
 from evalsite.participants.models import ParticipantIdentity, Recruitment, Visit
@@ -11,7 +12,7 @@ from evalsite.participants.visits import end_visit, find_way_out
 from evalsite.platforms import Bonus, Decision, Outcome, installed_platforms
 from tests.support.annotators import read_fields
 from tests.support.arriving import NOTHING, count_made
-from tests.support.rounds import REFUSED, Person, codes_of, list_ids, make_round
+from tests.support.rounds import BACK, REFUSED, Person, codes_of, list_ids, make_round
 from tests.support.tabs import make_live
 
 pytestmark = pytest.mark.django_db
@@ -172,6 +173,29 @@ def test_nothing_is_given_away_before_the_set_is_finished(key):
     given = [*codes_of(recruitment).values(), "panel.example", "complete?cc="]
     assert not [text for text in given for page in pages if text in page.text]
     assert person.visit.outcome == ""
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("key", NAMED)
+def test_while_the_last_save_fails_there_is_neither_code_nor_link(key):
+    person = Person(begin(key)).enter().rate()
+    person.client.raise_request_exception = False
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TRIGGER disk_full BEFORE UPDATE OF finished_at ON participants_itemset"
+            " BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+        )
+
+        failed = person.client.post(f"{person.home}sets/1/review/", follow=True)
+        cursor.execute("DROP TRIGGER disk_full")
+    shown = person.open()
+
+    assert failed.status_code == 500
+    assert person.visit.outcome == ""
+    for page in (failed, shown):
+        assert not any(code in page.text for code in codes_of(person.recruitment).values())
+        assert BACK.partition("?")[0] not in page.text
+    assert person.finish().visit.outcome == "completed"
 
 
 @pytest.mark.parametrize("key", KEYS)

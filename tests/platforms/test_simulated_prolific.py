@@ -1,6 +1,7 @@
 """Sixty people from a simulated Prolific: every outcome right, exactly k, nobody unpaid."""
 
 from collections import Counter
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.annotation.models import Annotation
+from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import Consent, Participant, Recruitment, Visit
 from evalsite.quality.models import Approval
 from evalsite.quality.pay import ask_for_review
@@ -32,7 +34,7 @@ STATUSES = {
 }
 # what twelve people in a row do; five times
 WAYS = (
-    "works", "is screened out", "works on two devices", "returns", "works", "declines",
+    "works", "is screened out", "works on two devices", "returns", "misses the check", "declines",
     "times out", "is careless", "works", "has a phone", "works late", "comes and goes",
 )  # fmt: skip
 
@@ -54,6 +56,17 @@ class Sent(Person):
     def way_back(self) -> str:
         page = self.open()
         return page.context["way_out"].link
+
+    def answer_check(self, attempt: int, *, is_right: bool) -> "Sent":
+        """Answer the questions about the instructions after reading them."""
+        self.client.post(f"{self.home}instructions/")
+        sent = {"attempt": str(attempt)}
+        for number, one in enumerate(self.me.study.config.comprehension, start=1):
+            right = one.choices.index(one.right)
+            chosen = right if is_right else (right + 1) % len(one.choices)
+            sent[f"question-{number}"] = str(1 + chosen)
+        self.client.post(f"{self.home}check/", sent)
+        return self
 
     def press_phone(self) -> "Sent":
         page = self.look()
@@ -89,6 +102,14 @@ def take_part(prolific: SimulatedProlific, recruitment: Recruitment, number: int
     if person.where() == "end/":
         prolific.hand_in(submission, person.way_back())
         return "found no place" if person.visit.outcome == "no_place" else way
+    if way == "misses the check":
+        person.answer_check(1, is_right=False)
+        with standing_at(now() + timedelta(minutes=4)):
+            person.answer_check(2, is_right=False)
+        assert person.where() == "end/"
+        prolific.hand_in(submission, person.way_back())
+        return way
+    person.answer_check(1, is_right=True)
     if way in ("returns", "times out"):
         person.rate(most=2)
         submission.status = "RETURNED" if way == "returns" else "TIMED-OUT"
@@ -158,7 +179,7 @@ def compare_outcomes(recruitment: Recruitment, prolific: SimulatedProlific) -> N
 
 
 def test_sixty_people_come_and_each_gets_what_they_are_due(staff_client):
-    recruitment = begin(items=40, places=20, refuses_phones=True)
+    recruitment = begin(items=40, places=20, refuses_phones=True, asks=True)
     study = recruitment.study
     prolific = make_prolific(recruitment, staff_client)
     assert len(prolific.actions) >= 5
@@ -215,9 +236,10 @@ def test_sixty_people_come_and_each_gets_what_they_are_due(staff_client):
     assert prolific.approve(files["approve"].text) == completed - rejected + 1
     paid = prolific.pay_bonuses(files["bonus"].text)
     assert paid == files["bonus"].total
-    assert files["bonus"].lines == ways["returns"] + ways["times out"]
-    # two of six items of a set, or of fewer near the end
-    assert Decimal("0.70") * files["bonus"].lines <= paid
+    halfway, missed = ways["returns"] + ways["times out"], ways["misses the check"]
+    assert files["bonus"].lines == halfway + missed
+    # two of six items of a set, or of fewer near the end; four minutes of twelve
+    assert Decimal("0.70") * (halfway + missed) <= paid
     for key in ("approve", "bonus"):
         mark(staff_client, recruitment, files[key])
     assert {*read_files(staff_client, recruitment)} <= {"reject", "block"}

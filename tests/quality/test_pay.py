@@ -46,11 +46,13 @@ LONG = "Both items that tell you which score to enter have a different score. " 
 GOOD, BAD = "90 90 90", "70 80 95"
 
 
-def begin(key: str = "prolific", *, checks: int = 4, items: int = 8, **fields: Any) -> Recruitment:
+def begin(
+    key: str = "prolific", *, checks: int = 4, items: int = 8, asks: bool = False, **fields: Any
+) -> Recruitment:
     """A round that pays £2.10 for a set of 4 items, some with attention items among them."""
     study = make_study(
         items=items, k=2, set_size=4, check_every=2 if checks else None, minutes_per_set=12,
-        pay_per_set=Decimal("2.10"), is_practice_on=False,
+        pay_per_set=Decimal("2.10"), is_practice_on=False, is_check_on=asks,
     )  # fmt: skip
     if checks:
         add_checks(study, checks, kind="attention")
@@ -467,6 +469,7 @@ def test_the_page_takes_as_many_queries_for_two_sets_as_for_twenty(
     with CaptureQueriesContext(connection) as few:
         staff_client.get(address)
     asked = len(few)
+    assert asked <= 14
     me = Person(recruitment).enter().finish().me
     for number in range(2, 20):
         me.item_sets.create(study=study, number=number, finished_at=now(), code="x")

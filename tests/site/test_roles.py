@@ -58,7 +58,7 @@ READ = {
         "setup-basics", "setup-first-page", "setup-instructions", "setup-checks", "setup-work",
         "setup-preview", "study-setup", "check-new", "study-pilot", "study-launch", "study-held",
         "study-questions", "study-question", "study-quotas", "study-earlier",
-        "background-question",
+        "background-question", "check-question",
         "study-answers", "study-exclude", "batch-open-confirm", "batch-undo-confirm",
         "upload-preview", "upload-faults", "ratings-preview", "ratings-faults",
         "ratings-undo-confirm", "metrics-preview", "metrics-faults",
@@ -78,7 +78,7 @@ POST = {
     EDITORS: [
         "study-places-take-back", "export-identities", "study-recruitment", "recruitment-new",
         "export-answers", "study-questions", "study-question", "study-quotas", "study-earlier",
-        "block-list", "background-question",
+        "block-list", "background-question", "check-question",
         "recruitment-switch", "recruitment-code", "personal-links-create", "personal-link-renew",
         "round-pay", "round-pay-file", "round-pay-mark", "pay-decide", "pay-review", "pay-export",
         "person-stop",

@@ -33,6 +33,7 @@ from evalsite.annotation.models import (
     Slot,
 )
 from evalsite.annotation.pages.held_items import REPORTS_TO_HOLD
+from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
 from evalsite.participants.models import Origin
 from evalsite.protocol import Criterion
 from evalsite.studies.gold import find_gold
@@ -75,12 +76,13 @@ def place_without_counting(study: Study) -> Iterable[str]:
 
 
 def report_that_counts(study: Study) -> Iterable[str]:
-    return name_answers(_answers(study).counted().filter(outcome=_OUTCOME.REPORTED))
+    left = _answers(study).counted().filter(outcome__in=LEFT_TO_OTHERS)
+    return name_answers(left)
 
 
 def status_against_the_item(study: Study) -> Iterable[str]:
     """Controls are answers to items that are no main ones, and the other way round."""
-    settled = [_STATUS.PILOT, _STATUS.WITHDRAWN]
+    settled = [_STATUS.PILOT, _STATUS.SKIPPED, _STATUS.WITHDRAWN]
     wrong = Q(item__kind=Item.Kind.MAIN, status=_STATUS.CONTROL)
     wrong |= ~Q(item__kind=Item.Kind.MAIN) & ~Q(status=_STATUS.CONTROL)
     return name_answers(_answers(study).exclude(status__in=settled).filter(wrong))
@@ -103,6 +105,8 @@ def status_against_the_person(study: Study) -> Iterable[str]:
 
 def unknown_status_or_outcome(study: Study) -> Iterable[str]:
     known = Q(status__in=_STATUS.values, outcome__in=_OUTCOME.values)
+    # a skipped item waits for consent, or is a pilot's or withdrawn, with another status
+    known &= ~Q(status=_STATUS.SKIPPED) | Q(outcome=_OUTCOME.SKIPPED)
     return name_answers(_answers(study).exclude(known))
 
 
@@ -315,7 +319,7 @@ CHECKS = checks_in(
     ("People have answered an item more than once", answered_twice),
     ("Answers count without filling a place", counted_without_a_place),
     ("Answers fill a place without counting", place_without_counting),
-    ("Problem reports count as answers", report_that_counts),
+    ("Problem reports or skipped items count as answers", report_that_counts),
     ("Answers have a status that their item can't give", status_against_the_item),
     ("Answers have a status that their person can't give", status_against_the_person),
     ("Answers have a status or an outcome that does not exist", unknown_status_or_outcome),

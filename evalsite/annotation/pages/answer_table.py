@@ -46,7 +46,7 @@ class AnswerRow:
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """The rows of a set, and how many of them are rated, ignored and reported."""
+    """The rows of a set, and how many of them are rated or not."""
 
     text_label: str
     criteria: tuple[str, ...]
@@ -57,7 +57,12 @@ class AnswerTable:
     def lede(self) -> str:
         """Say how the items of the set were dealt with."""
         counts = {**self.outcomes, "total": len(self.rows)}
-        if counts["ignored"] and counts["reported"]:
+        if counts["skipped"]:
+            words = _(
+                "%(rated)s rated, %(ignored)s ignored, %(reported)s reported and %(skipped)s "
+                "skipped, out of %(total)s."
+            )
+        elif counts["ignored"] and counts["reported"]:
             words = _(
                 "%(rated)s rated, %(ignored)s ignored and %(reported)s reported, out of %(total)s."
             )
@@ -137,6 +142,8 @@ def _describe_unrated(config: Protocol, place: int, text: str, annotation: Annot
     if annotation.outcome == Annotation.Outcome.IGNORED:
         reason = reason_of(config, annotation.reason).label
         return AnswerRow(place, text, state=_("Ignored: %(reason)s") % {"reason": reason})
+    if annotation.outcome == Annotation.Outcome.SKIPPED:
+        return AnswerRow(place, text, state=_("Skipped"))
     reasons: dict[str, Any] = dict(ReportForm.REASONS)
     reason = str(reasons.get(annotation.reason, annotation.reason))
     state = _("Reported: %(reason)s") % {"reason": reason}

@@ -6,7 +6,8 @@ from evalsite.annotation.allocation.leases import lock_participant, release_plac
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
 from evalsite.annotation.pages.held_items import hold_or_release
 from evalsite.annotation.pages.saving import (
-    act_on_report,
+    LEFT_TO_OTHERS,
+    leave_to_others,
     lock_awaiting,
     withdraw_awaiting,
 )
@@ -48,15 +49,16 @@ def _count_awaiting(me: Participant) -> None:
     slots = {slot.item_id: slot for slot in mine.select_for_update().order_by("pos", "id")}
     for answer in answers:
         answer.awaits_consent = False
-        is_report = answer.outcome == Annotation.Outcome.REPORTED
-        is_wanted = answer.status == Annotation.Status.SURPLUS and not is_report
+        is_left = answer.outcome in LEFT_TO_OTHERS
+        is_wanted = answer.status == Annotation.Status.SURPLUS and not is_left
+        if answer.outcome == Annotation.Outcome.SKIPPED and not me.is_pilot:
+            answer.status = Annotation.Status.SKIPPED
         if is_wanted and (slot := slots.get(answer.item_id)):
             slot.state, slot.lease_until = Slot.State.DONE, None
             slot.save(update_fields=["state", "lease_until"])
             answer.slot, answer.status = slot, Annotation.Status.COUNTED
         answer.save(update_fields=["awaits_consent", "slot", "status"])
-        if is_report:
-            act_on_report(me, answer.item)
+        leave_to_others(me, answer.item, answer.outcome)
 
 
 @transaction.atomic
@@ -82,6 +84,13 @@ def withdraw(*, participant: Participant, is_kept: bool) -> Participant:
         "participant withdrew", by=None, study_id=me.study_id, kept=is_kept, who=me.pseudonym
     )
     return me
+
+
+@transaction.atomic
+def erase_answers(participant: Participant) -> None:
+    """End this person's part for good, and delete their answers, also those they had left here."""
+    me = withdraw(participant=participant, is_kept=False)
+    _delete_answers(me)
 
 
 def _delete_answers(me: Participant) -> None:

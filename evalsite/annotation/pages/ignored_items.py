@@ -9,6 +9,7 @@ from django.db.models import F
 from evalsite.annotation.allocation.leases import longest_hold
 from evalsite.annotation.models import ASSIGNED, Annotation, Draft, Revision, Slot
 from evalsite.annotation.pages.saving import (
+    LEFT_TO_OTHERS,
     Saved,
     Submission,
     keep_revision,
@@ -89,7 +90,7 @@ def _same_for_mates(me: Participant, submission: Submission, item_set: ItemSet) 
     found = []
     for item in mates:
         is_mine = me.is_pilot or item.pk in slots or item.pk in outcomes
-        if not is_mine or outcomes.get(item.pk) == Annotation.Outcome.REPORTED:
+        if not is_mine or outcomes.get(item.pk) in LEFT_TO_OTHERS:
             continue
         slot = slots.get(item.pk)
         found.append(

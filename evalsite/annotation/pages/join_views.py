@@ -54,7 +54,7 @@ from evalsite.studies.models import Study
 from evalsite.studies.qualification import TRIES, plan_qualification
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.summary_lines import format_money
-from evalsite.studies.versions import shown_content
+from evalsite.studies.versions import get_content_warning, shown_content
 
 
 @csrf_exempt
@@ -277,6 +277,8 @@ def _landing_context(recruitment: Recruitment, arrival: Arrival) -> dict[str, An
         "is_full": not has_place,
         "texts": shown_content(study)["texts"],
         "facts": study_facts(study, recruitment),
+        "content_warning": get_content_warning(study),
+        "is_paid": promised_pay(recruitment) is not None,
         "cap": cap_in_words(study),
         # elsewhere it would be known before it is asked about
         "eligibility_rule": eligibility.rule if eligibility and platform else "",

@@ -55,11 +55,11 @@ from evalsite.participants.access import (
     unknown_link,
 )
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.participants.services import Agreement, agreement_of, has_agreed
+from evalsite.participants.services import Agreement, agreement_of, has_agreed, is_paid
 from evalsite.studies.bonus import bonus_in_words
 from evalsite.studies.models import Study
 from evalsite.studies.set_size import items_per_set
-from evalsite.studies.versions import has_sheet
+from evalsite.studies.versions import covers_items, get_content_warning, has_sheet
 
 logger = logging.getLogger(__name__)
 
@@ -118,6 +118,9 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
     taken = seconds_taken(times, item_set)
     if item_id not in times and not me.is_pilot and (until is None or until < now()):
         return render_away(request, me)
+    status = Saved.words_of(request.GET.get("was", ""))
+    if item_id not in times and "shown" not in request.GET and covers_items(me.study):
+        return _cover(request, me, item_set, place, status)
     shown = as_shown(me, screen, item_set, place)
     context = {
         **_frame(request, me, shown),
@@ -127,7 +130,7 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "item": screen.view(values, group=group_place(me, item_set, item_id, times, groups)),
         "order_mark": screen.order_mark(me),
         "note": values.get("note", ""),
-        "status": Saved.words_of(request.GET.get("was", "")),
+        "status": status or (_("Skipped") if is_skipped(screen) else ""),
         "menu": build_menu(me, item_set, place, times),
         "progress": Progress(len(taken), item_set.total),
         "minutes_left": estimate_minutes_left(me, taken, item_set.total),
@@ -135,6 +138,30 @@ def _show(request: HttpRequest, me: Participant, item_set: ItemSet, place: int) 
         "reserved_until": item_set.reserved_until,
     }
     return render(request, me.study.config.item_template, context)
+
+
+def _cover(
+    request: HttpRequest, me: Participant, item_set: ItemSet, place: int, status: str
+) -> HttpResponse:
+    """Show what the item may contain in its place, with the ways to see it and to skip it."""
+    context = page_context(request, me) | {
+        "place": place,
+        "total": len(item_set.item_ids),
+        "content_warning": get_content_warning(me.study),
+        "is_paid": is_paid(me),
+        "skip_url": skip_address(request, me, item_set.number, place),
+        "status": status,
+    }
+    return render(request, "annotation/covered.html", context)
+
+
+def skip_address(request: HttpRequest, me: Participant, number: int, place: int) -> str:
+    """Return where this item is skipped; "" where people can't skip."""
+    return address(request, "rating-skip", number, place) if get_content_warning(me.study) else ""
+
+
+def is_skipped(screen: Screen) -> bool:
+    return screen.answer is not None and screen.answer.outcome == Annotation.Outcome.SKIPPED
 
 
 def render_away(request: HttpRequest, me: Participant) -> HttpResponse:
@@ -215,6 +242,7 @@ def _frame(request: HttpRequest, me: Participant, shown: Shown) -> dict[str, Any
         "draft_url": address(request, "rating-draft"),
         "report_url": f"{report}?{asked}",
         "ignore_url": f"{ignore}?{asked}" if config.has_ignore else "",
+        "skip_url": skip_address(request, me, shown.set_number, shown.place),
         "aids_script": config.aids_script,
         "set_label": describe_set(me, shown.set_number),
         "bonus": bonus_in_words(me.study),
@@ -392,7 +420,7 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
         shown, screen = load_shown(request.POST.get("state"), me)
     except Http404:
         return unknown_link(request)
-    kept = None if _is_ignored_since(me, shown) else keep_entered(me, screen, request.POST)
+    kept = None if _is_left_since(me, shown) else keep_entered(me, screen, request.POST)
     if agreement_of(me) is Agreement.NONE:
         return JsonResponse({"lease_until": None}, status=403)
     if me.is_pilot:
@@ -410,14 +438,13 @@ def draft(request: HttpRequest, me: Participant) -> HttpResponse:
     return JsonResponse({"lease_until": until, "is_final": not may_renew})
 
 
-def _is_ignored_since(me: Participant, shown: Shown) -> bool:
-    """Whether the item was ignored after this page was shown.
+def _is_left_since(me: Participant, shown: Shown) -> bool:
+    """Whether the item was ignored or skipped after this page was shown.
 
     A draft that arrives late, from a page that was left for that, would undo it at Finish.
     """
-    if not me.study.config.has_ignore:
+    if not me.study.config.has_ignore and not get_content_warning(me.study):
         return False
-    ignored = Annotation.objects.filter(
-        participant=me, item_id=shown.item_id, outcome=Annotation.Outcome.IGNORED
-    )
-    return ignored.filter(submitted_at__gt=shown.shown_at).exists()
+    left = (Annotation.Outcome.IGNORED, Annotation.Outcome.SKIPPED)
+    found = Annotation.objects.filter(participant=me, item_id=shown.item_id, outcome__in=left)
+    return found.filter(submitted_at__gt=shown.shown_at).exists()

@@ -46,6 +46,7 @@ class Saved(Enum):
     FINAL = _("This answer is final, so nothing was changed.")
     ENDED = _("Your answer is saved, but it came too late to count in the results of this study.")
     IGNORED = _("Ignored")
+    SKIPPED = _("Skipped")
     UNDONE = _("Undone: this example is no longer ignored")
     AWAITING = _("Your answer is saved. It counts once you agree to the text below.")
     UNCHANGED = _("Your earlier answer is unchanged. To change it, agree to the text below.")
@@ -60,6 +61,8 @@ class Saved(Enum):
         return str(next((one.value for one in cls if one.name.lower() == name), ""))
 
 
+# items that their person leaves to others: these take no place
+LEFT_TO_OTHERS = (Annotation.Outcome.REPORTED, Annotation.Outcome.SKIPPED)
 # what became of submissions of people who don't agree to the text that is shown now
 WITHOUT_CONSENT = (Saved.AWAITING, Saved.UNCHANGED, Saved.UNUSED)
 
@@ -144,7 +147,6 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
     if agreement is Agreement.NONE:
         # that something was sent is kept, so that counts can be explained, but not what it said
         submission = replace(submission, values=(), highlights=(), note="", reason="")
-    is_report = submission.outcome == Annotation.Outcome.REPORTED
     is_outdated = agreement is Agreement.OUTDATED
     annotation = Annotation(
         study_id=participant.study_id,
@@ -174,8 +176,7 @@ def _insert(participant: Participant, submission: Submission) -> Saved:
         return Saved.UNUSED
     if is_outdated:
         return Saved.AWAITING
-    if is_report:
-        act_on_report(participant, submission.item)
+    leave_to_others(participant, submission.item, submission.outcome)
     return Saved.ENDED if _is_archived(participant) else Saved.SAVED
 
 
@@ -212,13 +213,22 @@ def _place(
         return Annotation.Status.WITHDRAWN, None
     if participant.is_pilot:
         return Annotation.Status.PILOT, None
+    is_current = agreement is not Agreement.OUTDATED
+    is_left = submission.outcome in LEFT_TO_OTHERS
+    if is_left or not is_current or _is_archived(participant):
+        return _status_without_place(submission, is_current=is_current), None
     if submission.item.kind != Item.Kind.MAIN:
         return Annotation.Status.CONTROL, None
-    is_report = submission.outcome == Annotation.Outcome.REPORTED
-    if is_report or agreement is Agreement.OUTDATED or _is_archived(participant):
-        return Annotation.Status.SURPLUS, None
     slot_id = _fill_slot(participant, submission)
     return (Annotation.Status.COUNTED if slot_id else Annotation.Status.SURPLUS), slot_id
+
+
+def _status_without_place(submission: Submission, *, is_current: bool = True) -> str:
+    """Status of an annotation that fills no slot, of somebody who isn't a pilot."""
+    if submission.outcome == Annotation.Outcome.SKIPPED and is_current:
+        return Annotation.Status.SKIPPED
+    is_main = submission.item.kind == Item.Kind.MAIN
+    return Annotation.Status.SURPLUS if is_main else Annotation.Status.CONTROL
 
 
 def _fill_slot(participant: Participant, submission: Submission) -> int | None:
@@ -289,12 +299,18 @@ def _write_answers(annotation: Annotation, submission: Submission) -> None:
     )
 
 
-def act_on_report(participant: Participant, item: Item) -> None:
-    """My place goes to someone else; an item reported twice waits for the researcher."""
+def leave_to_others(participant: Participant, item: Item, outcome: str) -> None:
+    """My place goes to someone else if I report or skip an item.
+
+    An item reported twice waits for the researcher.
+    """
+    if outcome not in LEFT_TO_OTHERS:
+        return
     Slot.objects.leased().filter(participant=participant, item=item).update(
         state=Slot.State.FREE, participant=None, lease_until=None
     )
-    hold_or_release(item)
+    if outcome == Annotation.Outcome.REPORTED:
+        hold_or_release(item)
 
 
 # --- an item that this person has answered already ------------------------------------
@@ -367,37 +383,40 @@ def replace_annotation(
     """The annotation says what was submitted, and holds a place where it needs one."""
     was_reported = standing.outcome == Annotation.Outcome.REPORTED
     is_reported = submission.outcome == Annotation.Outcome.REPORTED
+    has_changed = standing.outcome != submission.outcome
+    is_moved = has_changed and {standing.outcome, submission.outcome}.intersection(LEFT_TO_OTHERS)
     for name, value in _what_was_said(submission).items():
         setattr(standing, name, value)
     standing.submitted_at = now()
-    if was_reported != is_reported:
+    if is_moved:
         _move_place(standing, participant, submission)
     standing.save()
     standing.ratings.all().delete()
     standing.highlights.all().delete()
     _write_answers(standing, submission)
-    if is_reported and not was_reported and not standing.awaits_consent:
-        act_on_report(participant, submission.item)
+    if is_moved and not standing.awaits_consent:
+        leave_to_others(participant, submission.item, submission.outcome)
     if was_reported and not is_reported:
         hold_or_release(submission.item)
 
 
 def _move_place(standing: Annotation, participant: Participant, submission: Submission) -> None:
-    """A report gives its slot back; a rating in place of a report takes one if one is free."""
-    if standing.status not in (Annotation.Status.COUNTED, Annotation.Status.SURPLUS):
+    """A report or a skip gives its slot back; a rating in its place takes one if one is free."""
+    if standing.status in (Annotation.Status.PILOT, Annotation.Status.WITHDRAWN):
         return
     if standing.awaits_consent:
         return
     freed, standing.slot = standing.slot, None
-    standing.status = Annotation.Status.SURPLUS
-    if submission.outcome == Annotation.Outcome.REPORTED:
+    standing.status = _status_without_place(submission)
+    if submission.outcome in LEFT_TO_OTHERS:
         standing.save()
         if freed is not None:
             Slot.objects.filter(pk=freed.pk).update(
                 state=Slot.State.FREE, participant=None, lease_until=None
             )
         return
-    slot = _free_slot_for(participant, submission)
+    is_main = submission.item.kind == Item.Kind.MAIN
+    slot = _free_slot_for(participant, submission) if is_main else None
     if slot and _finish(Slot.objects.free().filter(pk=slot.pk), participant):
         standing.slot, standing.status = slot, Annotation.Status.COUNTED
 

@@ -12,7 +12,7 @@ from evalsite.annotation.allocation.controls import CONTROLS
 from evalsite.annotation.allocation.leases import answered_items, lease_end, lock_participant
 from evalsite.annotation.models import ASSIGNED, Annotation, Draft
 from evalsite.annotation.pages.forms import RatingForm
-from evalsite.annotation.pages.saving import Submission, submit_annotation
+from evalsite.annotation.pages.saving import LEFT_TO_OTHERS, Submission, submit_annotation
 from evalsite.annotation.pages.screens import Screen, answered_screen, entered_values
 from evalsite.annotation.pages.view_models import NO_GROUP, GroupPlace
 from evalsite.lib.clock import now
@@ -188,8 +188,8 @@ def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
             continue
         texts = [output.text for output in screen.outputs]
         form = RatingForm(draft.values, config=me.study.config, outputs=len(texts), texts=texts)
-        if annotation.outcome == Annotation.Outcome.REPORTED and not form.is_valid():
-            # nobody has to rate an item that they reported
+        if annotation.outcome in LEFT_TO_OTHERS and not form.is_valid():
+            # nobody has to rate an item that they reported or skipped
             continue
         place = item_set.item_ids.index(annotation.item_id) + 1
         found.append(Change(annotation, place, screen, form))

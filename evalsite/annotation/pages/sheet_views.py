@@ -30,6 +30,7 @@ from evalsite.annotation.pages.rating_views import (
     render_away,
     save_answer,
     seconds_taken,
+    skip_address,
     wants_json,
 )
 from evalsite.annotation.pages.saving import WITHOUT_CONSENT, Saved
@@ -70,7 +71,7 @@ from evalsite.participants.access import (
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.participants.services import Agreement, agreement_of, has_agreed
 from evalsite.studies.bonus import bonus_in_words
-from evalsite.studies.versions import has_sheet, shown_content
+from evalsite.studies.versions import covers_items, has_sheet, shown_content
 
 # of several outcomes of one press, the first that occurs is told
 _TELLING = (Saved.ENDED, Saved.FINAL, Saved.REPLACED, Saved.CHANGED, Saved.SAVED, Saved.ALREADY)
@@ -491,6 +492,9 @@ class _Page:
             "was": write_known(part.known),
             "is_answered": answer is not None,
             "is_reported": answer is not None and answer.outcome == Annotation.Outcome.REPORTED,
+            "is_skipped": answer is not None and answer.outcome == Annotation.Outcome.SKIPPED,
+            "is_covered": answer is None and covers_items(me.study),
+            "skip_url": skip_address(self.request, me, number, part.place),
             "report_url": address(self.request, "rating-report", number, part.place),
             "problems": problems if problems and problems[0]["place"] == part.place else [],
         }

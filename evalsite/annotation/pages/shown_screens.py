@@ -121,10 +121,10 @@ def fill_screen(
 
 def newest_values(screen: Screen, annotation: Annotation, draft: Draft | None) -> dict[str, str]:
     """Return the entries of an answered item: those of its draft, if it is newer, or its own."""
-    # what was entered before an item was reported is there if the person rates it after all
+    # what was entered before an item was left to others is there if the person rates it after all
     is_newer = draft and draft.updated_at > annotation.submitted_at
-    is_reported = annotation.outcome == Annotation.Outcome.REPORTED
-    if draft and draft.fits(screen.order) and (is_newer or is_reported):
+    is_left = annotation.outcome in (Annotation.Outcome.REPORTED, Annotation.Outcome.SKIPPED)
+    if draft and draft.fits(screen.order) and (is_newer or is_left):
         return dict(draft.values)
     return entered_values(screen, annotation)
 

@@ -16,6 +16,7 @@ from evalsite.annotation.allocation.feasibility import (
     most_each,
 )
 from evalsite.lib.clock import now
+from evalsite.studies.consent_sentences import find_unknown_marks
 from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import plan_qualification
 from evalsite.studies.set_size import (
@@ -29,7 +30,7 @@ from evalsite.studies.setting_changes import WITH_PLACEHOLDERS
 from evalsite.studies.setup_forms import OF_SECTION
 from evalsite.studies.starter_texts import find_placeholders
 from evalsite.studies.summary_lines import count_of, list_of
-from evalsite.studies.versions import protocol_instructions
+from evalsite.studies.versions import protocol_instructions, shown_content
 
 _NAMES = {"consent": "consent text"}
 _NO_END = 10**9
@@ -128,6 +129,8 @@ def _check_items(counts: Counts) -> Check:
 
 def _check_consent(study: Study) -> Check:
     problem = "" if study.consent.strip() else "There is no consent text. Write one."
+    if unknown := find_unknown_marks(study.consent):
+        problem = f"The consent text has {unknown[0]}, which stands for nothing. Correct it."
     return Check(
         label="There is a consent text", problem=problem, url_name=OF_SECTION["consent"].page
     )
@@ -152,7 +155,7 @@ def _check_placeholders(study: Study) -> Check:
 def _check_recognition(study: Study) -> list[Check]:
     """Return a remark if people aren't told that later studies recognise them."""
     days = study.recognise_days
-    if not days or str(days) in study.consent:
+    if not days or str(days) in shown_content(study)["texts"]["consent"]:
         return []
     remark = (
         f"A code made from platform IDs is kept for {count_of(days, 'day')}, but the consent text "

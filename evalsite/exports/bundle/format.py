@@ -100,10 +100,12 @@ STUDY_FIELDS = (
     "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
     "minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency", "closes_at", "created_at",
     "launched_at", "closed_at", "questions", "recognise_days",
-    "is_check_on", "minimum_age",
+    "is_check_on", "minimum_age", "content_warning", "covers_items",
 )  # fmt: skip
 # written only where there is something, so that other bundles stay as they were
-STUDY_FIELDS_IF_ANY = ("questions", "recognise_days", "is_check_on", "minimum_age")
+STUDY_FIELDS_IF_ANY = (
+    "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning", "covers_items",
+)  # fmt: skip
 VERSION_FIELDS = ("number", "sha256", "created_at")
 # what a researcher confirmed at an import; written only where there is something
 IMPORT_NOTES = "import_notes"

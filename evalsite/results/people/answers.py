@@ -104,6 +104,8 @@ def _describe_outcome(config: Protocol, one: Annotation) -> str:
         return f"Ignored: {reason_of(config, one.reason).label}"
     if one.outcome == Annotation.Outcome.REPORTED:
         return f"Reported: {reason_in_words(one)}"
+    if one.outcome == Annotation.Outcome.SKIPPED:
+        return "Skipped"
     return ""
 
 

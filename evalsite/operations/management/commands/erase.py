@@ -1,0 +1,29 @@
+"""manage.py erase STUDY PERSON"""
+
+from argparse import ArgumentParser
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evalsite.operations.retention import erase_person
+from evalsite.participants.models import Participant
+
+
+class Command(BaseCommand):
+    help = (
+        "Erase a person from a study: their answers, identity, links and what recognises them in "
+        "later studies. Backups made before still hold them."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", type=UUID, help="the id of the study, as in its address")
+        parser.add_argument("person", help="the pseudonym, as in participants.csv")
+
+    def handle(self, *, study: UUID, person: str, **options: Any) -> None:
+        found = Participant.objects.filter(study=study, pseudonym=person).select_related("study")
+        participant = found.first()
+        if participant is None:
+            raise CommandError(f"Study {study} has nobody called {person}.")
+        erase_person(participant, by=None)
+        self.stdout.write(f"{person} is erased. Backups made before still hold them.")
