@@ -95,8 +95,8 @@ def _write_leaving(study: Any, config: Protocol) -> str:
             "you finished."
         )
     delete = _(
-        "You can have your answers deleted on the page “Withdraw from this study”, for as long as "
-        "your personal link works."
+        "For as long as your personal link works, you can have your answers deleted with “Delete "
+        "my answers” on the last page."
     )
     return f"{stop} {delete}"
 

@@ -197,13 +197,16 @@ def test_questions_of_the_check_are_edited_without_code_and_frozen_at_launch(
     staff_client, researcher
 ):
     study = make_study(protocol="fluency", items=2, is_check_on=True, by=researcher)
-    shipped = len(study.config.comprehension)
+    assert len(study.config.comprehension) == 5
+    save_question(staff_client, study, 6)  # five at most
+    assert study.questions == {}
+    save_question(staff_client, study, 2, do="remove")
     first = study.revision
 
     for _ in range(2):  # sent twice, it is one question
-        assert save_question(staff_client, study, shipped + 1, revision=first).status_code == 302
+        assert save_question(staff_client, study, 5, revision=first).status_code == 302
     assert save_question(staff_client, study, 1, question="Who?").status_code == 302
-    assert save_question(staff_client, study, 1, revision="1").status_code == 409
+    assert save_question(staff_client, study, 1, revision=first).status_code == 409
     refused = [
         save_question(staff_client, study, 1, **wrong).status_code
         for wrong in ({"choices": "You"}, {"choices": "You\nYou"}, {"right": "Nobody"}, {"why": ""})
@@ -212,7 +215,7 @@ def test_questions_of_the_check_are_edited_without_code_and_frozen_at_launch(
 
     assert refused == [422] * 4
     asked = [one.question for one in study.config.comprehension]
-    assert (asked[0], asked[-1], len(asked)) == ("Who?", "Who rates?", shipped)
+    assert (asked[0], asked[-1], len(asked)) == ("Who?", "Who rates?", 4)
     launched = launch(study)
     save_question(staff_client, launched, 1, question="Changed?")
     assert [one.question for one in launched.config.comprehension] == asked
