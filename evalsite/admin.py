@@ -149,7 +149,8 @@ class EvalsiteAdminSite(AdminSite):
     def _serve(self, page: StudyView) -> Any:
         """The page as a view: 404 for a study one may not see, 403 for a role that is too low."""
 
-        from evalsite.results.progress import count_edge  # noqa: PLC0415 (needs the models)
+        from evalsite.quality.frozen_plans import is_hidden  # noqa: PLC0415 (needs the models)
+        from evalsite.results.progress import count_edge  # noqa: PLC0415
 
         def view(request: HttpRequest, study_id: UUID, **captured: Any) -> HttpResponseBase:
             study = get_study(request, study_id)
@@ -159,6 +160,8 @@ class EvalsiteAdminSite(AdminSite):
             if study.state == Study.State.ARCHIVED and not (page.is_reading or is_safe(request)):
                 messages.error(request, ARCHIVED)
                 return redirect("admin:study-overview", study.pk)
+            if page.is_revealing and is_hidden(study):
+                return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
             response = page.view(request, study, **captured)
             if isinstance(response, TemplateResponse):
                 response.context_data = {
@@ -180,6 +183,7 @@ class Link:
     url: str
     is_current: bool
     mark: Any = None  # in Set up, before the launch
+    is_revealing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +243,9 @@ def build_frame(study: Study, current: StudyView, rank: int, edge: Any) -> Frame
 def _link(study: Study, page: StudyView, label: str, is_current: bool, setup: Any = None) -> Link:
     url = reverse(f"admin:{page.name}", args=[study.pk])
     mark = None if setup is None else setup.marks.get(page.name)
-    return Link(label=label, url=url, is_current=is_current, mark=mark)
+    return Link(
+        label=label, url=url, is_current=is_current, mark=mark, is_revealing=page.is_revealing
+    )
 
 
 def _redirect_moved(moved: tuple[str, str, str]) -> URLPattern:

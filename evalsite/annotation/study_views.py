@@ -25,7 +25,6 @@ from evalsite.annotation.running.earlier_views import earlier_views
 from evalsite.annotation.running.expert_views import expert_views
 from evalsite.annotation.running.launch import (
     archive_study,
-    close_study,
     pause_study,
     restart_launch,
     resume_study,
@@ -96,11 +95,6 @@ def take_offer(request: HttpRequest, study: Study) -> HttpResponseBase:
     else:
         messages.success(request, f"Changed: {offer.words[:1].lower()}{offer.words[1:]}.")
     return redirect("admin:study-launch", study.pk)
-
-
-@require_safe
-def confirm_close(request: HttpRequest, study: Study) -> HttpResponseBase:
-    return TemplateResponse(request, "studies/close.html", {})
 
 
 # --- held items ---------------------------------------------------------------------
@@ -206,19 +200,6 @@ study_views = [
         name="study-resume",
         view=_steer(resume_study, "Resumed. New work is handed out again."),
         role=_EDITOR,
-    ),
-    StudyView(
-        path="close/",
-        name="study-close-confirm",
-        view=confirm_close,
-        role=_OWNER,
-        within="Overview",
-    ),
-    StudyView(
-        path="close/now/",
-        name="study-close",
-        view=_steer(close_study, "Closed."),
-        role=_OWNER,
     ),
     StudyView(
         path="archive/",

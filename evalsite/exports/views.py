@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -36,6 +37,8 @@ from evalsite.exports.jobs import (
     start_export,
 )
 from evalsite.exports.person_answers import ANSWERS_FILE, has_answers, write_answers
+from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
+from evalsite.exports.pseudonymised import count_pseudonymised, write_pseudonymised
 from evalsite.exports.selection import Selection, SelectionForm
 from evalsite.exports.services import (
     Choice,
@@ -51,11 +54,14 @@ from evalsite.exports.services import (
 from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
-from evalsite.studies.models import Study
-from evalsite.studies.staff_pages import may_see_identities
+from evalsite.quality.frozen_plans import find_version, is_hidden
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import has_role, may_see_identities
 from evalsite.studies.summary_lines import name_start
 
 _SHOWN = 10
+# files without ratings
+FREE = ("items", "participants")
 _PURPOSES = {
     "ratings_simple": "For a quick look in pandas, R or a spreadsheet: one row for each output and "
     "participant (for preferences, each comparison), and one column for each criterion. Only "
@@ -79,6 +85,8 @@ _EXCLUDED = {"out": "without excluded ones", "only": "excluded ones only"}
 
 @require_safe
 def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
+    if is_hidden(study):
+        return _show_hidden(request, study)
     form = SelectionForm(request.GET)
     pending = list_pending(study)
     context = {
@@ -97,6 +105,36 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
     }
     response = TemplateResponse(request, "exports/export.html", context)
     return keep_watching(response, *(one.job for one in pending))
+
+
+def _show_hidden(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show the files by what they would reveal."""
+    offers = {offer.name: offer for offer in list_offers(study, Selection())}
+    pseudonymised = [
+        Offer(name, purpose, count_pseudonymised(study, name), _find_last(study, name))
+        for name, purpose in PSEUDONYMISED.items()
+    ]
+    context = {
+        "free": [offers[name] for name in FREE],
+        "pseudonymised": pseudonymised,
+        "revealing": [one for name, one in offers.items() if name not in FREE],
+        "identities": _describe_identities(request, study),
+        "plan_version": find_version(study),
+        "is_owner": has_role(request, study, Membership.Role.OWNER),
+        "downloads": list_last_downloads(study),
+    }
+    return TemplateResponse(request, "exports/hidden.html", context)
+
+
+def _send_hidden(request: HttpRequest, study: Study, file: str, **how: Any) -> HttpResponseBase:
+    """Send what may leave the site while systems are hidden, and else lead to the form."""
+    if file not in PSEUDONYMISED or how.get("is_workbook"):
+        return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
+    text = "".join(write_pseudonymised(study, file))
+    name = f"{file}-without-systems.csv"
+    written = Written(text.count("\n") - 1, sha256(text.encode()).hexdigest())
+    record_export(study, {"file": name}, written, is_whole=True, by=request.user)
+    return send_csv(text, f"{name_start(study)}-{name}")
 
 
 def _describe_identities(request: HttpRequest, study: Study) -> dict[str, Any] | None:
@@ -151,6 +189,8 @@ def _send(request: HttpRequest, study: Study, file: str, **how: Any) -> HttpResp
     """Send the file as a stream; a large one is written by a job, which the page then shows."""
     if file not in list_downloads(study.config):
         raise Http404("No such file.")
+    if file not in FREE and is_hidden(study):
+        return _send_hidden(request, study, file, **how)
     form = SelectionForm(request.POST)
     page = reverse("admin:study-export", args=[study.pk])
     chosen = form.selection.query
@@ -184,6 +224,8 @@ def download_ready(request: HttpRequest, study: Study, job_id: UUID) -> HttpResp
     if path is None:
         raise Http404("This file is not kept any more.")
     choice, result = read_choice(job), job.result
+    if choice.file not in FREE and is_hidden(study):
+        return _send_hidden(request, study, "")
     written = Written(result["rows"], result["sha256"])
     record_export(study, choice.describe(), written, is_whole=True, by=request.user)
     return FileResponse(

@@ -10,3 +10,5 @@ from evalsite.lib.readonly import ReadOnlyAdmin
 class JobAdmin(ReadOnlyAdmin):
     list_display = ("kind", "state", "done", "total", "created_at", "message")
     list_filter = ("state", "kind")
+    # figures of a comparison are for its own page
+    exclude = ("result",)

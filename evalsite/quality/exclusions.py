@@ -13,7 +13,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import Participant
-from evalsite.quality.models import MOST_LETTERS, Exclusion
+from evalsite.quality.models import MOST_LETTERS, Exclusion, ExclusionRule
 from evalsite.quality.top_up import Shortage, excluded_answers, find_shortage
 from evalsite.studies.models import Item, Study
 
@@ -65,8 +65,12 @@ def exclude(
     reason: str,
     by: Any,
     rule: str = "",
+    planned_rule: ExclusionRule | None = None,
 ) -> list[Exclusion]:
     """Exclude these people and answers from analysis; return the new exclusions.
+
+    `rule`: the flag that was looked at, or PLANNED for the plan's rule in words; `planned_rule`:
+    the rule of the plan that they meet. With neither it departs from a frozen plan.
 
     People who are excluded already stay so, for the first reason: a request sent twice counts once.
     """
@@ -82,7 +86,10 @@ def exclude(
     known_answers = set(standing.values_list("annotation", flat=True))
     people = [one for one in participants if one.pk not in known_people]
     answers = [one for one in annotations if one.pk not in known_answers]
-    phrases: dict[str, Any] = {"study": study, "reason": reason, "rule": rule, "decided_by": by}
+    phrases: dict[str, Any] = {
+        "study": study, "reason": reason, "rule": rule, "planned_rule": planned_rule,
+        "decided_by": by,
+    }  # fmt: skip
     made = [Exclusion.objects.create(participant=one, **phrases) for one in people]
     made += [Exclusion.objects.create(annotation=one, **phrases) for one in answers]
     if made:

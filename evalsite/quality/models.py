@@ -9,10 +9,11 @@ from django.db.models import Q
 from evalsite.annotation.models import Annotation
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Participant
-from evalsite.studies.models import Study
+from evalsite.studies.models import Item, Study
 
 MOST_LETTERS = 200  # of a reason
 LONGEST_RULE = 2000
+LONGEST_NOTE = 2000
 # of a planned test against a margin
 RELATIONS = ("not_worse", "equivalent")
 # the parts of an analysis plan, and where each keeps the moment of its last change
@@ -23,6 +24,8 @@ PLAN_MOMENTS = {
     "primary": "primary_changed_at",
     "margins": "margins_changed_at",
 }
+# of a planned test of a difference
+DIFFERENCES = ("higher", "differs")
 
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):
@@ -38,6 +41,10 @@ class Exclusion(models.Model):
     annotation = models.ForeignKey(Annotation, null=True, on_delete=models.CASCADE)
     reason = models.CharField(max_length=MOST_LETTERS)
     rule = models.CharField(max_length=60, blank=True)
+    # the rule of the analysis plan that was applied; none: a decision about this one
+    planned_rule = models.ForeignKey(
+        "ExclusionRule", null=True, on_delete=models.SET_NULL, related_name="exclusions"
+    )
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     decided_at = models.DateTimeField(auto_now_add=True)
     revoked_by = models.ForeignKey(
@@ -81,6 +88,10 @@ class AnalysisPlan(models.Model):
     Each part keeps the moment of its last change: before or after the first answer, reports say.
     """
 
+    class Stopping(models.TextChoices):
+        ANSWERS = "answers", "All planned answers are in"
+        CLOSING = "closing", "The closing date is reached"
+
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="analysis_plan")
     # all comparisons are with this system; blank: every pair of systems
     baseline = models.CharField(max_length=200, blank=True)
@@ -88,6 +99,13 @@ class AnalysisPlan(models.Model):
     primary = models.CharField(max_length=100, blank=True)
     # planned tests against a margin: rows of criterion, system, relation, other and margin
     margins = models.JSONField(default=list, blank=True)
+    # planned tests of a difference: rows of criterion, system, relation and other
+    hypotheses = models.JSONField(default=list, blank=True)
+    # each pair of systems is tested with an error of its own
+    has_own_errors = models.BooleanField(default=False)
+    # for precision and power only: nothing is tested against it
+    smallest = models.FloatField(null=True, blank=True)
+    stopping = models.CharField(max_length=10, choices=Stopping.choices, default=Stopping.ANSWERS)
     # only those that differ from what the software starts with, by the name of the flag
     thresholds = models.JSONField(default=dict, blank=True)
     # whose answers will be left out, in the researchers' words
@@ -111,6 +129,123 @@ class AnalysisPlan(models.Model):
         """When each part was last changed, of those that ever were."""
         moments = {name: getattr(self, field) for name, field in PLAN_MOMENTS.items()}
         return {name: moment for name, moment in moments.items() if moment is not None}
+
+
+class AnalysisPlanVersion(models.Model):
+    """The analysis plan as it was frozen: version 1 at launch, even if there was none.
+
+    Every later version is a deviation.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="plan_versions")
+    number = models.PositiveIntegerField()
+    content = models.JSONField(default=dict)
+    sha256 = models.CharField(max_length=64)
+    # False: nothing was planned
+    has_plan = models.BooleanField()
+    reason = models.CharField(max_length=MOST_LETTERS, blank=True)
+    # that were in at that time
+    answers = models.PositiveIntegerField(default=0)
+    frozen_at = models.DateTimeField(default=now)
+    frozen_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "number"], name="one_plan_version_of_each_number"
+            ),
+            models.CheckConstraint(
+                condition=Q(number=1) | (Q(number__gt=1) & ~Q(reason="")),
+                name="a_changed_plan_has_a_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"analysis plan of {self.study_id}, version {self.number}"
+
+
+class ExclusionRuleQuerySet(models.QuerySet["ExclusionRule"]):
+    def current(self) -> "ExclusionRuleQuerySet":
+        return self.filter(removed_at__isnull=True)
+
+
+class ExclusionRule(models.Model):
+    """A person is excluded if all conditions of any one rule hold."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="exclusion_rules")
+    position = models.PositiveSmallIntegerField()
+    # rows of measure, comparison and threshold
+    conditions = models.JSONField()
+    # kept once the plan was frozen: exclusions name it
+    removed_at = models.DateTimeField(null=True)
+
+    objects = ExclusionRuleQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["position", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(conditions=[]), name="a_rule_of_exclusions_has_a_condition"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"rule {self.position} of {self.study_id}"
+
+
+class PlanEvent(models.Model):
+    """What was done about a frozen plan, and how many answers were in at that time."""
+
+    class Kind(models.TextChoices):
+        REVEALED = "revealed", "results revealed"
+        APPLIED = "applied", "rules applied"
+        DECLINED = "declined", "rules declined"
+        TOPPED_UP = "topped_up", "more answers asked for"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="plan_events")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    at = models.DateTimeField(default=now)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    answers = models.PositiveIntegerField()
+    # of a reveal: how many were planned; of rules: people excluded; of a top-up: answers
+    number = models.PositiveIntegerField(default=0)
+    reason = models.CharField(max_length=MOST_LETTERS, blank=True)
+
+    class Meta:
+        ordering = ["at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study"], condition=Q(kind="revealed"), name="results_are_revealed_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}, study {self.study_id}"
+
+
+class Note(models.Model):
+    """What somebody of the team noted about a person or an item; in no file that leaves."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="notes")
+    participant = models.ForeignKey(Participant, null=True, on_delete=models.CASCADE)
+    item = models.ForeignKey(Item, null=True, on_delete=models.CASCADE)
+    text = models.TextField(max_length=LONGEST_NOTE)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    written_at = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering = ["written_at", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(participant__isnull=False, item__isnull=True)
+                | Q(participant__isnull=True, item__isnull=False),
+                name="a_note_is_about_one_thing",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"note {self.pk}"
 
 
 class Approval(models.Model):

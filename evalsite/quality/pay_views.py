@@ -173,10 +173,15 @@ def read_ids(request: HttpRequest, name: str) -> list[UUID]:
 @require_POST
 def decide(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what would be decided about the selected sets, then decide it."""
-    _insist_on_identities(request, study)
     do, ids = request.POST.get("do", ""), read_ids(request, "set")
     if do == _APPROVE_PASSED:
         do, ids = "approve", _list_passed(study)
+    return decide_on(request, study, do, ids)
+
+
+def decide_on(request: HttpRequest, study: Study, do: str, ids: list[UUID]) -> HttpResponseBase:
+    """Show what would be decided about these sets; where that was confirmed, decide it."""
+    _insist_on_identities(request, study)
     act = _ACTS.get(do)
     if act is None or not ids:
         messages.error(request, "Select one or more sets first.")

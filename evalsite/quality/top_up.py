@@ -18,6 +18,7 @@ from evalsite.annotation.running.launch import insist_on_editor
 from evalsite.annotation.running.live_changes import lock_running
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.seeds import make_random
+from evalsite.quality.frozen_plans import note_more_answers
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Study
 
@@ -72,6 +73,7 @@ def top_up(*, study: Study, by: Any) -> int:
         AuditEntry.objects.record(
             TOP_UP_ACTION, by=by, study_id=study.pk, items=len(missing), slots=len(slots)
         )
+        note_more_answers(current, by, len(slots))
     return len(slots)
 
 

@@ -2,9 +2,13 @@
 
 from evalsite.results.analysis_plan.views import plan_views
 from evalsite.results.design.views import design_views
+from evalsite.results.disagreement.views import disagreement_views
 from evalsite.results.documents.views import document_views
+from evalsite.results.exclusions.rule_views import rule_views
 from evalsite.results.exclusions.views import exclusion_views
+from evalsite.results.hidden.views import hidden_views
 from evalsite.results.overview.views import overview_views
+from evalsite.results.people.act_views import act_views
 from evalsite.results.people.views import people_views
 from evalsite.results.power.views import planner_views
 from evalsite.results.replication.views import repeating_views
@@ -14,11 +18,15 @@ study_views = [
     *overview_views,
     *design_views,
     *result_views,
+    *hidden_views,
+    *disagreement_views,
     *plan_views,
     *planner_views,
     *report_views,
     *document_views,
     *repeating_views,
+    *act_views,
     *people_views,
+    *rule_views,
     *exclusion_views,
 ]

@@ -28,7 +28,8 @@ class StudyView:
     A page with a `tab` is in the navigation of its `place`, sorted by `order`, if `is_shown` is
     true; a place leads to the first of its tabs. A page behind a tab names that tab in `within`.
     What is posted to a page changes the study, so an archived one refuses it, unless the page
-    says with `is_reading` that it only computes, exports, or brings the study back.
+    says with `is_reading` that it only computes, exports, or brings the study back. While results
+    are hidden, a page with `is_revealing` leads to the form that reveals them.
     """
 
     path: str
@@ -40,6 +41,7 @@ class StudyView:
     within: str = ""
     order: int = 100
     is_reading: bool = False
+    is_revealing: bool = False
     is_shown: Callable[[Study], bool] = field(default=lambda study: True)
 
 

@@ -81,7 +81,7 @@ def test_each_part_tells_whether_it_was_changed_before_the_first_answer(staff_cl
     assert plan["moments"]["exclusion_rule"]["answers"] == 0
     assert plan["moments"]["baseline"]["answers"] == 3
     assert "Worded before the first answer, on 1 March 2026." in html
-    assert "Last changed after 3 answers, on 2 March 2026." in html
+    assert "Baseline: last changed after 3 answers, on 2 March 2026." in html
     assert "thresholds" not in plan["moments"]
 
 
@@ -320,7 +320,8 @@ def test_a_study_without_a_plan_says_so():
 
 
 MARGIN = {
-    "relation": "not_worse", "margin_system": "neural", "margin_other": "template", "margin": "1.2",
+    "system-1": "neural", "relation-1": "not_worse", "other-1": "template",
+    "criterion-1": "informativeness", "margin-1": "1.2",
 }  # fmt: skip
 
 
@@ -339,7 +340,7 @@ def test_primary_criterion_and_margin_decide_the_analysis(staff_client):
     )  # fmt: skip
     html = read(staff_client, study)
     assert '<option value="informativeness" selected>' in html
-    assert re.search(r'name="margin" value="1.2"', html)
+    assert re.search(r'name="margin-1" inputmode="decimal" value="1.2"', html)
     assert describe_plan(study)["moments"].keys() == {"primary", "margins"}
 
 
@@ -347,21 +348,21 @@ def test_margin_of_a_share_is_entered_in_percentage_points(staff_client):
     study = make_study(protocol="pairwise")
     systems = list(study.systems.values_list("name", flat=True))
 
-    page = save(
-        staff_client, study, relation="equivalent", margin="10", margin_system=systems[0],
-        margin_other=systems[1],
-    )  # fmt: skip
+    criterion = study.config.criteria[0].key
+    said = {"system-1": systems[0], "other-1": systems[1], "criterion-1": criterion}
+
+    page = save(staff_client, study, **said, **{"relation-1": "equivalent", "margin-1": "10"})
 
     assert page.status_code == 302
     assert AnalysisPlan.objects.get(study=study).margins[0]["margin"] == 0.1
-    assert re.search(r'name="margin" value="10"', read(staff_client, study))
+    assert re.search(r'name="margin-1" inputmode="decimal" value="10"', read(staff_client, study))
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        {"margin": ""}, {"margin": "0"}, {"margin": "1"}, {"margin": "x"},
-        {"margin_other": "neural"}, {"margin_system": ""}, {"margin_other": "unknown"},
+        {"margin-1": ""}, {"margin-1": "0"}, {"margin-1": "1"}, {"margin-1": "1_0"},
+        {"other-1": "neural"}, {"system-1": ""}, {"other-1": "unknown"}, {"criterion-1": "x"},
     ],
 )  # fmt: skip
 def test_margin_that_cannot_be_tested_is_refused(staff_client, said):

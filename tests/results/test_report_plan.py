@@ -37,7 +37,10 @@ def write_plan(study: Study, **said: Any) -> None:
     plan = plan_of(study)
     stands = {"baseline": plan.baseline, "thresholds": plan.thresholds,
               "exclusion_rule": plan.exclusion_rule}  # fmt: skip
-    change_plan(study=study, values=stands | said, seen=mark_plan(plan), by=make_user("planner"))
+    change_plan(
+        study=study, values=stands | said, seen=mark_plan(plan), by=make_user("planner"),
+        reason="It is a test",
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

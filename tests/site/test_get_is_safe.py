@@ -26,7 +26,7 @@ from evalsite.lib.clock import now, standing_at
 from evalsite.participants.models import ItemSet, Participant
 from evalsite.platforms import installed_platforms
 from evalsite.quality.exclusions import exclude
-from evalsite.quality.models import Approval
+from evalsite.quality.models import Approval, Note
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Item, Membership, Study, TeamRole
 from tests.support.experts import invite
@@ -203,6 +203,7 @@ def make_staff_pages() -> dict[str, list[Any]]:
         "report_id": [report.pk],
         "pseudonym": [person.pseudonym, "nobody"],
         "exclusion_id": [exclusion.pk],
+        "note_id": [Note.objects.create(study=live, item=live.items.main()[0], text="Hm").pk],
         "approval_id": [approval.pk],
         "expert_id": [expert.pk],
         "member_id": [jane.pk],

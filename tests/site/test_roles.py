@@ -21,7 +21,7 @@ from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet
 from evalsite.quality.exclusions import exclude
-from evalsite.quality.models import Approval
+from evalsite.quality.models import Approval, Note
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Membership, Study, TeamRole
 from tests.site.test_staff_pages import sign_in
@@ -48,7 +48,8 @@ READ = {
         "study-results-drawing", "study-results-table", "study-results-page",
         "study-results-further", "study-results-latex", "study-results-datasheet",
         "study-results-datasheet-data", "study-document",
-        "study-plan-data", "study-repeat-report", "study-repeat-table",
+        "study-disagreement", "study-plan-data", "study-repeat-report",
+        "study-repeat-table",
     ],
     EDITORS: [
         "study-places-kept", "study-recruitments", "study-recruitment", "study-experts",
@@ -65,7 +66,8 @@ READ = {
         "metrics-undo-confirm",
     ],
     OWNERS: [
-        "study-close-confirm", "study-delete-confirm", "study-hand-over", "team-invitation",
+        "study-close-confirm", "study-rules",
+        "study-delete-confirm", "study-hand-over", "team-invitation",
         "study-member",
     ],
 }  # fmt: skip
@@ -88,6 +90,7 @@ POST = {
         "check-new", "check-delete",
         "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
+        "study-people-act", "note-delete", "item-note",
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
         "study-planner", "study-plan-keep",
         "upload-new", "upload-check", "upload-decide", "upload-map",
@@ -98,6 +101,7 @@ POST = {
         "metrics-undo", "job-restart",
     ],
     OWNERS: [
+        "study-rules", "study-results-reveal",
         "study-launch-start", "study-launch-again", "study-close", "study-archive",
         "study-unarchive", "study-delete", "study-analysis-plan", "study-hand-over",
         "team-invite", "invitation-renew", "invitation-revoke", "member-role",
@@ -117,7 +121,7 @@ ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is
 OF_A_ROW = {
     "batch_id", "item_id", "upload_id", "file_id", "job_id", "report_id", "pseudonym",
     "exclusion_id", "member_id", "invitation_id", "expert_id",
-    "approval_id",
+    "approval_id", "note_id",
 }  # fmt: skip
 KINDS = ("anonymous", "stranger", *(role.value for role in TeamRole), "administrator")
 
@@ -150,6 +154,7 @@ def find_parts(study: Study) -> dict[str, Any]:
         "file": "ratings",
         "pseudonym": person.pseudonym,
         "exclusion_id": exclusion.pk,
+        "note_id": Note.objects.create(study=study, participant=person, text="Hm", author=jane).pk,
         "part": "raters",
         "name": "informativeness-systems",
         "kind": "svg",

@@ -1,5 +1,6 @@
 """Letting people in: launch, pause, resume, close; and putting away what is closed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,8 @@ from evalsite.studies.summary_lines import count_of, format_moment
 from evalsite.studies.versions import make_version
 
 KIND = "launch"
+# what apps above this one do as a study is launched, with the study and who launches it
+AT_LAUNCH: list[Callable[[Study, Any], object]] = []
 
 
 @transaction.atomic
@@ -35,6 +38,8 @@ def launch_study(*, study: Study, by: Any) -> Job:
     if problems:
         raise ValidationError(problems)
     version = make_version(study, by=by)
+    for act in AT_LAUNCH:
+        act(study, by)
     # who still has the settings open must not save over what is being launched
     Study.objects.filter(pk=study.pk).update(revision=F("revision") + 1)
     AuditEntry.objects.record(

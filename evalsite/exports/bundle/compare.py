@@ -196,7 +196,7 @@ class Comparison:
         said = LATER_PLAN_FIELDS | self.bundle.read_json(ANALYSIS_PLAN)
         skipped = set() if self.about["has_data"] else _OF_ANSWERS
         for name in sorted(again.keys() - skipped):
-            yield from compare_values(ANALYSIS_PLAN, name, said[name], again[name])
+            yield from compare_values(ANALYSIS_PLAN, name, said.get(name), again[name])
 
     # files with rows
 

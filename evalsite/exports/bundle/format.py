@@ -174,8 +174,13 @@ LEFT_OUT = {
     "Rating": {"id", "study", "annotation", "output", "turn", "part", "text", "detail"},
     "Highlight": {"id", "study", "annotation", "output", "criterion", "category", "severity"},
     "Revision": {"id", "study", "annotation"},
-    "Exclusion": {"id", "study", "participant", "annotation", "decided_by", "revoked_by"},
-    "AnalysisPlan": {"id", "study", "repeats", "changed_by"},
+    "Exclusion": {
+        "id", "study", "participant", "annotation", "decided_by", "revoked_by", "planned_rule",
+    },
+    "AnalysisPlan": {
+        "id", "study", "repeats", "changed_by", "hypotheses", "smallest", "stopping",
+        "has_own_errors",
+    },
 }  # fmt: skip
 
 # --- files of the bundle's own ------------------------------------------------------------

@@ -41,6 +41,11 @@ def _name_contents(contents: Contents) -> str:
     return named if contents.has_entry_answers else f"{named}, no entry answers"
 
 
+def has_data(job: Job) -> bool:
+    """Return whether the archive that this job makes has answers."""
+    return bool(job.params["has_data"])
+
+
 def has_entry_answers(job: Job) -> bool:
     """Return whether the archive that this job makes has answers to entry questions."""
     # every bundle with data had them before they could be left out

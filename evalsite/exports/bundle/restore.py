@@ -25,6 +25,7 @@ from evalsite.exports.bundle.format import (
     VERSION_FIELDS,
     name_version,
 )
+from evalsite.exports.bundle.frozen_plan import check_frozen, store_frozen
 from evalsite.exports.bundle.read import (
     UNREADABLE,
     BadBundle,
@@ -285,6 +286,7 @@ def read_analysis_plan(bundle: Bundle, about: Plain) -> Plain | None:
     try:
         plain = {**LATER_PLAN_FIELDS, **plain}
         _check_plan(plain)
+        check_frozen(plain)
     except Misshapen as error:
         raise BadBundle("plan_invalid", f"{error}.", ANALYSIS_PLAN) from None
     except UNREADABLE:
@@ -358,6 +360,7 @@ def store_plan(study: Study, plain: Plain | None, *, owner: Any, has_data: bool)
         values |= {at: moment if values[name] else None for name, at in PLAN_MOMENTS.items()}
         values["changed_at"] = moment
     AnalysisPlan.objects.create(study=study, **values)
+    store_frozen(study, plain, has_data=has_data)
 
 
 def _list_missing(study: Study, plan: Plain) -> Iterator[str]:

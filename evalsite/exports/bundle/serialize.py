@@ -38,6 +38,7 @@ from evalsite.exports.bundle.format import (
     to_plain,
     write_order,
 )
+from evalsite.exports.bundle.frozen_plan import read_frozen
 from evalsite.exports.bundle.read import in_pages
 from evalsite.imports.models import MetricScore
 from evalsite.lib.seeds import arrange
@@ -335,6 +336,7 @@ def read_plan(study: Study) -> Plain:
         "repeats": to_plain(plan.repeats_id),
         "answers_before": count_answers_at(plan),
         "has_imported": has_imported(study),
+        **read_frozen(study),
     }
 
 

@@ -7,6 +7,7 @@ from django.http import FileResponse, Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.audit.models import AuditEntry
@@ -15,6 +16,7 @@ from evalsite.exports.bundle.job import (
     KEPT_DAYS,
     KIND,
     find_file,
+    has_data,
     has_entry_answers,
     name_download,
     start_packing,
@@ -22,6 +24,7 @@ from evalsite.exports.bundle.job import (
 from evalsite.exports.services import has_simulated
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
+from evalsite.quality.frozen_plans import is_hidden
 from evalsite.studies.models import Study
 from evalsite.studies.staff_pages import StudyView, may_see_identities
 
@@ -44,6 +47,7 @@ def show_bundles(request: HttpRequest, study: Study) -> HttpResponseBase:
         "sees_identities": sees_identities,
         "kept_days": KEPT_DAYS,
         "is_simulated": has_simulated(study),
+        "are_systems_hidden": is_hidden(study),
     }
     response = TemplateResponse(request, "exports/bundle.html", context)
     return keep_watching(response, *pending)
@@ -52,6 +56,8 @@ def show_bundles(request: HttpRequest, study: Study) -> HttpResponseBase:
 @require_POST
 def make_bundle(request: HttpRequest, study: Study) -> HttpResponseBase:
     wish = request.POST.get("contents")
+    if wish != "design" and is_hidden(study):
+        return _lead_to_form(study)
     contents = Contents(
         has_data=wish != "design",
         has_free_text=wish == "free-text",
@@ -67,6 +73,8 @@ def download_bundle(request: HttpRequest, study: Study, job_id: UUID) -> HttpRes
     job = get_object_or_404(Job, study_id=study.pk, pk=job_id, kind=KIND)
     if has_entry_answers(job) and not may_see_identities(request, study):
         raise PermissionDenied
+    if has_data(job) and is_hidden(study):
+        return _lead_to_form(study)
     path = find_file(job)
     if path is None:
         raise Http404("This file is not kept any more.")
@@ -81,6 +89,10 @@ def download_bundle(request: HttpRequest, study: Study, job_id: UUID) -> HttpRes
         contents=job.subject,
     )
     return FileResponse(path.open("rb"), as_attachment=True, filename=name)
+
+
+def _lead_to_form(study: Study) -> HttpResponseBase:
+    return redirect(f"{reverse('admin:study-results', args=[study.pk])}#reveal")
 
 
 bundle_views = [

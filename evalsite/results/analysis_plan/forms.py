@@ -6,11 +6,8 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from evalsite.analysis.families import FAMILIES
-from evalsite.analysis.families.family import Family
 from evalsite.analysis.thresholds import Limit
-from evalsite.protocol import Criterion
-from evalsite.quality.models import LONGEST_RULE, AnalysisPlan
+from evalsite.quality.models import LONGEST_RULE, MOST_LETTERS, AnalysisPlan
 from evalsite.results.analysis_plan.stored import limits_of, mark_plan, own_thresholds
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.studies.models import Study
@@ -87,29 +84,15 @@ class PlanForm(forms.Form):
         "secondary. Without one, p values are corrected across all criteria.",
         error_messages={"invalid_choice": "Choose a criterion of this study, or none."},
     )
-    relation = forms.ChoiceField(
+    smallest = forms.DecimalField(
         required=False,
-        label="Test against a margin",
-        choices=[
-            ("", "None"),
-            ("not_worse", "Not worse by more than the margin"),
-            ("equivalent", "Equivalent within the margin"),
-        ],
-        help_text="“No clear difference” never shows that two systems are equal. Only a test "
-        "against a margin that you set beforehand can. It is on the primary criterion, if "
-        "there is one.",
-    )
-    margin_system = forms.ChoiceField(required=False, label="This system")
-    margin_other = forms.ChoiceField(required=False, label="Compared with")
-    margin = forms.DecimalField(
-        required=False,
-        label="Margin",
+        label="Smallest difference that matters",
         min_value=Decimal("0.0001"),
-        max_value=Decimal(100000),
+        max_value=Decimal(100_000),
         max_digits=10,
         decimal_places=4,
-        help_text="In points of the scale; of decisions and preferences in percentage points; "
-        "of magnitudes a ratio above 1.",
+        help_text="For precision and power only: it isn’t a margin, and nothing is tested against "
+        "it. In points of the scale; of magnitudes a ratio.",
         error_messages=dict.fromkeys(
             (
                 "invalid",
@@ -122,8 +105,31 @@ class PlanForm(forms.Form):
             "Enter a number above 0, such as 0.3.",
         ),
     )
+    has_own_errors = forms.BooleanField(
+        required=False,
+        label="Separate error for each pair",
+        help_text="Recommended if one system differs in kind, such as a human reference. It costs "
+        "some power.",
+    )
+    stopping = forms.ChoiceField(
+        required=False,
+        label="Stop collecting when",
+        choices=AnalysisPlan.Stopping.choices,
+        error_messages={"invalid_choice": "Choose when you stop."},
+    )
+    reason = forms.CharField(
+        required=False,
+        label="Why the plan is changed",
+        max_length=MOST_LETTERS,
+        help_text="The plan is frozen, so a change is a deviation. The report prints this.",
+        error_messages={
+            "max_length": "Give the reason in %(limit_value)d characters or fewer.",
+            "null_characters_not_allowed": "Enter a reason in plain characters.",
+        },
+    )
 
-    def __init__(self, data: Any, *, study: Study, plan: AnalysisPlan) -> None:
+    def __init__(self, data: Any, *, study: Study, plan: AnalysisPlan, unsaved: Any = None) -> None:
+        """`unsaved`: what stands in the fields, where it isn't saved yet."""
         limits = limits_of(study)
         own = own_thresholds(study, plan)
         super().__init__(
@@ -133,18 +139,16 @@ class PlanForm(forms.Form):
                 "primary": plan.primary,
                 "baseline": plan.baseline,
                 "exclusion_rule": plan.exclusion_rule,
-                **_show_margin(study, plan),
+                "smallest": plan.smallest,
+                "has_own_errors": plan.has_own_errors,
+                "stopping": plan.stopping,
                 **{limit.key: own.get(limit.key, limit.start) for limit in limits},
+                **({} if unsaved is None else {name: unsaved[name] for name in unsaved}),
+                **({} if unsaved is None else {"has_own_errors": "has_own_errors" in unsaved}),
             },
         )
         self.plan, self.limits, self.study = plan, limits, study
-        choices: dict[str, list[tuple[str, str]]] = {
-            "primary": _list_criteria(study, plan),
-            "margin_system": _list_systems(study, plan, "system"),
-            "margin_other": _list_systems(study, plan, "other"),
-        }
-        for name, known in choices.items():
-            self.fields[name].choices = known  # type: ignore[attr-defined]
+        self.fields["primary"].choices = _list_criteria(study, plan)  # type: ignore[attr-defined]
         self.fields["baseline"].choices = _list_choices(study, plan)  # type: ignore[attr-defined]
         for limit in limits:
             self.fields[limit.key] = ThresholdField(limit)
@@ -165,51 +169,6 @@ class PlanForm(forms.Form):
             raise ValidationError("Enter the rule in plain characters.")
         return rule
 
-    def clean(self) -> dict[str, Any]:
-        """Check that a planned test against a margin is whole."""
-        given = super().clean() or self.cleaned_data
-        if not given.get("relation") or self.errors:
-            return given
-        system, other, margin = (
-            given[name] for name in ("margin_system", "margin_other", "margin")
-        )
-        if not system or not other or system == other:
-            self.add_error("margin_other", "Choose two different systems.")
-        if margin is None:
-            self.add_error("margin", "Enter the margin.")
-        elif self._find_family().is_log and margin <= 1:
-            self.add_error("margin", "Enter a ratio above 1, such as 1.2.")
-        elif self._is_in_percent() and margin > 100:
-            self.add_error("margin", "Enter 100 percentage points or less.")
-        return given
-
-    def _find_criterion(self) -> Criterion:
-        """Return the criterion that the margin is of: the primary one, or the first."""
-        criteria = list(self.study.config.criteria)
-        primary = self.cleaned_data.get("primary")
-        return next((one for one in criteria if one.key == primary), criteria[0])
-
-    def _find_family(self) -> Family:
-        return FAMILIES[self._find_criterion().scale.family]
-
-    def _is_in_percent(self) -> bool:
-        return _is_in_percent(self._find_family())
-
-    def _list_margins(self) -> list[dict[str, Any]]:
-        given = self.cleaned_data
-        if not given["relation"]:
-            return []
-        size = float(given["margin"])
-        return [
-            {
-                "criterion": self._find_criterion().key,
-                "system": given["margin_system"],
-                "relation": given["relation"],
-                "other": given["margin_other"],
-                "margin": size / 100 if self._is_in_percent() else size,
-            }
-        ]
-
     @property
     def values(self) -> dict[str, Any]:
         """What the plan is to say."""
@@ -217,7 +176,9 @@ class PlanForm(forms.Form):
         return {
             "primary": given["primary"],
             "baseline": given["baseline"],
-            "margins": self._list_margins(),
+            "smallest": None if given["smallest"] is None else float(given["smallest"]),
+            "has_own_errors": given["has_own_errors"],
+            "stopping": given["stopping"] or AnalysisPlan.Stopping.ANSWERS.value,
             "exclusion_rule": given["exclusion_rule"],
             "thresholds": {
                 limit.key: given[limit.key]
@@ -227,37 +188,11 @@ class PlanForm(forms.Form):
         }  # fmt: skip
 
 
-def _is_in_percent(family: Family) -> bool:
-    """Return whether differences of this family are in percentage points."""
-    return family.compares or family.decides
-
-
-def _show_margin(study: Study, plan: AnalysisPlan) -> dict[str, Any]:
-    """Return the fields of the first planned test against a margin."""
-    if not plan.margins:
-        return {}
-    first = plan.margins[0]
-    found = next((one for one in study.config.criteria if one.key == first["criterion"]), None)
-    times = 100 if found and _is_in_percent(FAMILIES[found.scale.family]) else 1
-    return {
-        "relation": first["relation"],
-        "margin_system": first["system"],
-        "margin_other": first["other"],
-        "margin": f"{first['margin'] * times:g}",
-    }
-
-
 def _list_criteria(study: Study, plan: AnalysisPlan) -> list[tuple[str, str]]:
     known = [(one.key, one.label) for one in study.config.criteria]
     if plan.primary and plan.primary not in dict(known):
         known.append((plan.primary, f"{plan.primary}, which is not there now"))
     return [("", "None: correct across all criteria"), *known]
-
-
-def _list_systems(study: Study, plan: AnalysisPlan, side: str) -> list[tuple[str, str]]:
-    names = list(study.systems.order_by("name").values_list("name", flat=True))
-    names += [one[side] for one in plan.margins[:1] if one[side] not in names]
-    return [("", "Choose…"), *((name, name) for name in names)]
 
 
 def _list_choices(study: Study, plan: AnalysisPlan) -> list[tuple[str, str]]:

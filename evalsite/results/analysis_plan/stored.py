@@ -9,7 +9,14 @@ from django.db import transaction
 from evalsite.analysis.thresholds import BY_KEY, Limit, list_limits
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
-from evalsite.quality.models import PLAN_MOMENTS, AnalysisPlan
+from evalsite.quality.exclusion_rules import describe_rule, list_conditions
+from evalsite.quality.frozen_plans import find_version, freeze_plan, list_deviations
+from evalsite.quality.models import (
+    PLAN_MOMENTS,
+    AnalysisPlan,
+    AnalysisPlanVersion,
+    ExclusionRule,
+)
 from evalsite.quality.plan_state import count_answers_at, has_imported, plan_of
 from evalsite.quality.scale_use import reserved_points
 from evalsite.results.power.kept_plan import describe_kept, find_plan
@@ -18,6 +25,10 @@ from evalsite.studies.versions import hash_content
 
 ACTION = "analysis plan changed"
 FIELDS = tuple(PLAN_MOMENTS)
+# also in the plan, without a moment of their own
+OTHERS = ("hypotheses", "smallest", "stopping", "has_own_errors")
+# parts that share a moment with another
+_MOMENT_OF = {"hypotheses": "margins", "rules": "exclusion_rule"}
 
 
 def limits_of(study: Study) -> list[Limit]:
@@ -51,7 +62,8 @@ def find_threshold(study: Study, key: str) -> float:
 
 def mark_plan(plan: AnalysisPlan) -> str:
     """Return a text that is equal as long as the plan is worded the same."""
-    return hash_content({name: getattr(plan, name) for name in FIELDS})
+    content = {name: getattr(plan, name) for name in (*FIELDS, *OTHERS)}
+    return hash_content(content | {"rules": list_conditions(plan.study)})
 
 
 def find_state(study: Study) -> list[Any]:
@@ -62,17 +74,24 @@ def find_state(study: Study) -> list[Any]:
     plan = plan_of(study)
     moments = {name: at.isoformat() for name, at in plan.moments.items()}
     size = find_plan(study)
-    return [mark_plan(plan), moments, *([size.kept_at.isoformat()] if size else [])]
+    return [
+        mark_plan(plan),
+        moments,
+        study.plan_versions.count(),
+        study.plan_events.count(),
+        *([size.kept_at.isoformat()] if size else []),
+    ]
 
 
 @transaction.atomic
 def change_plan(
-    *, study: Study, values: Mapping[str, Any], seen: str, by: Any
-) -> list[str]:  # fmt: skip
+    *, study: Study, values: Mapping[str, Any], seen: str, by: Any, reason: str = ""
+) -> list[str]:
     """Save the plan, log what changed, and return the names of the changed fields.
 
-    `values`: by name, of FIELDS; thresholds are those that differ from the starting values.
-    `seen`: the mark of the plan that was read before.
+    `values`: by name, of FIELDS and OTHERS, and `rules`; thresholds are those that differ from the
+    starting values. `seen`: the mark of the plan that was read before. A plan that is frozen gets
+    another version, for this reason.
     """
     # one after another: of two people who save at once, the second gets an error
     Study.objects.select_for_update().get(pk=study.pk)
@@ -83,26 +102,54 @@ def change_plan(
             "changes again."
         )
     # a threshold that is not looked at any more is on no form
-    stands = {name: getattr(plan, name) for name in FIELDS}
+    stands = {name: getattr(plan, name) for name in (*FIELDS, *OTHERS)}
     stands["thresholds"] = own_thresholds(study, plan)
-    changed = [name for name in FIELDS if name in values and stands[name] != values[name]]
+    stands["rules"] = list_conditions(study)
+    changed = [name for name in stands if name in values and stands[name] != values[name]]
     if not changed:
         return []
-    for name in changed:
+    is_frozen = AnalysisPlanVersion.objects.filter(study=study).exists()
+    if is_frozen and not reason.strip():
+        raise ValidationError("Enter why the plan is changed. The report prints it.")
+    columns = [name for name in changed if name != "rules"]
+    for name in columns:
         setattr(plan, name, values[name])
     plan.changed_at, plan.changed_by = now(), by
-    moments = [PLAN_MOMENTS[name] for name in changed]
+    parts = dict.fromkeys(_MOMENT_OF.get(name, name) for name in changed)
+    moments = [PLAN_MOMENTS[name] for name in parts if name in PLAN_MOMENTS]
     for name in moments:
         setattr(plan, name, plan.changed_at)
     moments += ["changed_at", "changed_by"]
     # what else the row holds belongs to other pages
-    plan.save(update_fields=None if plan.pk is None else [*changed, *moments])
+    plan.save(update_fields=None if plan.pk is None else [*columns, *moments])
+    if "rules" in changed:
+        _store_rules(study, values["rules"], is_frozen=is_frozen)
     # the rule is named only: the log is no place for texts
     phrases = {name: values[name] for name in changed if name != "exclusion_rule"}
     AuditEntry.objects.record(
         ACTION, by=by, study_id=study.pk, fields=changed, at=plan.changed_at.isoformat(), **phrases
     )
+    if is_frozen:
+        freeze_plan(study, by, reason.strip())
     return changed
+
+
+def _store_rules(study: Study, rules: list[list[dict[str, Any]]], *, is_frozen: bool) -> None:
+    """Replace the rules by these; what stays keeps its row, which exclusions name."""
+    known = list(ExclusionRule.objects.current().filter(study=study))
+    for position, conditions in enumerate(rules, start=1):
+        row = next((one for one in known if one.conditions == conditions), None)
+        if row is None:
+            ExclusionRule.objects.create(study=study, position=position, conditions=conditions)
+            continue
+        known.remove(row)
+        row.position = position
+        row.save(update_fields=["position"])
+    gone = ExclusionRule.objects.filter(pk__in=[one.pk for one in known])
+    if is_frozen:
+        gone.update(removed_at=now())
+    else:
+        gone.delete()
 
 
 # --- what reports say about it------------------------------------------------------------
@@ -124,4 +171,20 @@ def describe_plan(study: Study) -> dict[str, Any]:
         },
         "has_imported": has_imported(study),
         **({"size": size} if (size := describe_kept(study)) else {}),
+        **_describe_frozen(study, plan),
     }
+
+
+def _describe_frozen(study: Study, plan: AnalysisPlan) -> dict[str, Any]:
+    """Return what is planned beside, and what became of it; without what is empty."""
+    first = find_version(study)
+    known = {
+        "hypotheses": plan.hypotheses,
+        "rules": [describe_rule(one) for one in list_conditions(study)],
+        "has_own_errors": plan.has_own_errors,
+        "planned": {} if first is None else first.content.get("planned", {}),
+        "frozen_at": "" if first is None else first.frozen_at.isoformat(),
+        "sha256": "" if first is None else first.sha256,
+        "deviations": [one.to_data() for one in list_deviations(study)],
+    }
+    return {name: value for name, value in known.items() if value}

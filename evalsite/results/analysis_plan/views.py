@@ -10,46 +10,95 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
+from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES, list_conditions
+from evalsite.quality.models import AnalysisPlanVersion
 from evalsite.quality.plan_state import plan_of
+from evalsite.results.analysis_plan.dry_run import list_targets, try_rules
 from evalsite.results.analysis_plan.forms import EVERY_PAIR, PlanForm
+from evalsite.results.analysis_plan.rows import RELATIONS, PlanRows
 from evalsite.results.analysis_plan.stored import change_plan, describe_plan, limits_of
-from evalsite.results.analysis_plan.wording import describe_margin, describe_moment, write_limit
-from evalsite.studies.models import Membership, Study
+from evalsite.results.analysis_plan.wording import (
+    describe_deviation,
+    describe_hypothesis,
+    describe_margin,
+    describe_moment,
+    write_limit,
+)
+from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
+
+RUN = "run"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the plan: how results are compared, raters judged, answers left out.
 
-    It is a form for editors until the launch, and for owners from then on. With `reset` the
-    thresholds are the starting values again, whatever the fields hold.
+    It is a form for editors until the launch, and for owners from then on. With `do` rows come or
+    go and rules are tried, and nothing is saved; with `reset` the thresholds are the starting
+    values again, whatever the fields hold.
     """
     role = Membership.Role.OWNER if study.is_launched else Membership.Role.EDITOR
     may_change = study.state != Study.State.ARCHIVED and has_role(request, study, role)
     if request.method == "POST" and not may_change:
         raise PermissionDenied
-    posted = request.POST if request.method == "POST" else None
-    form = PlanForm(posted, study=study, plan=plan_of(study)) if may_change else None
-    if posted is not None and form is not None and _save(request, study, form):
+    if not may_change:
+        return TemplateResponse(request, "results/plan_read.html", _describe(study))
+    plan, sent = plan_of(study), request.POST if request.method == "POST" else None
+    rows = PlanRows.of_plan(study, plan, list_conditions(study))
+    if sent is not None:
+        rows = PlanRows.of_post(sent)
+    do = request.POST.get("do", "")
+    if do:
+        form = PlanForm(None, study=study, plan=plan, unsaved=sent)
+        rows.act(do)
+    else:
+        form = PlanForm(sent, study=study, plan=plan)
+    if sent is not None and not do and _save(request, study, form, rows):
         return redirect("admin:study-analysis-plan", study.pk)
-    has_errors = form is not None and bool(form.errors)
-    return TemplateResponse(
-        request,
-        "results/plan.html",
-        {"form": form, "has_errors": has_errors, **_describe(study)},
-        status=422 if has_errors else 200,
-    )
+    has_errors = not do and bool(form.errors or rows.errors)
+    context = {
+        "form": form,
+        "rows": rows,
+        "has_errors": has_errors,
+        "relations": RELATIONS,
+        "measures": [(key, one.label) for key, one in MEASURES.items()],
+        "comparisons": COMPARISONS,
+        "criteria": [(one.key, one.label) for one in study.config.criteria],
+        "systems": list(study.systems.order_by("name").values_list("name", flat=True)),
+        "items_planned": (items := Item.objects.main().filter(study=study).count()),
+        "answers_planned": items * study.k,
+        **_run(request, study, rows, do),
+        **_describe(study),
+    }
+    status = 422 if has_errors else 200
+    return TemplateResponse(request, "results/plan.html", context, status=status)
 
 
-def _save(request: HttpRequest, study: Study, form: PlanForm) -> bool:
+def _run(request: HttpRequest, study: Study, rows: PlanRows, do: str) -> dict[str, Any]:
+    """Return what rules can be tried on, and what they would leave out if that was asked."""
+    targets = dict(list_targets(study, request.user))
+    context: dict[str, Any] = {"targets": targets, "on": request.POST.get("on", "")}
+    if do == RUN:
+        rules = rows.clean_rules()
+        if not rows.errors:
+            context["dry"] = try_rules(study, rules, on=context["on"], targets=targets)
+    return context
+
+
+def _save(request: HttpRequest, study: Study, form: PlanForm, rows: PlanRows) -> bool:
     if "reset" in request.POST:
         form.drop_thresholds()
-    if not form.is_valid():
+    meant = rows.clean(study)
+    if not form.is_valid() or rows.errors:
         return False
     try:
         changed = change_plan(
-            study=study, values=form.values, seen=form.cleaned_data["seen"], by=request.user
+            study=study,
+            values=form.values | meant,
+            seen=form.cleaned_data["seen"],
+            by=request.user,
+            reason=form.cleaned_data["reason"],
         )
     except ValidationError as error:
         form.add_error(None, error)
@@ -64,16 +113,19 @@ def _describe(study: Study) -> dict[str, Any]:
     own = plan["thresholds"]
     return {
         "plan": plan,
+        "versions": list(
+            AnalysisPlanVersion.objects.filter(study=study).select_related("frozen_by")
+        ),
+        "deviations": list(map(describe_deviation, plan.get("deviations", ()))),
+        "hypotheses": [
+            *map(describe_hypothesis, plan.get("hypotheses", ())),
+            *map(describe_margin, plan["margins"]),
+        ],
         "compared": f"Each system with {plan['baseline']}" if plan["baseline"] else EVERY_PAIR,
         "primary": next(
             (one.label for one in study.config.criteria if one.key == plan["primary"]), ""
         ),
-        "primary_moment": describe_moment(plan, "primary"),
-        "margins": [describe_margin(one) for one in plan["margins"]],
-        "margins_moment": describe_moment(plan, "margins"),
-        "baseline_moment": describe_moment(plan, "baseline"),
-        "rule_moment": describe_moment(plan, "exclusion_rule"),
-        "thresholds_moment": describe_moment(plan, "thresholds"),
+        "moments": {name: describe_moment(plan, name) for name in plan["moments"]},
         "limits": [
             {
                 "limit": limit,

@@ -48,10 +48,66 @@ def plan_in_words(plan: Plan) -> Rows:
             if margins
             else []
         ),
+        *(
+            [("Hypotheses", "; ".join(map(describe_hypothesis, hypotheses)))]
+            if (hypotheses := plan.get("hypotheses"))
+            else []
+        ),
         *([("Planned size", describe_size(plan))] if plan.get("size") else []),
         ("Rule of exclusions", describe_rule(plan)),
+        *([("Exclusion rules", "; ".join(plan["rules"]))] if plan.get("rules") else []),
         ("Thresholds of flags", _describe_thresholds(plan)),
+        *_describe_frozen(plan),
     ]
+
+
+def _describe_frozen(plan: Plan) -> Rows:
+    """When the plan was frozen, and what departs from it."""
+    rows = []
+    if plan.get("frozen_at"):
+        rows.append(
+            ("Frozen", f"{_write_moment(plan['frozen_at'])}, SHA-256 {plan['sha256'][:12]}")
+        )
+    if planned := plan.get("planned"):
+        answers = count_of(planned["answers"], "answer")
+        rows.append(("Planned", f"{answers} to {count_of(planned['items'], 'item')}"))
+    deviations = " ".join(map(describe_deviation, plan.get("deviations") or ())).rstrip(".")
+    return [*rows, ("Deviations", deviations or "none")] if rows or deviations else []
+
+
+def describe_hypothesis(hypothesis: Mapping[str, Any]) -> str:
+    """ "on fluency, A is rated higher than B"."""
+    relation = "is rated higher than" if hypothesis["relation"] == "higher" else "differs from"
+    system, other = hypothesis["system"], hypothesis["other"]
+    return f"on {hypothesis['criterion']}, {system} {relation} {other}"
+
+
+def describe_deviation(one: Mapping[str, Any]) -> str:
+    """Return one sentence, with its moment and how many answers were in."""
+    at, reason = _write_moment(one["at"]), one["reason"].rstrip(".")
+    so_far = f"with {count_of(one['answers'] or 0, 'answer')} in"
+    said = f": {reason}" if reason else ""
+    match one["kind"]:
+        case "revealed":
+            known = f"{one['answers']:,} of {one['planned']:,} answers" if one["planned"] else ""
+            words = f"Results were viewed on {at}, {f'with {known} in' if known else so_far}"
+            return f"{words}.{f' {reason}.' if reason else ''}"
+        case "declined":
+            return f"The exclusion rules weren’t applied at closing, on {at}{said}."
+        case "topped_up":
+            return f"{count_of(one['number'], 'more answer')} were asked for on {at}, {so_far}."
+        case "raised":
+            return f"Answers per item were raised to {one['number']} on {at}."
+        case "changed":
+            return f"The plan was changed on {at} (version {one['number']}), {so_far}{said}."
+        case "taken_back":
+            return f"An exclusion on {at} that followed no rule was taken back{said}."
+    return f"An exclusion on {at} followed no rule{said}."
+
+
+def _write_moment(text: str) -> str:
+    at = parse_datetime(text)
+    return date_format(at, "j F Y \\a\\t H:i") + " UTC" if at else ""
 
 
 def _describe_primary(plan: Plan) -> str:

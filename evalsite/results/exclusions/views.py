@@ -18,13 +18,22 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalsite.annotation.models import Annotation
 from evalsite.participants.models import Participant
+from evalsite.quality.exclusion_rules import describe_rule, list_rules, run_rules
 from evalsite.quality.exclusions import (
     excludable_answers,
     exclude,
     foresee_exclusion,
     take_back,
 )
-from evalsite.quality.models import MOST_LETTERS, Exclusion
+from evalsite.quality.frozen_plans import (
+    PLANNED,
+    find_version,
+    is_hidden,
+    list_deviations,
+    needs_decision,
+)
+from evalsite.quality.models import MOST_LETTERS, Exclusion, ExclusionRule, PlanEvent
+from evalsite.quality.person_measures import measure_people
 from evalsite.quality.plan_state import plan_of
 from evalsite.quality.top_up import excluded_answers, find_shortage
 from evalsite.results.models import Report
@@ -42,7 +51,12 @@ from evalsite.studies.summary_lines import count_of
 
 
 class ExclusionForm(forms.Form):
-    """Why a person is excluded."""
+    """Why a person is excluded; with a frozen plan also by which of its rules, if by any."""
+
+    basis = forms.ChoiceField(
+        required=False,
+        error_messages={"invalid_choice": "Choose a rule that they meet, or another reason."},
+    )
 
     reason = forms.CharField(
         label="Reason",
@@ -56,6 +70,28 @@ class ExclusionForm(forms.Form):
         },
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
+
+    def __init__(self, data: Any, *, bases: list[tuple[str, str]]) -> None:
+        super().__init__(data)
+        field = self.fields["basis"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices, field.required = bases, bool(bases)
+        field.error_messages["required"] = "Choose a planned rule, or another reason."
+
+
+def list_bases(study: Study, people: Sequence[Participant]) -> list[tuple[str, str]]:
+    """Return what an exclusion can rest on under a frozen plan; [] without one."""
+    if find_version(study) is None:
+        return []
+    outcomes = run_rules(list_rules(study), measure_people(study)) if people else []
+    bases = [
+        (str(one.rule.pk), f"A planned rule: {one.sentence[:1].lower()}{one.sentence[1:]}")
+        for one in outcomes
+        if one.rule is not None and all(person.pk in one.people for person in people)
+    ]
+    if plan_of(study).exclusion_rule:
+        bases.append((PLANNED, "The plan’s rule in words"))
+    return [*bases, ("other", "Another reason")]
 
 
 # --- pages ----------------------------------------------------------------------------
@@ -72,7 +108,12 @@ INVALID = 422
 def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what is left out of results, what that changes, and every decision about it."""
     decisions = Exclusion.objects.filter(study=study).select_related(
-        "participant", "decided_by", "revoked_by", "annotation__item", "annotation__participant"
+        "planned_rule",
+        "participant",
+        "decided_by",
+        "revoked_by",
+        "annotation__item",
+        "annotation__participant",
     )
     rows = Paginator(decisions.order_by("-id"), PAGE).get_page(request.GET.get("page"))
     return TemplateResponse(
@@ -85,6 +126,7 @@ def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
             "standing": study.exclusions.standing().count(),
             "shortage": find_shortage(study),
             "rows": rows,
+            **_describe_plan(request, study),
             "decisions": _describe(list(rows)),
         },
     )
@@ -101,13 +143,37 @@ def _describe(exclusions: Sequence[Exclusion]) -> list[dict[str, Any]]:
             "who": one.participant or (one.annotation and one.annotation.participant),
             "answers": answers.get(one.participant_id, 0) if one.annotation is None else
             int(one.annotation.status == Annotation.Status.COUNTED),
+            "planned": describe_rule(one.planned_rule.conditions) if one.planned_rule else "",
         }
         for one in exclusions
     ]  # fmt: skip
 
 
+def _describe_plan(request: HttpRequest, study: Study) -> dict[str, Any]:
+    """Return what the plan says about exclusions, and what became of it."""
+    events = PlanEvent.objects.filter(study=study)
+    decided = events.filter(kind__in=(PlanEvent.Kind.APPLIED, PlanEvent.Kind.DECLINED))
+    versions = study.plan_versions
+    return {
+        "rules": [describe_rule(rule.conditions) for rule in list_rules(study)],
+        "plan_version": find_version(study),
+        "versions": versions.count(),
+        "last_decision": decided.select_related("by").last(),
+        "must_decide": needs_decision(study),
+        "deviations": len(list_deviations(study)),
+        "is_owner": has_role(request, study, Membership.Role.OWNER),
+        "may_apply": study.is_launched and study.state != Study.State.ARCHIVED,
+    }
+
+
 def _describe_results(request: HttpRequest, study: Study, report: Report | None) -> dict[str, Any]:
-    """Return the main result of the newest report, and whether it may be computed again."""
+    """Return the main result of the newest report, and whether it may be computed again.
+
+    Nobody sees what an exclusion does to the comparison while systems are hidden.
+    """
+    if is_hidden(study):
+        return {"are_systems_hidden": True, "report": report,
+                "can_decide": has_role(request, study, Membership.Role.EDITOR)}  # fmt: skip
     job = newest_analysis(study)
     return {
         "report": report,
@@ -127,17 +193,15 @@ def confirm_exclusion(request: HttpRequest, study: Study) -> HttpResponseBase:
     report = newest_report(study)
     offered = find_offered(study, request.GET, report)
     is_post = request.method == "POST"
-    form = ExclusionForm(request.POST if is_post else None)
     people, answers = offered.people, offered.answers
     if is_post:
         people, answers = read_chosen(study, request.POST)
+    form = ExclusionForm(request.POST if is_post else None, bases=list_bases(study, people))
+    if is_post:
         if not people and not answers:
             form.add_error(None, "Tick whom to exclude.")
         if form.is_valid():
-            said = {
-                "reason": form.cleaned_data["reason"],
-                "rule": offered.raised.code if offered.raised else "",
-            }
+            said = _read_reason(study, form, offered)
             return _exclude(request, study, people, answers, said)
     ticked, chosen = {one.pk for one in people}, {one.pk for one in answers}
     return TemplateResponse(
@@ -165,12 +229,24 @@ def confirm_exclusion(request: HttpRequest, study: Study) -> HttpResponseBase:
     )
 
 
+def _read_reason(study: Study, form: ExclusionForm, offered: "Offered") -> dict[str, Any]:
+    basis, flag = form.cleaned_data["basis"], offered.raised.code if offered.raised else ""
+    planned = None
+    if basis.isdecimal():
+        planned = ExclusionRule.objects.get(study=study, pk=int(basis))
+    return {
+        "reason": form.cleaned_data["reason"],
+        "rule": PLANNED if planned or basis == PLANNED else flag,
+        "planned_rule": planned,
+    }
+
+
 def _exclude(
     request: HttpRequest,
     study: Study,
     people: Sequence[Participant],
     answers: Sequence[Annotation],
-    said: dict[str, str],
+    said: dict[str, Any],
 ) -> HttpResponseBase:
     before = excluded_answers(study).count()
     try:

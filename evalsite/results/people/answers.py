@@ -13,6 +13,7 @@ from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol
 from evalsite.quality.check_results import judge_checks
 from evalsite.quality.exclusions import excludable_answers
+from evalsite.quality.frozen_plans import is_hidden
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Study
 
@@ -52,7 +53,11 @@ def describe_answers(study: Study, annotations: Sequence[Annotation]) -> list[Gi
     ids = [one.pk for one in annotations]
     own = Annotation.objects.filter(pk__in=ids)
     first = _first_answers(annotations)
-    said = _describe_ratings(study.config, [*ids, *first.values()])
+    shown = None
+    if is_hidden(study):
+        orders = Annotation.objects.filter(pk__in=[*ids, *first.values()]).order_by()
+        shown = dict(orders.values_list("pk", "order_shown"))
+    said = _describe_ratings(study.config, [*ids, *first.values()], shown)
     agrees = judge_checks(study, own)
     revised = dict(own.order_by().values_list("pk").annotate(n=Count("revisions")))
     standing = Exclusion.objects.standing().filter(annotation__in=ids).select_related("decided_by")
@@ -112,23 +117,38 @@ def _describe_outcome(config: Protocol, one: Annotation) -> str:
 # --- scores in words ----------------------------------------------------------------------
 
 
-def _describe_ratings(config: Protocol, annotations: Iterable[int]) -> dict[int, list[Line]]:
-    """Return the scores of each annotation: a line per output, or per comparison of them."""
+def _describe_ratings(
+    config: Protocol, annotations: Iterable[int], shown: dict[int, list[int]] | None
+) -> dict[int, list[Line]]:
+    """Return the scores of each annotation: a line per output, or per comparison of them.
+
+    `shown`: where systems are hidden, the order of each page, by which outputs are named instead.
+    """
     given: dict[int, list[Rating]] = defaultdict(list)
     ratings = Rating.objects.filter(annotation__in=list(annotations))
     for one in ratings.select_related("output__system").order_by("output__position", "pk"):
         given[one.annotation_id].append(one)
-    return defaultdict(list, {pk: _describe_scores(config, some) for pk, some in given.items()})
+    return defaultdict(
+        list,
+        {
+            pk: _describe_scores(config, some, None if shown is None else shown[pk])
+            for pk, some in given.items()
+        },
+    )
 
 
-def _describe_scores(config: Protocol, ratings: Sequence[Rating]) -> list[Line]:
+def _describe_scores(
+    config: Protocol, ratings: Sequence[Rating], order: list[int] | None
+) -> list[Line]:
     known = config.criterion_by_key
-    order = {key: number for number, key in enumerate(known)}
+    places = {key: number for number, key in enumerate(known)}
     lines: dict[str, list[str]] = {}
-    for one in sorted(ratings, key=lambda one: order.get(one.criterion, len(order))):
+    if order is not None:
+        ratings = sorted(ratings, key=lambda one: _name_place(one, order))
+    for one in sorted(ratings, key=lambda one: places.get(one.criterion, len(places))):
         criterion = known.get(one.criterion)
         label = one.criterion if criterion is None else str(criterion.label)
-        system = _name_system(one)
+        system = _name_system(one) if order is None else _name_place(one, order)
         scale = None if criterion is None else criterion.scale
         words = "" if scale is None or one.value is None else scale.label_of(one.value)
         if scale is not None and scale.per == "item":
@@ -139,6 +159,14 @@ def _describe_scores(config: Protocol, ratings: Sequence[Rating]) -> list[Line]:
             value = f"{label}: {words}"
         lines.setdefault(system, []).append(value)
     return [(name, ", ".join(said)) for name, said in lines.items()]
+
+
+def _name_place(one: Rating, order: list[int]) -> str:
+    """Return where the output was on the page, from 1."""
+    if one.output is None:
+        return ""
+    known = one.output.position in order
+    return f"Output {order.index(one.output.position) + 1}" if known else "An output"
 
 
 def _name_system(one: Rating) -> str:

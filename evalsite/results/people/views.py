@@ -12,11 +12,15 @@ from django.views.decorators.http import require_safe
 from evalsite.analysis.thresholds import BY_KEY
 from evalsite.participants.models import Participant
 from evalsite.participants.visits import list_fixed_codes
+from evalsite.quality.notes import read_notes_of
+from evalsite.quality.pay import describe_sets, list_payable
+from evalsite.quality.pay_views import LABELS
 from evalsite.quality.scale_use import reserved_points
 from evalsite.results.analysis_plan.stored import find_threshold
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.results.people.answers import answers_of, describe_answers
 from evalsite.results.people.flags import list_raised
+from evalsite.results.people.indicators import draw_pace, find_others, list_indicators
 from evalsite.results.people.lookup import (
     Person,
     clean_search,
@@ -25,6 +29,7 @@ from evalsite.results.people.lookup import (
     put_first,
 )
 from evalsite.results.people.scatter import draw_scatter
+from evalsite.results.progress import median_seconds
 from evalsite.results.report.computation import newest_report
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Membership, Study
@@ -95,6 +100,9 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
     [person] = describe_people(study, [participant], report)
     rows = Paginator(answers_of(participant), PAGE).get_page(request.GET.get("page"))
     answers = describe_answers(study, list(rows))
+    others = find_others(study, list(rows))
+    flagged = sorted({name for one in list_raised(report) for name in one.pseudonyms})
+    sees_identities = may_see_identities(request, study)
     return TemplateResponse(
         request,
         "results/person.html",
@@ -103,13 +111,45 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
             "facts_of_person": _facts(
                 study, person, sees_receipt=may_see_identities(request, study)
             ),
+            "indicators": list_indicators(report, participant.pseudonym),
+            "pace": draw_pace(participant.pk, median_seconds(study)),
+            "notes": read_notes_of(study, name="participant", ids=[participant.pk])[participant.pk],
+            "sets": _list_pay(study, participant) if sees_identities else [],
+            "place_among": _find_place(flagged, participant.pseudonym),
+            "sees_receipts": sees_identities,
             "rows": rows,
             "answers": answers,
+            "answers_and_others": [
+                (one, *others.get(one.annotation.pk, ("", False))) for one in answers
+            ],
             "has_active": any(given.active_seconds is not None for given in answers),
             "report": report,
             "can_exclude": has_role(request, study, Membership.Role.EDITOR),
         },
     )
+
+
+def _find_place(flagged: list[str], pseudonym: str) -> dict[str, Any] | None:
+    """Return where this person is among the flagged, and who comes next."""
+    if pseudonym not in flagged:
+        return None
+    place = flagged.index(pseudonym)
+    return {
+        "number": place + 1,
+        "of": len(flagged),
+        "next": flagged[(place + 1) % len(flagged)] if len(flagged) > 1 else "",
+    }
+
+
+def _list_pay(study: Study, participant: Participant) -> list[tuple[int, str, str]]:
+    """Return each set that is paid, what was decided about it, and its amount."""
+    if study.pay_per_set is None:
+        return []
+    sets = list_payable(study).filter(participant=participant).order_by("number")
+    return [
+        (one.item_set.number, LABELS[one.state], format_money(one.amount, study.currency))
+        for one in describe_sets(study, sets)
+    ]
 
 
 def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[str, Any]]:

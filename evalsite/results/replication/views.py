@@ -10,11 +10,13 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.exports.csv_writer import write_rows
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
+from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.replication.comparison import (
     KIND,
     choose_original,
@@ -69,6 +71,8 @@ def show_repeat(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the study that this one repeats, and the newest comparison of the two."""
     original = original_of(study)
     is_visible = original is not None and _may_see(request, original)
+    if original is not None and is_visible and is_hidden(original):
+        return redirect(f"{reverse('admin:study-results', args=[original.pk])}#reveal")
     context: dict[str, Any] = {
         "form": _make_form(request, study, original if is_visible else None),
         "original": original if is_visible else None,
@@ -141,7 +145,8 @@ def _get_comparison(request: HttpRequest, study: Study, job_id: UUID) -> Job:
     """Return the comparison, if this person may see the other study now; Http404 otherwise."""
     job = get_object_or_404(Job, pk=job_id, study_id=study.pk, kind=KIND, state=Job.State.DONE)
     visible = Study.objects.visible_to(request.user).filter(pk=job.params["original"])
-    if not visible.exists():
+    original = visible.first()
+    if original is None or is_hidden(original):
         raise Http404("No such comparison.")
     return job
 
@@ -175,6 +180,7 @@ repeating_views = [
         path="results/repeat/",
         name="study-repeat",
         view=show_repeat,
+        is_revealing=True,
         place="Results",
         tab="Replication",
         order=76,
@@ -190,10 +196,12 @@ repeating_views = [
         path="results/repeat/<uuid:job_id>/comparison.json",
         name="study-repeat-report",
         view=send_repeat,
+        is_revealing=True,
     ),
     StudyView(
         path="results/repeat/<uuid:job_id>/<slug:name>.csv",
         name="study-repeat-table",
         view=send_repeat_table,
+        is_revealing=True,
     ),
 ]

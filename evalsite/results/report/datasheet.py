@@ -10,6 +10,7 @@ from typing import Any
 
 from evalsite.results.analysis_plan.wording import (
     describe_comparisons,
+    describe_deviation,
     describe_rule,
     describe_size,
 )
@@ -61,7 +62,8 @@ def fill_datasheet(study: Study, report: Report) -> Datasheet:
     """Return every topic of the form, with what the study and its report know."""
     facts, found = collect_facts(study, report), report.content["kept"]
     rule = describe_rule(facts.plan) if facts.plan else ""
-    shared = make_context(facts) | {"rule": rule}
+    deviations = " ".join(map(describe_deviation, (facts.plan or {}).get("deviations") or ()))
+    shared = make_context(facts) | {"rule": rule, "deviations": deviations.rstrip(".")}
     inputs = list(dict.fromkeys(f"{one.label} ({one.kind})" for one in study.config.inputs))
 
     def fill(number: str, title: str, name: str, **known: Any) -> Chapter:

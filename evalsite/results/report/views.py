@@ -14,8 +14,10 @@ from django.views.decorators.http import require_POST, require_safe
 from evalsite.annotation.models import Annotation
 from evalsite.exports.csv_writer import write_rows
 from evalsite.jobs.live_page import keep_watching
+from evalsite.quality.frozen_plans import is_hidden
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import design_facts
+from evalsite.results.hidden.views import show_hidden
 from evalsite.results.models import Report
 from evalsite.results.progress import count_edge
 from evalsite.results.report.computation import (
@@ -48,6 +50,8 @@ _TYPES = {"svg": "image/svg+xml", "pdf": "application/pdf"}
 @require_safe
 def show_results(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the newest report of the study, one part at a time, and whether it is out of date."""
+    if is_hidden(study):
+        return show_hidden(request, study)
     report, job = newest_report(study), newest_analysis(study)
     context: dict[str, Any] = {
         "report": report,
@@ -238,21 +242,25 @@ result_views = [
         path="results/<uuid:report_id>/report.json",
         name="study-results-report",
         view=send_report,
+        is_revealing=True,
     ),
     StudyView(
         path="results/<uuid:report_id>/outputs.csv",
         name="study-results-outputs",
         view=send_outputs,
+        is_revealing=True,
     ),
     StudyView(
         path="results/<uuid:report_id>/drawing/<slug:name>.<slug:kind>",
         name="study-results-drawing",
         view=send_drawing,
+        is_revealing=True,
     ),
     StudyView(
         path="results/<uuid:report_id>/<slug:part>/<slug:name>.csv",
         name="study-results-table",
         view=send_table,
+        is_revealing=True,
     ),
 ]
 
@@ -302,24 +310,33 @@ def _send(content: str | bytes, kind: str, name: str) -> HttpResponse:
 
 report_views = [
     StudyView(
-        path="results/<uuid:report_id>/report.html", name="study-results-page", view=send_page
+        path="results/<uuid:report_id>/report.html",
+        name="study-results-page",
+        view=send_page,
+        is_revealing=True,
     ),
     StudyView(
         path="results/<uuid:report_id>/further-analyses.html",
         name="study-results-further",
         view=send_further,
+        is_revealing=True,
     ),
     StudyView(
-        path="results/<uuid:report_id>/latex.zip", name="study-results-latex", view=send_latex
+        path="results/<uuid:report_id>/latex.zip",
+        name="study-results-latex",
+        view=send_latex,
+        is_revealing=True,
     ),
     StudyView(
         path="results/<uuid:report_id>/datasheet.md",
         name="study-results-datasheet",
         view=send_datasheet,
+        is_revealing=True,
     ),
     StudyView(
         path="results/<uuid:report_id>/datasheet.json",
         name="study-results-datasheet-data",
         view=send_datasheet_data,
+        is_revealing=True,
     ),
 ]

@@ -11,6 +11,7 @@ from evalsite.audit.models import AuditEntry
 from evalsite.exports.bundle.format import Contents
 from evalsite.exports.bundle.job import name_bundle
 from evalsite.exports.bundle.write import write_bundle
+from evalsite.quality.frozen_plans import note_reveal
 from evalsite.studies.study_lookup import add_study_argument, find_study
 
 
@@ -42,6 +43,8 @@ class Command(BaseCommand):
         contents = Contents(
             has_data=not options["without_data"], has_free_text=options["with_free_text"]
         )
+        if contents.has_data:
+            note_reveal(found, "the command line", "the command export_bundle")
         output = output or Path(name_bundle(found, contents))
         try:
             with output.open("xb+") as file:

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.annotation.models import Annotation
+from evalsite.quality.frozen_plans import note_reveal
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.design.tables import tabulate_design
 from evalsite.results.models import Report
@@ -52,8 +53,10 @@ class Command(BaseCommand):
         if not Annotation.objects.filter(study=study).counted().exists():
             raise CommandError(f"{study.title} has no answers yet.")
         if options["against"]:
+            note_reveal(study, "the command line", "the command analyse")
             self._write_out(output, _compare(study, options))
             return
+        note_reveal(study, "the command line", "the command analyse")
         report = compute_report(study)
         if options["latex"]:
             self._write_folder(list_files(study, report), output)

@@ -1,0 +1,274 @@
+"""Plans that are frozen: their versions, what was done about them, and what departs from them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q
+
+from evalsite.annotation.models import Annotation, Slot
+from evalsite.annotation.running.launch import AT_LAUNCH, count_held, insist_on_owner
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.quality.exclusion_rules import list_conditions
+from evalsite.quality.models import (
+    AnalysisPlanVersion,
+    Exclusion,
+    ExclusionRule,
+    PlanEvent,
+)
+from evalsite.quality.plan_state import plan_of
+from evalsite.studies.models import Item, Study
+from evalsite.studies.versions import hash_content
+
+# in the place of a flag: an exclusion by the plan's rule in words
+PLANNED = "plan"
+FROZEN = "analysis plan frozen"
+REVEALED = "results revealed early"
+# a plan is more than thresholds of flags and numbers
+_PARTS = ("primary", "baseline", "hypotheses", "margins", "exclusion_rule", "rules")
+Kind = PlanEvent.Kind
+
+
+def build_plan(study: Study) -> dict[str, Any]:
+    """Return the plan as it is now as plain data, without what is empty."""
+    plan = plan_of(study)
+    content = {
+        "primary": plan.primary,
+        "baseline": plan.baseline,
+        "hypotheses": plan.hypotheses,
+        "margins": plan.margins,
+        "exclusion_rule": plan.exclusion_rule,
+        "rules": list_conditions(study),
+        "thresholds": plan.thresholds,
+        "smallest": plan.smallest,
+        "has_own_errors": plan.has_own_errors or None,
+    }
+    content = {name: value for name, value in content.items() if value not in ("", None, [], {})}
+    if not has_plan(content):
+        return content
+    items = Item.objects.main().filter(study=study).count()
+    planned = {"items": items, "answers": items * study.k, "stopping": plan.stopping}
+    return content | {"planned": planned}
+
+
+def has_plan(content: dict[str, Any]) -> bool:
+    """Return whether anything is planned."""
+    return any(name in content for name in _PARTS)
+
+
+def count_answers_in(study: Study) -> int:
+    """Count the answers that are in and count."""
+    return Annotation.objects.counted().filter(study=study).count()
+
+
+@transaction.atomic
+def freeze_plan(study: Study, by: Any, reason: str = "") -> AnalysisPlanVersion:
+    """Keep the plan as it is now as its newest version."""
+    content = build_plan(study)
+    newest = AnalysisPlanVersion.objects.filter(study=study).order_by("-number").first()
+    digest = hash_content(content)
+    if newest is not None and newest.sha256 == digest:
+        return newest
+    version = AnalysisPlanVersion.objects.create(
+        study=study,
+        number=1 if newest is None else newest.number + 1,
+        content=content,
+        sha256=digest,
+        has_plan=has_plan(content),
+        reason=reason,
+        answers=count_answers_in(study),
+        frozen_by=by if getattr(by, "is_authenticated", False) else None,
+    )
+    AuditEntry.objects.record(
+        FROZEN, by=by, study_id=study.pk, version=version.number, sha256=digest
+    )
+    return version
+
+
+def freeze_at_launch(study: Study, by: Any) -> None:
+    freeze_plan(study, by)
+
+
+AT_LAUNCH.append(freeze_at_launch)
+
+
+def find_version(study: Study) -> AnalysisPlanVersion | None:
+    """Return version 1 of the plan, if something was planned."""
+    return AnalysisPlanVersion.objects.filter(study=study, number=1, has_plan=True).first()
+
+
+# --- hidden until closing -------------------------------------------------------------------
+
+
+def is_hidden(study: Study) -> bool:
+    """Return whether results by system are hidden: a plan is frozen, and it isn't over yet.
+
+    They are shown once the study is closed, nobody is at work, and the rules were applied or
+    declined; or once an owner revealed them.
+    """
+    if study.launched_at is None:
+        return False
+    return study.pk in _find_hidden().filter(pk=study.pk).values_list("pk", flat=True)
+
+
+def list_hidden() -> Any:
+    """Return the studies whose results by system are hidden."""
+    return _find_hidden()
+
+
+def _find_hidden() -> Any:
+    mine = {"study": OuterRef("pk")}
+    events = PlanEvent.objects.filter(**mine)
+    decided = events.filter(kind__in=(Kind.APPLIED, Kind.DECLINED), at__gte=OuterRef("closed_at"))
+    rules = ExclusionRule.objects.current().filter(**mine)
+    at_work = Slot.objects.leased().filter(lease_until__gt=now(), **mine)
+    has_ended = Q(state__in=(Study.State.CLOSED, Study.State.ARCHIVED))
+    is_over = has_ended & ~Exists(at_work) & (~Exists(rules) | Exists(decided))
+    planned = AnalysisPlanVersion.objects.filter(number=1, has_plan=True, **mine)
+    return (
+        Study.objects.filter(Exists(planned), launched_at__isnull=False)
+        .exclude(is_over)
+        .exclude(Exists(events.filter(kind=Kind.REVEALED)))
+        .order_by()
+    )
+
+
+def needs_decision(study: Study) -> bool:
+    """Return whether a closed study waits for an owner to apply or decline its rules."""
+    return (
+        study.state == Study.State.CLOSED
+        and AnalysisPlanVersion.objects.filter(study=study, has_plan=True).exists()
+        and ExclusionRule.objects.current().filter(study=study).exists()
+        and not PlanEvent.objects.filter(
+            study=study, kind__in=(Kind.APPLIED, Kind.DECLINED), at__gte=study.closed_at
+        ).exists()
+    )
+
+
+def count_at_work(study: Study) -> int:
+    """Count the places that people at work hold."""
+    held = count_held(study)
+    return 0 if held is None else held.places
+
+
+def reveal_results(*, study: Study, by: Any, reason: str = "") -> bool:
+    """Show results by system from now on, and keep who decided that; False if they are shown."""
+    insist_on_owner(study, by)
+    return _reveal(study, by, reason)
+
+
+def note_reveal(study: Study, by: Any, reason: str) -> bool:
+    """Keep that results by system left the site while they were hidden: a command wrote them."""
+    return is_hidden(study) and _reveal(study, by, reason)
+
+
+def _reveal(study: Study, by: Any, reason: str) -> bool:
+    if not is_hidden(study):
+        return False
+    answers, target = (
+        count_answers_in(study),
+        study.k * Item.objects.main().filter(study=study).count(),
+    )
+    try:
+        with transaction.atomic():
+            PlanEvent.objects.create(
+                study=study,
+                kind=Kind.REVEALED,
+                by=by if getattr(by, "is_authenticated", False) else None,
+                answers=answers,
+                number=target,
+                reason=reason.strip()[:200],
+            )
+            AuditEntry.objects.record(
+                REVEALED, by=by, study_id=study.pk, answers=answers, planned=target
+            )
+    except IntegrityError:
+        # somebody else did it at the same time
+        return False
+    return True
+
+
+def note_more_answers(study: Study, by: Any, number: int) -> None:
+    """Keep that more answers were asked for than planned, where a plan is frozen."""
+    if number and find_version(study) is not None:
+        PlanEvent.objects.create(
+            study=study,
+            kind=Kind.TOPPED_UP,
+            by=by if getattr(by, "is_authenticated", False) else None,
+            answers=count_answers_in(study),
+            number=number,
+        )
+
+
+# --- what departs from the plan ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deviation:
+    """Something done otherwise than planned, or results seen before the end."""
+
+    kind: str
+    at: datetime
+    answers: int | None = None
+    planned: int = 0
+    number: int = 0
+    reason: str = ""
+
+    def to_data(self) -> dict[str, Any]:
+        return {**vars(self), "at": self.at.isoformat()}
+
+
+def list_deviations(study: Study) -> list[Deviation]:
+    """Return what departs from a frozen plan, the earliest first; [] where nothing was planned.
+
+    An exclusion for a reason outside the plan stays listed after it was taken back.
+    """
+    versions = list(AnalysisPlanVersion.objects.filter(study=study))
+    if not any(one.has_plan for one in versions):
+        return []
+    found = [
+        Deviation(
+            kind="changed", at=one.frozen_at, answers=one.answers, number=one.number,
+            reason=one.reason,
+        )
+        for one in versions
+        if one.number > 1
+    ]  # fmt: skip
+    for event in PlanEvent.objects.filter(study=study).exclude(kind=Kind.APPLIED):
+        found.append(
+            Deviation(
+                kind=event.kind,
+                at=event.at,
+                answers=event.answers,
+                planned=event.number if event.kind == Kind.REVEALED else 0,
+                number=event.number,
+                reason=event.reason,
+            )
+        )
+    outside = Exclusion.objects.filter(
+        study=study, planned_rule=None, decided_at__gte=versions[0].frozen_at
+    ).exclude(rule=PLANNED)
+    if "planned" not in versions[0].content:
+        # frozen by an upgrade: nobody was asked which rule they followed
+        outside = outside.none()
+    found += [
+        Deviation(
+            kind="taken_back" if one.revoked_at else "excluded", at=one.decided_at,
+            reason=one.reason,
+        )
+        for one in outside
+    ]  # fmt: skip
+    return sorted([*found, *_list_raised(study)], key=lambda one: one.at)
+
+
+def _list_raised(study: Study) -> Iterator[Deviation]:
+    """Return each time that more answers per item were asked for."""
+    before = None
+    versions = study.versions.order_by("number").values_list("created_at", "content__settings__k")
+    for at, k in versions:
+        if before is not None and k > before:
+            yield Deviation(kind="raised", at=at, number=k)
+        before = k

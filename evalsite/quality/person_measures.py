@@ -1,0 +1,176 @@
+"""What each person of a study did, in the few figures that rules of exclusions ask about."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from statistics import mean, median
+from typing import Any
+
+from django.db.models import QuerySet
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.quality.check_results import judge_checks
+from evalsite.studies.models import Item, Study
+
+_PAGE = 5_000
+# fewer shared outputs show no order
+_FEWEST_SHARED = 3
+
+
+@dataclass(kw_only=True)
+class Measures:
+    """The figures of one person; None where there is nothing to measure."""
+
+    pseudonym: str
+    answers: int = 0
+    items: set[int] = field(default_factory=set)  # whose answer counts
+    checks: int = 0
+    failed_checks: int = 0
+    attention: int = 0
+    failed_attention: int = 0
+    seconds: float | None = None
+    top_share: float | None = None
+    agreement: float | None = None
+
+
+def measure_people(study: Study, *, pilots: bool = False) -> dict[int, Measures]:
+    """Measure everybody who answered anything; of pilots, or of all others."""
+    given = Annotation.objects.agreed().filter(study=study)
+    given = given.exclude(status=Annotation.Status.WITHDRAWN)
+    is_pilot = {"status": Annotation.Status.PILOT}
+    given = given.filter(**is_pilot) if pilots else given.exclude(**is_pilot)
+    people: dict[int, Measures] = {}
+    for pk, pseudonym in (
+        given.exclude(item__kind=Item.Kind.PRACTICE)
+        .order_by("participant")
+        .values_list("participant", "participant__pseudonym")
+        .distinct()
+    ):
+        people[pk] = Measures(pseudonym=pseudonym)
+    _measure_checks(study, given, people)
+    compares = {one.key for one in study.config.criteria if one.scale.compares}
+    _measure_answers(given.filter(item__kind=Item.Kind.MAIN), people, compares)
+    return people
+
+
+def _measure_checks(study: Study, given: QuerySet[Annotation], people: dict[int, Measures]) -> None:
+    attention = given.filter(item__kind=Item.Kind.ATTENTION)
+    found = set(attention.values_list("pk", flat=True))
+    for pk, (person, agrees) in judge_checks(study, given).items():
+        measures = people[person]
+        measures.checks += 1
+        measures.failed_checks += not agrees
+        measures.attention += pk in found
+        measures.failed_attention += pk in found and not agrees
+
+
+def _measure_answers(
+    main: QuerySet[Annotation], people: dict[int, Measures], compares: Collection[str]
+) -> None:
+    """Measure counts, times, the most used point and agreement from answers to main items.
+
+    `compares`: the criteria of which one point is a side, and which have no scores to rank.
+    """
+    seconds: dict[int, list[float]] = defaultdict(list)
+    who: dict[int, int] = {}
+    shown: dict[int, list[int]] = {}
+    for pk, person, item, status, active_ms, started, submitted, origin, order in main.order_by(
+        "pk"
+    ).values_list(
+        "pk", "participant_id", "item_id", "status", "active_ms", "started_at", "submitted_at",
+        "origin", "order_shown",
+    ):  # fmt: skip
+        measures = people[person]
+        measures.answers += 1
+        who[pk], shown[pk] = person, order
+        if status == Annotation.Status.COUNTED:
+            measures.items.add(item)
+        if active_ms is not None:
+            seconds[person].append(active_ms / 1000)
+        elif origin != "imported":
+            seconds[person].append((submitted - started).total_seconds())
+    for person, times in seconds.items():
+        people[person].seconds = median(times)
+    _measure_values(who, shown, people, compares)
+
+
+def _measure_values(
+    who: dict[int, int],
+    shown: dict[int, list[int]],
+    people: dict[int, Measures],
+    compares: Collection[str],
+) -> None:
+    """Measure the most used point and agreement; by annotation: who gave it, in which order."""
+    points: dict[int, dict[str, Counter[Any]]] = defaultdict(lambda: defaultdict(Counter))
+    scores: dict[str, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
+    for annotation, criterion, output, position, value in _read_ratings(list(who)):
+        person, order = who[annotation], shown[annotation]
+        point = value
+        if criterion in compares:
+            # the side that was chosen: outputs change sides from item to item
+            point = order.index(position) if position in order else position
+        points[person][criterion][point] += 1
+        if criterion not in compares and output is not None:
+            scores[criterion][output][person] = value
+    for person, counts in points.items():
+        # whoever gives one point to everything does so on each criterion
+        people[person].top_share = min(max(one.values()) / one.total() for one in counts.values())
+    for person, agreement in _find_agreement(scores).items():
+        people[person].agreement = agreement
+
+
+def _read_ratings(annotations: Sequence[int]) -> Iterator[Any]:
+    for first in range(0, len(annotations), _PAGE):
+        ratings = Rating.objects.filter(
+            annotation__in=annotations[first : first + _PAGE], part="", value__isnull=False
+        )
+        yield from ratings.order_by("pk").values_list(
+            "annotation_id", "criterion", "output_id", "output__position", "value"
+        )
+
+
+def _find_agreement(scores: dict[str, dict[int, dict[int, int]]]) -> dict[int, float]:
+    """Return each person's rank correlation with the mean of the others; of criteria, the mean."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for outputs in scores.values():
+        own: dict[int, list[float]] = defaultdict(list)
+        others: dict[int, list[float]] = defaultdict(list)
+        for values in outputs.values():
+            if len(values) < 2:
+                continue
+            total = sum(values.values())
+            for person, value in values.items():
+                own[person].append(value)
+                others[person].append((total - value) / (len(values) - 1))
+        for person, values_ in own.items():
+            rho = rank_correlation(values_, others[person])
+            if rho is not None:
+                found[person].append(rho)
+    return {person: mean(values) for person, values in found.items()}
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return Spearman's correlation; None of fewer than three pairs, or without variation."""
+    if len(first) < _FEWEST_SHARED:
+        return None
+    x, y = _rank(first), _rank(second)
+    middle = (len(x) + 1) / 2
+    xx = sum((one - middle) ** 2 for one in x)
+    yy = sum((one - middle) ** 2 for one in y)
+    if not xx or not yy:
+        return None
+    return sum((a - middle) * (b - middle) for a, b in zip(x, y, strict=True)) / sqrt(xx * yy)
+
+
+def _rank(values: Sequence[float]) -> list[float]:
+    """Return ranks from 1; equal values share the mean of theirs."""
+    # the mean of the same values in another order may differ in its last digit
+    rounded = [round(value, 9) for value in values]
+    first: dict[float, int] = {}
+    counts: Counter[float] = Counter(rounded)
+    rank = 1
+    for value in sorted(counts):
+        first[value] = rank
+        rank += counts[value]
+    return [first[value] + (counts[value] - 1) / 2 for value in rounded]

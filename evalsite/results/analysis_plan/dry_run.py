@@ -1,0 +1,62 @@
+"""Trying exclusion rules on answers that are there already: counts and coverage, no results."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalsite.annotation.models import Annotation
+from evalsite.quality.exclusion_rules import Condition, Outcome, join_outcomes, run_rules
+from evalsite.quality.person_measures import measure_people
+from evalsite.studies.models import Item, Study
+
+THIS, PILOT = "this", "pilot"
+_MOST_STUDIES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """What rules would leave out of some answers."""
+
+    name: str
+    people: int
+    answers: int
+    items: int
+    outcomes: list[Outcome]
+
+    @property
+    def together(self) -> Outcome:
+        return join_outcomes(self.outcomes)
+
+
+def list_targets(study: Study, user: Any) -> list[tuple[str, str]]:
+    """Return what rules can be tried on: own answers, and studies with the same questions."""
+    found = []
+    given = Annotation.objects.filter(study=study)
+    if given.counted().exists():
+        found.append((THIS, "This study’s answers"))
+    if given.filter(status=Annotation.Status.PILOT).exists():
+        found.append((PILOT, "Your pilot"))
+    asked = [one.key for one in study.config.criteria]
+    others = Study.objects.visible_to(user).filter(protocol=study.protocol)
+    others = others.filter(launched_at__isnull=False).exclude(pk=study.pk)
+    for other in others.select_related("version").order_by("-launched_at")[:_MOST_STUDIES]:
+        if [one.key for one in other.config.criteria] == asked:
+            found.append((str(other.pk), other.title))
+    return found
+
+
+def try_rules(
+    study: Study, rules: Sequence[Sequence[Condition]], *, on: str, targets: dict[str, str]
+) -> DryRun | None:
+    """Try these rules on what was chosen; None of anything that isn't offered."""
+    if on not in targets:
+        return None
+    chosen = study if on in (THIS, PILOT) else Study.objects.get(pk=on)
+    people = measure_people(chosen, pilots=on == PILOT)
+    return DryRun(
+        name=targets[on],
+        people=len(people),
+        answers=sum(len(one.items) or one.answers for one in people.values()),
+        items=Item.objects.main().filter(study=chosen).count(),
+        outcomes=run_rules(list(rules), people),
+    )

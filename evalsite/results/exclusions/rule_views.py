@@ -1,0 +1,206 @@
+"""Staff pages: who meets the plan's rules, applying or declining them, and closing the study."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalsite.annotation.running.launch import close_study
+from evalsite.lib.deadlocks import in_transaction
+from evalsite.quality.applying_rules import (
+    Matches,
+    apply_rules,
+    decline_rules,
+    find_matches,
+    insist_on_rest,
+)
+from evalsite.quality.exclusion_rules import list_rules
+from evalsite.quality.frozen_plans import count_at_work, find_version, is_hidden, needs_decision
+from evalsite.quality.models import MOST_LETTERS, PlanEvent
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView
+from evalsite.studies.summary_lines import count_of
+
+SHOWN = 20
+INVALID = 422
+APPLY, DECLINE = "apply", "decline"
+
+
+class DecisionForm(forms.Form):
+    """Whether the rules are applied; why not, where they aren't."""
+
+    choice = forms.ChoiceField(
+        choices=[(APPLY, "Apply the rules"), (DECLINE, "Leave everyone in")],
+        error_messages=dict.fromkeys(
+            ("required", "invalid_choice"), "Choose whether the rules are applied."
+        ),
+    )
+    seen = forms.CharField(required=False)
+    reason = forms.CharField(
+        required=False,
+        max_length=MOST_LETTERS,
+        error_messages={
+            "max_length": f"Give the reason in {MOST_LETTERS} characters or fewer.",
+            "null_characters_not_allowed": "Enter a reason in plain characters.",
+        },
+    )
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        if given.get("choice") == DECLINE and not given.get("reason") and not self.errors:
+            self.add_error("reason", "Enter why the rules aren’t applied. The report prints it.")
+        return given
+
+
+def describe_matches(study: Study, matches: Matches) -> dict[str, Any]:
+    """Return who would be excluded, the first of them with the rule they meet."""
+    found = matches.open
+    return {
+        "matches": matches,
+        "would_go": len(found.people),
+        "answers_gone": found.answers,
+        "items_short": len(found.items),
+        "already": len(matches.together.people) - len(found.people),
+        "shown": [
+            (one, [out.sentence for out in matches.outcomes if pk in out.people])
+            for pk, one in list(found.people.items())[:SHOWN]
+        ],
+        "more": max(0, len(found.people) - SHOWN),
+    }
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_rules(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show who meets the rules now; a post applies them, or of a closed study declines them."""
+    must_decide = needs_decision(study)
+    is_post = request.method == "POST"
+    form = DecisionForm(_complete(request, must_decide) if is_post else None)
+    if is_post and form.is_valid():
+        try:
+            in_transaction(lambda: _decide(study, form, request.user, must_rest=must_decide))
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            messages.success(request, _say_decided(study, form))
+            return redirect("admin:study-exclusions", study.pk)
+    context = {
+        "form": form,
+        "must_decide": must_decide,
+        "at_work": count_at_work(study),
+        "plan_version": find_version(study),
+        "are_systems_hidden": is_hidden(study),
+        "has_ended": study.has_ended,
+        **describe_matches(study, find_matches(study)),
+    }
+    status = INVALID if is_post else 200
+    return TemplateResponse(request, "results/rules.html", context, status=status)
+
+
+def _complete(request: HttpRequest, must_decide: bool) -> Any:
+    """Return what was sent; before closing there is only one thing to do."""
+    sent = request.POST.copy()
+    if not must_decide:
+        sent["choice"] = APPLY
+    return sent
+
+
+def _decide(study: Study, form: DecisionForm, by: Any, *, must_rest: bool) -> None:
+    given = form.cleaned_data
+    if must_rest:
+        insist_on_rest(study)
+    if given["choice"] == APPLY:
+        apply_rules(study=study, by=by, seen=given["seen"])
+    else:
+        decline_rules(study=study, by=by, reason=given["reason"])
+
+
+def _say_decided(study: Study, form: DecisionForm) -> str:
+    if form.cleaned_data["choice"] == DECLINE:
+        return "Everyone is left in. The report lists this as a deviation."
+    event = PlanEvent.objects.filter(study=study, kind=PlanEvent.Kind.APPLIED).last()
+    gone = 0 if event is None else event.number
+    return f"The rules are applied: {count_of(gone, 'more person', 'more people')} excluded."
+
+
+# --- closing --------------------------------------------------------------------------------
+
+
+@require_safe
+def confirm_close(request: HttpRequest, study: Study) -> HttpResponseBase:
+    return _show_closing(request, study, None)
+
+
+def _show_closing(
+    request: HttpRequest, study: Study, form: DecisionForm | None
+) -> HttpResponseBase:
+    at_work = count_at_work(study)
+    has_rules = find_version(study) is not None and bool(list_rules(study))
+    context: dict[str, Any] = {
+        "form": form or DecisionForm(),
+        "at_work": at_work,
+        "has_rules": has_rules,
+        "can_decide_now": has_rules and not at_work,
+        "are_systems_hidden": is_hidden(study),
+    }
+    if context["can_decide_now"]:
+        context |= describe_matches(study, find_matches(study))
+    status = 200 if form is None else INVALID
+    return TemplateResponse(request, "results/close.html", context, status=status)
+
+
+@require_POST
+def close(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Close the study; with nobody at work its rules are applied or declined at once."""
+    is_open = study.state in (Study.State.LIVE, Study.State.PAUSED)
+    has_rules = find_version(study) is not None and bool(list_rules(study))
+    form = None
+    if is_open and has_rules and not count_at_work(study):
+        form = DecisionForm(request.POST)
+        if not form.is_valid():
+            return _show_closing(request, study, form)
+    try:
+        _close(study, form, request.user)
+    except ValidationError as error:
+        if form is not None:
+            form.add_error(None, error)
+            return _show_closing(request, study, form)
+        messages.error(request, " ".join(error.messages))
+    else:
+        done = "Closed." if form is None else f"Closed. {_say_decided(study, form)}"
+        messages.success(request, done)
+    return redirect("admin:study-overview", study.pk)
+
+
+@transaction.atomic
+def _close(study: Study, form: DecisionForm | None, by: Any) -> None:
+    close_study(study=study, by=by)
+    if form is not None:
+        _decide(study, form, by, must_rest=False)
+
+
+_OWNER = Membership.Role.OWNER
+
+rule_views = [
+    StudyView(
+        path="exclusions/rules/",
+        name="study-rules",
+        view=show_rules,
+        role=_OWNER,
+        within="Exclusions",
+    ),
+    StudyView(
+        path="close/",
+        name="study-close-confirm",
+        view=confirm_close,
+        role=_OWNER,
+        within="Overview",
+    ),
+    StudyView(path="close/now/", name="study-close", view=close, role=_OWNER),
+]

@@ -1,0 +1,132 @@
+"""Results while systems are hidden: how good the data are, and the form that reveals them."""
+
+from math import sqrt
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST
+
+from evalsite.analysis.families import FAMILIES
+from evalsite.jobs.live_page import keep_watching
+from evalsite.quality.exclusion_rules import list_rules
+from evalsite.quality.frozen_plans import count_at_work, find_version, is_hidden, reveal_results
+from evalsite.quality.models import MOST_LETTERS
+from evalsite.results.models import Report
+from evalsite.results.people.flags import list_raised
+from evalsite.results.progress import count_edge
+from evalsite.results.report.computation import newest_analysis, newest_report, take_fingerprint
+from evalsite.results.report.criterion_view import view_criteria
+from evalsite.studies.models import Item, Membership, Study
+from evalsite.studies.staff_pages import StudyView, has_role
+
+
+class RevealForm(forms.Form):
+    """Why results are revealed early, if there is a reason."""
+
+    reason = forms.CharField(
+        required=False,
+        max_length=MOST_LETTERS,
+        error_messages={
+            "max_length": f"Give the reason in {MOST_LETTERS} characters or fewer.",
+            "null_characters_not_allowed": "Enter a reason in plain characters.",
+        },
+    )
+
+
+def show_hidden(
+    request: HttpRequest, study: Study, form: RevealForm | None = None
+) -> HttpResponseBase:
+    """Show counts, precision and agreement, and until when systems are hidden."""
+    report, job = newest_report(study), newest_analysis(study)
+    edge = count_edge(study)
+    context: dict[str, Any] = {
+        "form": form or RevealForm(),
+        "report": report,
+        "job": job,
+        "is_computing": job is not None and job.is_open and not job.is_stale,
+        "is_current": report is not None and report.fingerprint == take_fingerprint(study),
+        "has_answers": edge.done > 0,
+        "can_restart": has_role(request, study, Membership.Role.EDITOR),
+        "is_owner": has_role(request, study, Membership.Role.OWNER),
+        "plan_version": find_version(study),
+        "edge": edge,
+        "at_work": count_at_work(study),
+        "rules": len(list_rules(study)),
+        "held": Item.objects.filter(study=study, held_at__isnull=False).count(),
+        "hidden": None if report is None else describe_report(report, edge.done, edge.target),
+    }
+    status = 422 if form is not None else 200
+    response = TemplateResponse(request, "results/hidden.html", context, status=status)
+    return keep_watching(response, job)
+
+
+def describe_report(report: Report, done: int, target: int) -> dict[str, Any]:
+    """Return what a report says without its systems."""
+    kept = report.content["kept"]
+    views = view_criteria(kept, None)
+    return {
+        "used": kept["data"]["annotations"],
+        "flagged": len({name for one in list_raised(report) for name in one.pseudonyms}),
+        "criteria": [
+            {
+                "view": view,
+                "precision": _find_precision(criterion, 1.0),
+                "later": _find_precision(criterion, sqrt(done / target))
+                if 0 < done < target
+                else "",
+            }
+            for view, criterion in zip(views, kept["criteria"], strict=True)
+        ],
+    }
+
+
+def _find_precision(criterion: dict[str, Any], times: float) -> str:
+    """Return how far the widest interval of a difference reaches, in words; "" of none."""
+    ends = [(pair["effect"]["low"], pair["effect"]["high"]) for pair in criterion["pairs"]]
+    known = [(low, high) for low, high in ends if low is not None and high is not None]
+    if not known:
+        return ""
+    family = FAMILIES[criterion.get("family") or _FAMILY_OF.get(criterion["kind"], "points")]
+    if family.is_log:
+        factor = max(sqrt(high / low) for low, high in known if low > 0)
+        return f"× {factor**times:.2f}"
+    half = max(high - low for low, high in known) / 2 * times
+    if family.compares or family.decides:
+        return f"±{100 * half:.0f} percentage points" if half <= 1 else f"±{half:.2f}"
+    return f"±{half:.2f}"
+
+
+# reports from before criteria named their family
+_FAMILY_OF = {"magnitude": "magnitude", "decision": "decision", "preference": "preference"}
+
+
+@require_POST
+def reveal(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Show results by system from now on."""
+    form = RevealForm(request.POST)
+    if not form.is_valid() and is_hidden(study):
+        return show_hidden(request, study, form)
+    reason = form.cleaned_data.get("reason", "")
+    if reveal_results(study=study, by=request.user, reason=reason):
+        messages.success(
+            request, "Results are revealed. The report says when, and by how many answers."
+        )
+    else:
+        messages.info(request, "Results were shown already. Nothing was changed.")
+    return redirect("admin:study-results", study.pk)
+
+
+hidden_views = [
+    StudyView(
+        path="results/reveal/",
+        name="study-results-reveal",
+        view=reveal,
+        role=Membership.Role.OWNER,
+        within="Summary",
+    ),
+]

@@ -1,0 +1,200 @@
+"""One person beside the others: figures of the newest report, and the seconds of each answer."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from statistics import mean, median
+from typing import Any
+
+from django.db.models import Avg
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.quality.frozen_plans import is_hidden
+from evalsite.results.models import Report
+from evalsite.studies.models import Item, Study
+
+# the newest answers that a chart has room for
+MOST_BARS = 120
+_FLAGS = {"median_seconds": "speeder", "spearman": "disagreement", "top_share": "straight_lining"}
+_LABELS = {
+    "median_seconds": "Median time",
+    "spearman": "Agreement with the others",
+    "top_share": "Most used point",
+}
+# on scales with more points, a quarter of the scale is far
+_FEW_POINTS = 11
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indicator:
+    """A figure of one person, the range of the others, and where both are drawn in percent."""
+
+    label: str
+    value: str
+    others: str
+    median: str
+    dot: str
+    start: str
+    width: str
+    middle: str
+    is_flagged: bool
+
+
+def list_indicators(report: Report | None, pseudonym: str) -> list[Indicator]:
+    """Return what the report knows of this person beside the others."""
+    rows: dict[str, dict[str, Any]] = {}
+    for content in () if report is None else (report.content["all"], report.content["kept"]):
+        for row in [] if content is None else content["raters"]["rows"]:
+            rows[row["participant"]] = row
+    if pseudonym not in rows or len(rows) < 3:
+        return []
+    codes = {flag["code"] for flag in rows[pseudonym]["flags"]}
+    found = []
+    for key, label in _LABELS.items():
+        mine = _read(rows[pseudonym], key)
+        others = sorted(
+            value for name, row in rows.items()
+            if name != pseudonym and (value := _read(row, key)) is not None
+        )  # fmt: skip
+        if mine is not None and len(others) > 1:
+            found.append(_draw(key, label, mine, others, is_flagged=_FLAGS[key] in codes))
+    return found
+
+
+def _read(row: dict[str, Any], key: str) -> float | None:
+    """Return the figure; of several criteria the mean."""
+    values = [
+        figure["value"]
+        for name, figure in row["figures"].items()
+        if name.rpartition(": ")[2] == key and figure["value"] is not None
+    ]
+    return float(mean(values)) if values else None
+
+
+def _draw(
+    key: str, label: str, mine: float, others: Sequence[float], *, is_flagged: bool
+) -> Indicator:
+    least = min(-1.0 if min(mine, others[0]) < 0 else 0.0, 0.0) if key == "spearman" else 0.0
+    most = 1.0 if key in ("spearman", "top_share") else max(mine, others[-1]) * 1.05 or 1.0
+
+    def place(value: float) -> float:
+        return 2 + 96 * (value - least) / (most - least)
+
+    low, high = others[0], others[-1]
+    return Indicator(
+        label=label,
+        value=_write(key, mine),
+        others=f"{_write(key, low)} to {_write(key, high)}",
+        median=_write(key, median(others)),
+        dot=f"{place(mine):.1f}%",
+        start=f"{place(low):.1f}%",
+        width=f"{max(0.5, place(high) - place(low)):.1f}%",
+        middle=f"{place(median(others)):.1f}%",
+        is_flagged=is_flagged,
+    )
+
+
+def _write(key: str, value: float) -> str:
+    if key == "median_seconds":
+        return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
+    if key == "top_share":
+        return f"{100 * value:.0f}%"
+    text = f"{abs(value):.2f}"
+    text = text.removeprefix("0") if abs(value) < 1 else text
+    return f"−{text}" if value <= -0.005 else text
+
+
+# --- the seconds of each answer -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """The seconds of the newest answers in their order, as bars of a chart 100 high."""
+
+    bars: list[tuple[str, str, str, bool]]
+    width: int
+    first_at: Any
+    last_at: Any
+    line: str  # under which bars are marked, in words; "" without a median
+    slow: int  # seconds at the top
+
+
+def draw_pace(participant_id: int, study_median: float | None) -> Pace | None:
+    """Draw how long this person took for each item; None of fewer than two."""
+    rated = Annotation.objects.agreed().filter(
+        participant=participant_id, item__kind=Item.Kind.MAIN, outcome=Annotation.Outcome.RATED
+    )
+    rows = list(
+        rated.exclude(origin="imported")
+        .order_by("-pk")
+        .values_list("active_ms", "started_at", "submitted_at")[:MOST_BARS]
+    )[::-1]
+    times = [
+        (end - start).total_seconds() if active is None else active / 1000
+        for active, start, end in rows
+    ]
+    if len(times) < 2:
+        return None
+    # one long break would flatten all others
+    top = max(1.0, sorted(times)[max(0, round(0.95 * len(times)) - 1)])
+    line = study_median / 3 if study_median else 0.0
+    bars = [
+        (f"{10 * place + 1}", f"{100 - height:.0f}", f"{height:.0f}", seconds < line)
+        for place, seconds in enumerate(times)
+        if (height := max(2.0, 100 * min(1.0, seconds / top)))
+    ]
+    return Pace(
+        bars=bars,
+        width=10 * len(times),
+        first_at=rows[0][2],
+        last_at=rows[-1][2],
+        line=f"{line:.0f} s" if line >= 1 else "",
+        slow=round(top),
+    )
+
+
+# --- what the others answered ---------------------------------------------------------------------
+
+
+def find_others(study: Study, annotations: Collection[Annotation]) -> dict[int, tuple[str, bool]]:
+    """Return of each answer the means of the others, and whether one of its scores is far away.
+
+    Only of scores: choices have no mean.
+    """
+    scales = {one.key: one for one in study.config.criteria if not one.scale.compares}
+    mine = list(
+        Rating.objects.filter(annotation__in=[one.pk for one in annotations], part="")
+        .filter(criterion__in=scales, value__isnull=False, output__isnull=False)
+        .order_by("pk")
+        .values_list("annotation", "criterion", "output", "output__position", "value")
+    )
+    who = {one.participant_id for one in annotations}
+    counted = Annotation.objects.counted().filter(study=study).exclude(participant__in=who)
+    is_blind = is_hidden(study)
+    means = {
+        (output, criterion): average
+        for output, criterion, average in Rating.objects.filter(
+            annotation__in=counted.values("pk"), output__in={row[2] for row in mine}, part=""
+        )
+        .order_by()
+        .values_list("output", "criterion")
+        .annotate(average=Avg("value"))
+    }
+    orders = {one.pk: one.order_shown for one in annotations}
+    found: dict[int, list[tuple[tuple[int, int], str, bool]]] = {}
+    for annotation, criterion, output, position, value in mine:
+        average = means.get((output, criterion))
+        if average is None:
+            continue
+        scale, order = scales[criterion].scale, orders[annotation]
+        span = scale.maximum - scale.minimum
+        is_far = scale.family == "points" and abs(value - average) >= (
+            2 if span < _FEW_POINTS else span / 4
+        )
+        # as the answers beside stand: in the order of the page where systems are hidden
+        by_page = is_blind and position in order
+        place = (order.index(position) if by_page else position, list(scales).index(criterion))
+        found.setdefault(annotation, []).append((place, f"{average:.1f}", is_far))
+    return {
+        pk: (", ".join(text for _, text, _ in sorted(some)), any(far for *_, far in some))
+        for pk, some in found.items()
+    }

@@ -1,0 +1,176 @@
+"""While systems are hidden, no page and no file names one beside ratings."""
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from evalsite.admin import collect_study_views
+from evalsite.annotation.models import Rating
+from evalsite.exports.bundle.format import Contents
+from evalsite.exports.bundle.job import start_packing
+from evalsite.exports.jobs import start_export
+from evalsite.exports.services import Choice
+from evalsite.jobs.models import Job
+from evalsite.jobs.services import run_job
+from evalsite.quality.exclusions import exclude
+from evalsite.quality.models import PlanEvent
+from evalsite.results.models import Report
+from evalsite.studies.models import Study
+from tests.site.test_staff_pages import member, url
+from tests.support.factories import make_user
+from tests.support.planned import ONE_POINT, SCORES, add_person, make_planned_study
+from tests.support.reports import keep_report
+
+PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+FILES = ("items", "participants", "ratings", "ratings_simple", "ratings_wide", "annotations",
+         "metrics")  # fmt: skip
+# pages that only a post opens, and that send or show something
+SENT = ("export-file", "export-workbook", "export-ready", "export-bundle-file")
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    """Three people, one of them excluded, a report, a large file and a bundle."""
+    study = make_planned_study(rules=[ONE_POINT])
+    people = [add_person(study) for _ in range(3)]
+    exclude(study=study, participants=people[:1], reason="Came twice", by=make_user())
+    keep_report(study, systems=tuple(SCORES)[:2])
+    run_job(start_export(study, Choice(file="ratings"), by=make_user()))
+    run_job(start_packing(study, Contents(), by=make_user()))
+    return study
+
+
+def list_addresses(study: Study, *, sent: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The addresses of all pages of the study, with what each parameter can be."""
+    jobs = {job.kind: job.pk for job in Job.objects.filter(study_id=study.pk)}
+    known: dict[str, list[Any]] = {
+        "report_id": [Report.objects.get().pk],
+        "part": ["informativeness", "raters"],
+        "name": ["informativeness-systems", "systems"],
+        "kind": ["svg"],
+        "pseudonym": list(study.participants.values_list("pseudonym", flat=True)),
+        "file": list(FILES),
+        "item_id": [item.pk for item in study.items.main()[:1]],
+        "exclusion_id": [exclusion.pk for exclusion in study.exclusions.all()],
+    }
+    for view in collect_study_views():
+        if (view.name in SENT) != sent:
+            continue
+        names = PARAMETER.findall(view.path)
+        job = {"export-ready": "export", "export-bundle-file": "bundle"}.get(view.name)
+        values = known | {"job_id": [jobs.get(job, uuid4())]}
+        for chosen in product(*(values.get(name, [1]) for name in names)):
+            address = view.path
+            for value in chosen:
+                address = PARAMETER.sub(str(value), address, count=1)
+            yield f"/admin/studies/{study.pk}/{address}", {}
+
+
+def read_all(client: Client, study: Study, *, sent: bool) -> dict[str, tuple[int, str]]:
+    found = {}
+    for address, _ in list_addresses(study, sent=sent):
+        answer = (client.post if sent else client.get)(address)
+        content = answer.getvalue() if answer.streaming else answer.content
+        found[address] = answer.status_code, content.decode("utf-8", errors="replace")
+    return found
+
+
+def names_systems_beside_ratings(text: str) -> bool:
+    has_scores = any(str(one) in text or f"{one:,}" in text for one in SCORES.values())
+    # the scores that a made-up report gives to systems
+    has_scores |= "105.0" in text or "1.50" in text
+    return has_scores and any(re.search(rf"\b{name}\b", text) for name in SCORES)
+
+
+def test_no_page_and_no_file_names_a_system_beside_ratings(study):
+    owner = Client()
+    owner.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
+
+    pages = read_all(owner, study, sent=False) | read_all(owner, study, sent=True)
+    revealing = {
+        address: (code, text)
+        for address, (code, text) in pages.items()
+        if code < 300 and names_systems_beside_ratings(text)
+    }
+
+    assert set(revealing) == set()
+    assert not [address for address, (code, _) in pages.items() if code >= 500]
+    assert len(pages) > 60
+    # ratings are somewhere, so the test would see them
+    assert any("7919" in text for _, text in pages.values())
+    # and once revealed, systems stand beside them
+    PlanEvent.objects.create(study=study, kind="revealed", answers=9)
+    opened = read_all(owner, study, sent=True)
+    assert any(names_systems_beside_ratings(text) for _, text in opened.values())
+
+
+def test_asking_for_results_leads_to_the_form_which_only_owners_have(study, staff_client):
+    report = Report.objects.get()
+
+    asked = [
+        staff_client.get(f"/admin/studies/{study.pk}/results/{report.pk}/report.html"),
+        staff_client.post(f"{url('study-export', study)}ratings_simple.csv"),
+    ]
+    page = staff_client.get(url("study-results", study)).text
+    viewer = member(study, "viewer").get(url("study-results", study)).text
+
+    assert {one.url for one in asked} == {f"{url('study-results', study)}#reveal"}
+    assert "Results stay hidden until the study closes" in page
+    assert "Reveal results now" in page
+    assert "Reveal results now" not in viewer
+
+
+def test_ratings_without_systems_have_numbers_of_this_download_and_no_texts(study, staff_client):
+    address = f"{url('study-export', study)}ratings.csv"
+
+    first, second = (staff_client.post(address).content.decode() for _ in range(2))
+
+    assert first.count("\n") == 1 + Rating.objects.count()
+    assert "7919" in first
+    assert "Place" not in first
+    assert "item-0" not in first
+    numbers = [{line.split(",")[2] for line in text.splitlines()[1:]} for text in (first, second)]
+    assert numbers == [{str(number) for number in range(1, 10)}] * 2
+
+
+def test_one_post_reveals_and_the_report_says_so(study, staff_client):
+    page = staff_client.post(
+        url("study-results-reveal", study), {"reason": "A talk"}, follow=True
+    ).text
+
+    assert "Results are revealed." in page
+    assert PlanEvent.objects.get(kind="revealed").reason == "A talk"
+    assert (
+        "1.50 times" in staff_client.get(f"{url('study-results', study)}?part=informativeness").text
+        or "baseline" in page
+    )
+
+
+def test_a_command_is_not_barred_but_kept_as_a_reveal(study, capsys):
+    call_command("analyse", str(study.pk), json=True)
+
+    event = PlanEvent.objects.get(kind="revealed")
+    assert (event.reason, event.by) == ("the command analyse", None)
+    assert "baseline" in capsys.readouterr().out
+
+
+def test_raw_records_leave_out_ratings_of_hidden_studies(study, client):
+    client.force_login(
+        make_user("root", is_superuser=True), backend="django.contrib.auth.backends.ModelBackend"
+    )
+    rating = Rating.objects.first()
+
+    hidden = client.get("/admin/annotation/rating/").text
+    one = client.get(f"/admin/annotation/rating/{rating.pk}/change/")
+    PlanEvent.objects.create(study=study, kind="revealed", answers=9)
+    shown = client.get("/admin/annotation/rating/").text
+
+    assert "7919" not in hidden
+    assert one.status_code == 404
+    assert "7919" in shown

@@ -1,0 +1,175 @@
+"""One action on one or many people: what each page says it would do, and what is done."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from evalsite.annotation.allocation.claims import claim_set
+from evalsite.annotation.models import Slot
+from evalsite.audit.models import AuditEntry
+from evalsite.lib.clock import now
+from evalsite.participants.models import Participant, ParticipantIdentity
+from evalsite.quality.models import Approval, Exclusion, Note
+from evalsite.studies.models import Study
+from tests.site.test_staff_pages import member, url
+from tests.support.factories import launch, make_annotator, make_participant, make_study
+from tests.support.planned import add_person, make_planned_study
+from tests.support.tabs import Tab
+
+pytestmark = pytest.mark.django_db
+
+
+def act(client: Client, study: Study, people: list[Participant], do: str, **said: Any) -> Any:
+    names = [one.pseudonym for one in people]
+    return client.post(
+        url("study-people-act", study), {"do": do, "participant": names, **said}, follow=True
+    )
+
+
+def confirm(client: Client, study: Study, people: list[Participant], do: str, **said: Any) -> Any:
+    return act(client, study, people, do, confirmed="yes", **said)
+
+
+def make_working(study: Study) -> Participant:
+    me = make_annotator(study)
+    assert claim_set(me)
+    return me
+
+
+def test_people_are_stopped_together_and_their_places_are_free(staff_client):
+    study = launch(make_study(items=6, k=2, set_size=3))
+    people = [make_working(study) for _ in range(2)]
+    idle = make_annotator(study)
+
+    page = act(staff_client, study, [*people, idle], "stop").text
+    silent = confirm(staff_client, study, people, "stop")
+    done = confirm(
+        staff_client, study, [*people, idle], "stop", kind="ours", reason="Cut texts", message="Bye"
+    ).text
+
+    assert "Stop 2 people and hand out 6 unfinished items again" in page
+    assert "Nothing changes" in page
+    assert silent.status_code == 422
+    assert "2 people stopped. Their places are free. 1 person was left out" in done
+    assert not Slot.objects.leased().filter(study=study).exists()
+    assert study.participants.filter(stopped_at__isnull=False).count() == 2
+    assert AuditEntry.objects.filter(action="person stopped").count() == 1
+
+
+def test_somebody_who_has_just_left_is_left_out_and_that_is_said(staff_client):
+    study = launch(make_study(items=6, k=2, set_size=3))
+    gone, here = make_working(study), make_working(study)
+    Participant.objects.filter(pk=gone.pk).update(withdrawn_at=now())
+
+    done = confirm(
+        staff_client, study, [gone, here], "stop", kind="conduct", reason="A script"
+    ).text
+    again = confirm(staff_client, study, [gone, here], "stop", kind="conduct", reason="A script")
+
+    assert "1 person stopped." in done
+    assert "1 person was left out" in done
+    assert "Nothing would change for these people" in again.text
+
+
+def test_people_are_excluded_together_with_one_reason(staff_client):
+    study = make_planned_study()
+    people = [add_person(study) for _ in range(2)]
+
+    page = act(staff_client, study, people, "exclude").text
+    none = confirm(staff_client, study, people, "exclude", reason="Came twice")
+    done = confirm(staff_client, study, people, "exclude", reason="Came twice", basis="other")
+
+    assert "Exclude 2 people: 6 of 6 answers would be left out" in page
+    assert "baseline" not in page
+    assert none.status_code == 422
+    assert "2 people excluded." in done.text
+    assert Exclusion.objects.standing().count() == 2
+
+
+def test_five_hundred_people_are_acted_on_at_once(staff_client, django_assert_max_num_queries):
+    study = make_study(items=1)
+    Participant.objects.bulk_create(
+        Participant(study=study, pseudonym=f"p-{number:04}", receipt=f"R-{number:08}")
+        for number in range(500)
+    )
+
+    with django_assert_max_num_queries(14):
+        page = act(staff_client, study, [], "note", everyone="yes").text
+    confirm(staff_client, study, list(study.participants.all()), "note", text="From the fair")
+
+    assert "Add a note about 500 people" in page
+    assert "and 450 more" in page
+    assert Note.objects.count() == 500
+
+
+def test_pay_is_decided_from_the_list_of_people(staff_client):
+    study = launch(make_study(items=2, k=2, set_size=2, pay_per_set="1.80"))
+    me = make_annotator(study)
+    claim_set(me)
+    Tab(me).finish()
+
+    page = act(staff_client, study, [me], "approve").text
+    set_id = page.split('name="set" value="')[1].split('"')[0]
+    staff_client.post(
+        url("pay-decide", study), {"do": "approve", "set": set_id, "confirmed": "yes"}
+    )
+
+    assert "Approve 1 set by 1 person: £1.80" in page
+    assert Approval.objects.get().state == "approved"
+
+
+def test_a_message_is_copied_with_ids_and_seeing_them_is_kept(staff_client):
+    study = make_study(items=1)
+    me = make_participant(study)
+    ParticipantIdentity.objects.create(
+        study=study, participant=me, platform="prolific", outside_id="5f1e2d3c4b5a69788796a5b4"
+    )
+
+    page = act(staff_client, study, [me], "message").text
+    editor = act(member(study, "editor"), study, [me], "message")
+
+    assert "5f1e2d3c4b5a69788796a5b4" in page
+    assert "Nothing is sent from here." in page
+    assert AuditEntry.objects.filter(action="identity view").count() == 1
+    assert editor.status_code == 403
+
+
+def test_a_note_has_its_author_and_only_they_delete_it(staff_client):
+    study = make_study(items=1)
+    me, editor = make_participant(study), member(study, "editor")
+
+    for _ in range(2):
+        confirm(staff_client, study, [me], "note", text="Asked <b>twice</b>")
+    note = Note.objects.get()
+    person = staff_client.get(f"/admin/studies/{study.pk}/people/{me.pseudonym}/").text
+    address = f"/admin/studies/{study.pk}/notes/{note.pk}/delete/"
+    editor.post(address)
+    kept = Note.objects.count()
+    staff_client.post(address)
+
+    assert "<b>jane:</b>" in person
+    assert "Asked &lt;b&gt;twice&lt;/b&gt;" in person
+    assert (kept, Note.objects.count()) == (1, 0)
+
+
+def test_people_of_another_study_are_never_touched(staff_client):
+    study, other = make_study(items=1), launch(make_study(items=6, k=2, title="Other"))
+    stranger = make_working(other)
+
+    page = confirm(staff_client, study, [stranger], "stop", kind="ours", reason="x")
+
+    assert "Select one or more people first." in page.text
+    stranger.refresh_from_db()
+    assert stranger.stopped_at is None
+
+
+def test_viewers_get_no_form_and_no_action():
+    study = make_planned_study()
+    me, viewer = add_person(study), member(study, "viewer")
+
+    assert act(viewer, study, [me], "exclude").status_code == 403
+    assert 'name="do"' not in viewer.get(url("study-people", study)).text
+    person = viewer.get(f"/admin/studies/{study.pk}/people/{me.pseudonym}/")
+    assert person.status_code == 200
+    assert "Add a note" not in person.text

@@ -1,0 +1,50 @@
+"""A launched study with a frozen plan and answers that can't be mistaken for anything else."""
+
+from typing import Any
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.running.launch import launch_study
+from evalsite.jobs.services import run_job
+from evalsite.participants.models import Participant
+from evalsite.quality.models import AnalysisPlan, ExclusionRule
+from evalsite.studies.models import Study
+from tests.site.test_staff_pages import answer
+from tests.support.factories import make_annotator, make_study, make_user
+
+# what each system gets from everybody: nothing else on a page has these numbers
+SCORES = {"baseline": 7919, "neural": 6101, "template": 4507}
+AT_LEAST_TWO = [{"measure": "failed_checks", "comparison": "at_least", "threshold": 2}]
+ONE_POINT = [
+    {"measure": "top_share", "comparison": "over", "threshold": 80},
+    {"measure": "answers", "comparison": "at_least", "threshold": 2},
+]
+
+
+def make_planned_study(*, rules: Any = (), items: int = 3, **fields: Any) -> Study:
+    """A live study whose plan was frozen at its launch."""
+    by = fields.pop("by", None) or make_user()
+    study = make_study(items=items, k=5, by=by, **fields)
+    AnalysisPlan.objects.create(study=study, primary="informativeness")
+    for position, conditions in enumerate(rules, start=1):
+        ExclusionRule.objects.create(study=study, position=position, conditions=conditions)
+    run_job(launch_study(study=study, by=by))
+    study.refresh_from_db()
+    return study
+
+
+def add_person(study: Study, score: int | None = None, **said: Any) -> Participant:
+    """Somebody who has rated every item: by system, or with one score for everything."""
+    me = make_annotator(study)
+    for item in study.items.main().prefetch_related("outputs__system"):  # type: ignore[attr-defined]
+        given: Annotation = answer(study, item, by=me, order_shown=[2, 0, 1], **said)
+        Rating.objects.bulk_create(
+            Rating(
+                study=study,
+                annotation=given,
+                criterion="informativeness",
+                output=output,
+                value=score or SCORES[output.system.name],
+            )
+            for output in item.outputs.all()
+        )
+    return me
