@@ -147,13 +147,13 @@ def _describe_open(first: str, second: str, effect: Figure, detectable: Figure |
     text += _describe_correction(effect, p)
     if detectable is not None and detectable.reason == Reason.TOO_FEW:
         text += (
-            " A study this size has less than 80 % power even for the largest possible difference."
+            " A study this size has less than 80% power even for the largest possible difference."
         )
     if detectable is not None and detectable.value is not None:
         found = _write(detectable.value, effect.name)
         unit = " percentage points" if effect.name in _IN_PERCENT else ""
         what = "ratio" if effect.name == "ratio" else "difference"
-        text += f" A study this size has 80 % power to detect a true {what} of {found}{unit}."
+        text += f" A study this size has 80% power to detect a true {what} of {found}{unit}."
     return text
 
 
@@ -189,14 +189,14 @@ def _describe_unbounded(effect: Figure) -> str:
 
 
 def _interval(effect: Figure, is_higher: bool) -> str:
-    """ "95 % interval 0.1 to 0.4, ", seen from the system that is named first."""
+    """ "95% CI 0.1 to 0.4, ", seen from the system that is named first."""
     if effect.low is None or effect.high is None:
         return ""
     low, high = effect.low, effect.high
     if not is_higher:
         low, high = (1 / high, 1 / low) if effect.name == "ratio" else (-high, -low)
     bounds = f"{_write(low, effect.name)} to {_write(high, effect.name)}"
-    return f"{effect.level:.0%} interval {bounds}, ".replace("%", " %")
+    return f"{effect.level:.0%} CI {bounds}, "
 
 
 def _write(value: float | None, name: str) -> str:

@@ -361,7 +361,7 @@ def _find_flag(figure: Figure, ties: int, count: int, others: float | None) -> F
     chance = others**count if ties else (1 - others) ** count
     if chance >= UNLIKELY:
         return None
-    how = f"of {count:,} answers, where the others say so of {others:.0%}".replace("%", " %")
+    how = f"of {count:,} answers, where the others say so of {others:.0%}"
     word = "always_ties" if ties else "never_ties"
     text = f"Says “equal” of all {how}" if ties else f"Never says “equal”, {how}"
     # the figure reaches its line only at the end: all answers, or none

@@ -6,7 +6,7 @@ from typing import Any
 from evalsite.analysis.figure import LEVEL, Figure
 from evalsite.analysis.findings import write_p
 
-_LEAST = 6  # of fewer differences not even the smallest p value of sign flips is below 5 %
+_LEAST = 6  # of fewer differences not even the smallest p value of sign flips is below 5%
 _MOST_NAMED = 3
 
 Pair = Mapping[str, Any]
@@ -27,12 +27,12 @@ def describe_disagreeing(pairs: Sequence[Pair]) -> str:
     ]
     return (
         "A rank test (Wilcoxon) and a test of means over the same inputs (sign flips) fall on two "
-        f"sides of 5 % before correction: {_list(phrases)}. Look at the distributions."
+        f"sides of 5% before correction: {_list(phrases)}. Look at the distributions."
     )
 
 
 def describe_narrower(pairs: Sequence[Pair]) -> Iterator[str]:
-    """Where both tests over inputs fall on the other side of 5 % than the comparison."""
+    """Where both tests over inputs fall on the other side of 5% than the comparison."""
     phrases = []
     for pair in pairs:
         over, effect = _read(pair), pair["effect"]
@@ -47,7 +47,7 @@ def describe_narrower(pairs: Sequence[Pair]) -> Iterator[str]:
     if phrases:
         yield (
             "The checks generalise over inputs only, the comparison over raters too, so before "
-            f"correction they may fall on two sides of 5 %: {_list(phrases)}."
+            f"correction they may fall on two sides of 5%: {_list(phrases)}."
         )
 
 

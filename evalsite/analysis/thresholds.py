@@ -100,14 +100,14 @@ LIMITS = (
     Limit(
         key="rho", label="Orders outputs unlike the others", least=-1, most=1, of_scores=True,
         measures="Rank correlation with the mean of the other raters. Flagged below this, if "
-        "all of its 95 % interval is below the mean of raters.",
+        "all of its 95% interval is below the mean of raters.",
     ),
     Limit(
         key="offset_sds", label="Higher or lower than the others", least=0.5, most=10,
         of_scores=True,
         measures="Distance from what others give to the same outputs, in robust standard "
         "deviations of raters. Flagged above this, if it is more than half a point (of magnitudes: "
-        "a ratio of 1.25) and the 95 % interval leaves out the middle of raters.",
+        "a ratio of 1.25) and the 95% interval leaves out the middle of raters.",
     ),
     Limit(
         key="reserved", label="Points meant to be rare", in_percent=True,
@@ -129,7 +129,7 @@ LIMITS = (
     Limit(
         key="drift", label="Ratings rise or fall, in points", least=0, most=10, of_points=True,
         measures="Points by which ratings rise or fall over a set or over the study. Flagged "
-        "above this, if the 95 % interval leaves out zero.",
+        "above this, if the 95% interval leaves out zero.",
     ),
     Limit(
         key="change_quantile", label="Otherwise the second time", in_percent=True,

@@ -27,7 +27,7 @@ def test_a_rank_test_that_parts_from_the_means_is_told_with_the_pair_and_both_p(
 
     assert find_warnings(found) == [
         "A rank test (Wilcoxon) and a test of means over the same inputs (sign flips) fall on two "
-        "sides of 5 % before correction: of A and B p = .020 and p = .726. Look at the "
+        "sides of 5% before correction: of A and B p = .020 and p = .726. Look at the "
         "distributions."
     ]
 

@@ -166,7 +166,7 @@ def test_reserved_points_are_no_sign_in_fewer_than_20_ratings(ratings, is_flagge
 
     found = check_raters(make_table(frame).results(), reserved=[3, 5])
 
-    assert found[0].figures["share_reserved"].value >= 0.6  # beside 40 %
+    assert found[0].figures["share_reserved"].value >= 0.6  # beside 40%
     assert ("reserved_points" in {flag.code for flag in found[0].flags}) == is_flagged
 
 

@@ -79,7 +79,7 @@ def test_marco_ranks_leave_open_what_no_judge_compared() -> None:
         )
     )
 
-    # ties are 91 % of one pair and 64 % of the other; HDSA and human were never compared
+    # ties are 91% of one pair and 64% of the other; HDSA and human were never compared
     assert found.model.expected["p"] < 0.05
     assert {"HDSA", "human"} not in [{pair.first, pair.second} for pair in found.pairs]
     ranges = found.model.rank_ranges

@@ -23,7 +23,7 @@ def test_who_never_sees_a_tie_is_flagged_where_others_see_many():
 
     figure, flag = found["never"]
     assert (figure.value, flag.code) == (0, "never_ties")
-    assert "where the others say so of 45 %" in flag.text
+    assert "where the others say so of 45%" in flag.text
     assert found["one"][1] is None
 
 

@@ -211,7 +211,7 @@ def test_a_viewer_reads_the_plan_and_cannot_write_it(staff_client):
 
     assert "<form" not in html.partition("<main")[2].partition('<h2 id="plan">')[2]
     assert "Each system with neural." in html
-    assert "70 %, set for this study" in html
+    assert "70%, set for this study" in html
     assert HOSTILE not in html
     assert viewer.post(url("study-analysis-plan", study), {}).status_code == 403
 
@@ -263,7 +263,7 @@ def test_reports_tell_the_plan_in_full(staff_client):
         "Comparisons": f"each system with the baseline neural; chosen {when}",
         "p values": "corrected by Holm’s method, over these comparisons on all criteria",
         "Rule of exclusions": f"“{RULE}”; worded {when}",
-        "Thresholds of flags": "Checks answered right: 70 % (the software starts with 80 %); "
+        "Thresholds of flags": "Checks answered right: 70% (the software starts with 80%); "
         f"set {when}",
     }
 

@@ -350,7 +350,7 @@ def test_the_design_names_caps_checks_repeats_and_the_seed():
 
     assert facts["A participant gives"] == "at most 2 sets and 15 items"
     assert facts["Checks"] == "a gold or attention item after every 10 items"
-    assert facts["Hidden repeats"] == "5 % of the items, at least 8 items later"
+    assert facts["Hidden repeats"] == "5% of the items, at least 8 items later"
     assert facts["Seed"] == "s33d"
 
 

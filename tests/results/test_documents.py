@@ -94,7 +94,7 @@ def test_markdown_becomes_latex() -> None:
     blocks = list(write_blocks(INSTRUCTIONS))
 
     assert blocks[0] == r"\paragraph{Read \emph{first}}"
-    assert blocks[1] == (r"Rate \textbf{each} text \& nothing else: 100\,\% of \texttt{a\_b}.")
+    assert blocks[1] == (r"Rate \textbf{each} text \& nothing else: 100 \% of \texttt{a\_b}.")
     assert blocks[2:4] == [r"\begin{itemize}", r"\item{}"]
     assert blocks[-1] == r"\noindent 1 -- bad"
 

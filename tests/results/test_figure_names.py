@@ -81,7 +81,7 @@ def test_figures_made_in_one_way_are_told_together_with_the_range_of_what_went_i
     told = describe_computed([entry(figure, pair="A : B") for figure in figures])
 
     assert told == [
-        "Hedges’ g of inputs: made up. Interval of 95 %: bootstrap, percentile (300 draws, seed 1)."
+        "Hedges’ g of inputs: made up. Interval of 95%: bootstrap, percentile (300 draws, seed 1)."
         " From 30 to 38 inputs."
     ]
 
@@ -157,10 +157,10 @@ def test_p_values_of_findings_are_equal_to_a_number_or_below_one() -> None:
 @pytest.mark.parametrize(
     ("told", "held"),
     [
-        ("95 % interval 0.10 to 0.40", "95~% interval 0.10 to 0.40"),
+        ("95% CI 0.10 to 0.40", "95% CI 0.10 to 0.40"),
         ("corrected p < .001).", "corrected p~<~.001)."),
         ("0.45 (n = 1,200)", "0.45 (n~=~1,200)"),
-        ("r = −.12, < 1 %", "r~=~−.12, <~1~%"),
+        ("r = −.12, < 1%", "r~=~−.12, <~1%"),
         ("shop = 3, p of all, 5 percent", "shop =~3, p of all, 5 percent"),
     ],
 )
@@ -171,14 +171,14 @@ def test_no_line_ends_within_a_figure_and_files_have_plain_spaces(told: str, hel
 
 def test_words_of_a_table_are_held_together_and_its_file_has_them_as_written() -> None:
     own = "5\N{NO-BREAK SPACE}kg"
-    table = Table("T", ("Who", "95 % interval"), [("is 3 %", "p < .001"), (own, own)], words="2 %.")
+    table = Table("T", ("Who", "95% CI"), [("is 3%", "p < .001"), (own, own)], words="2%.")
 
     cells = [*table.columns, *table.rows[0], table.words]
     assert [cell.replace("\N{NO-BREAK SPACE}", "~") for cell in cells] == [
-        "Who", "95~% interval", "is 3 %", "p~<~.001", "2~%.",
+        "Who", "95% CI", "is 3%", "p~<~.001", "2%.",
     ]  # fmt: skip
-    assert table.list_cells() == [("Who", "95 % interval"), ("is 3 %", "p < .001"), (own, own)]
+    assert table.list_cells() == [("Who", "95% CI"), ("is 3%", "p < .001"), (own, own)]
 
 
 def test_what_is_held_together_is_held_in_latex_too() -> None:
-    assert escape(hold_together("95 % interval, p < .001")) == r"95\,\% interval, p~$<$~.001"
+    assert escape(hold_together("95% CI, p < .001")) == r"95\% CI, p~$<$~.001"

@@ -172,7 +172,7 @@ def test_agreement_of_raters_with_themselves_is_told_or_said_to_be_unmeasured(
     told = write_markdown(fill_datasheet(study, report))
 
     assert "Agreement of evaluators with themselves.** not measured" in without
-    assert "4.00 (95 % interval 2.00 to 6.00)" in told
+    assert "4.00 (95% CI 2.00 to 6.00)" in told
 
 
 def test_what_was_left_out_at_import_is_in_datasheet_and_report(study, report):

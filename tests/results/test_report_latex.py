@@ -89,7 +89,7 @@ def report(study: Study) -> Report:
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("a_b & 100 %", r"a\_b \& 100\,\%"),
+        ("a_b & 100%", r"a\_b \& 100\%"),
         ("#1 $x$ {y}", r"\#1 \$x\$ \{y\}"),
         ("\\input{x}", r"\textbackslash{}input\{x\}"),
         ("~ ^", r"\textasciitilde{} \textasciicircum{}"),

@@ -28,7 +28,7 @@ from tests.support.reported import HOSTILE
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 BASELINE = HOSTILE[0]
-RULE = "Left out: whoever needs < 2 s & says 50 % \\input{this}."
+RULE = "Left out: whoever needs < 2 s & says 50% \\input{this}."
 BEFORE = datetime(2026, 1, 2, tzinfo=UTC)
 OWN = {"gold": 0.7, "sd_ratio": 1}
 
@@ -99,9 +99,9 @@ def test_every_form_of_the_report_tells_baseline_family_and_rule(report: Report)
 
     assert f"each system with the baseline {BASELINE}; chosen before the first answer" in printed
     assert f"“{RULE}”; worded before the first answer" in printed
-    assert "Checks answered right: 70 % (the software starts with 80 %)" in printed
+    assert "Checks answered right: 70% (the software starts with 80%)" in printed
     assert "<dt>Rule of exclusions</dt>" in page
-    assert "50 % \\input{this}.”; worded before the first answer" in page
+    assert "50% \\input{this}.”; worded before the first answer" in page
     assert "whoever needs &lt; 2 s &amp; says" in page
     assert "The exclusion rule was worded before the first answer, on" in latex
     assert "over these comparisons of a criterion" in latex

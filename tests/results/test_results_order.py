@@ -51,7 +51,7 @@ def test_thresholds_are_told_as_the_plan_page_lists_them() -> None:
 
     assert told[0] == told[1]
     words = told[0]["Thresholds of flags"]
-    assert words.index("One value nearly always: 80 %") < words.index("Checks answered right: 70 %")
+    assert words.index("One value nearly always: 80%") < words.index("Checks answered right: 70%")
 
 
 @pytest.mark.django_db

@@ -252,7 +252,7 @@ def _describe_interval(headline: Figure, drawn: str) -> str:
     return (
         f"Its interval holds the middle {headline.level:.0%} of {draws:,} draws of the bootstrap "
         f"over {drawn}{raters} resampled with replacement."
-    ).replace("%", " %")
+    )
 
 
 def _describe_model_means(averages: Sequence[Figure]) -> Iterator[str]:
@@ -357,7 +357,7 @@ def _describe_order(order: Sequence[Mapping[str, Any]]) -> str:
         draws = figure.details.get("draws", 0)
         phrases = (
             f" In {left_out:,} of {draws:,} draws some systems are always above others: those "
-            "draws are left out; if they are more than 5 % there is no interval."
+            "draws are left out; if they are more than 5% there is no interval."
         )
     return (
         f"Order on a page: {figure.method}; its interval: "
@@ -409,7 +409,7 @@ def _describe_agreement(figures: Sequence[Figure]) -> Iterator[str]:
             f"{shares['share_of_raters']:.0%} between raters who are more or less strict, and "
             f"{shares['share_of_rest']:.0%} is the rest. Where agreement is low, this says why: "
             "raters set apart by strictness, outputs that hardly differ, or noise."
-        ).replace("%", " %")
+        )
     if any(one.details.get("warning") for one in figures):
         yield (
             "Not every rater rated the same outputs, so read ICC(1,1), of one rating, and "

@@ -73,7 +73,7 @@ def count_circles(
     C over A. Who answered none is left out.
 
     Arrays of length n: `unit`, what the answers of a circle have in common; the systems; the
-    outcome, -1 where the first is preferred, 0 for a tie, 1 for the second. Flagged above 95 % of
+    outcome, -1 where the first is preferred, 0 for a tie, 1 for the second. Flagged above 95% of
     raters, of those with 20 triples, if there are five; a study cannot set that.
     """
     systems, codes = np.unique(

@@ -177,7 +177,7 @@ def _write(criterion: Mapping[str, Any], low: float) -> Iterator[str]:
     if drawn := [one for one in moved if one.details.get("draws")]:
         pool = ", raters of both from one pool" if drawn[0].method == OVER_BOTH else ""
         yield (
-            "Intervals of differences and correlations hold the middle 95 % of "
+            "Intervals of differences and correlations hold the middle 95% of "
             f"{drawn[0].details['draws']:,} draws of the {drawn[0].method}: inputs that both "
             f"studies have are drawn together{pool}."
         )

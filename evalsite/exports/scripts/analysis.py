@@ -116,7 +116,7 @@ class Draws:
 
 
 def interval(draws: np.ndarray) -> tuple[float, float]:
-    """Return the bounds of the middle 95 % of the draws."""
+    """Return the bounds of the middle 95% of the draws."""
     known = draws[np.isfinite(draws)]
     low, high = np.quantile(known, [0.025, 0.975]) if known.size else (np.nan, np.nan)
     return float(low), float(high)

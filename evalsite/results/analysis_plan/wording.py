@@ -14,9 +14,9 @@ Rows = list[tuple[str, str]]
 
 
 def write_limit(limit: Limit, value: float) -> str:
-    """ "70 %", "0.1" or "20": the threshold as people enter it."""
+    """ "70%", "0.1" or "20": the threshold as people enter it."""
     if limit.in_percent:
-        return f"{round(value * 100, 4):g} %"
+        return f"{round(value * 100, 4):g}%"
     return f"{value:g}".replace("-", "−")
 
 

@@ -47,7 +47,7 @@ def _describe_checks(study: Study) -> str:
 def _describe_repeats(study: Study) -> str:
     if not study.repeat_percent:
         return "none"
-    return f"{study.repeat_percent} % of the items, at least {study.repeat_distance} items later"
+    return f"{study.repeat_percent}% of the items, at least {study.repeat_distance} items later"
 
 
 _GROUPS = {

@@ -167,7 +167,7 @@ def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[st
     if person.checks is not None:
         facts.append(("Checks", f"{person.checks.met} of {person.checks.asked} right"))
     if person.reserved is not None:
-        facts.append(("On reserved points", f"{person.reserved.percent} %"))
+        facts.append(("On reserved points", f"{person.reserved.percent}%"))
     facts.append(("Origin", person.participant.origin))
     # with it, anyone can ask for the person's answers to be deleted
     return [*facts, ("Receipt", person.participant.receipt)] if sees_receipt else facts

@@ -24,7 +24,7 @@ _DRAWS = 1000
 # points, each with words
 _MOST_LABELLED = 21
 _STEPS = 6
-# (power wanted + 5 % level) in standard errors: 0.84 + 1.96
+# (power wanted + 5% level) in standard errors: 0.84 + 1.96
 _WANTED, _LEVEL = 0.8416, 1.96
 
 

@@ -379,7 +379,7 @@ def _percent_if_known(share: float | None) -> str:
 
 
 def _percent(share: float) -> str:
-    return hold_together(f"{share * 100:.0f} %" if share == 0 or share >= 0.01 else "< 1 %")
+    return hold_together(f"{share * 100:.0f}%" if share == 0 or share >= 0.01 else "< 1%")
 
 
 def describe_size(study: Study, choice: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:

@@ -207,8 +207,8 @@ def _view_systems(
                 name=str(system["system"]),
                 n=system["n"],
                 mark=make_mark(axis, figure["value"], *ends, second=seconds.get(system["system"])),
-                value=_write(figure) if figure["value"] is not None else _explain(figure),
-                interval=_close_up(write_interval(figure)),
+                value=write_value(figure) if figure["value"] is not None else _explain(figure),
+                interval=(write_interval(figure)),
                 distance=_write_distance(distance["value"], figure, family) if known else "",
                 distance_interval=_write_ends(distance, figure, family) if known else "",
                 half_width=_write_half_width(distance, figure, family) if known else "",
@@ -313,8 +313,8 @@ def _view_pair(pair: Figure, axis: Axis) -> PairRow:
         first=str(pair["system_1"]),
         second=str(pair["system_2"]),
         mark=make_mark(axis, effect["value"], effect["low"], effect["high"]),
-        value=_write(effect) if effect["value"] is not None else _explain(effect),
-        interval=_close_up(describe_interval(effect)),
+        value=write_value(effect) if effect["value"] is not None else _explain(effect),
+        interval=(describe_interval(effect)),
         p=write_corrected(effect),
         code=pair["finding"]["code"],
         text=hold_together(pair["finding"]["text"]),
@@ -339,11 +339,15 @@ def _view_agreement(figure: Figure, axis: Axis) -> AgreementRow:
 
 def write_coefficient(figure: Figure) -> str:
     """Write a coefficient as papers do, ".58"; a share in percent."""
-    return _drop_zero(_write(figure)) if figure["name"] not in _NO_COEFFICIENT else _write(figure)
+    return (
+        _drop_zero(write_value(figure))
+        if figure["name"] not in _NO_COEFFICIENT
+        else write_value(figure)
+    )
 
 
 def write_coefficient_interval(figure: Figure) -> str:
-    text = _close_up(write_interval(figure))
+    text = write_interval(figure)
     if figure["name"] in _NO_COEFFICIENT:
         return text
     return " ".join(map(_drop_zero, text.split(" ")))
@@ -354,15 +358,6 @@ def _drop_zero(text: str) -> str:
         if text.startswith(f"{sign}0."):
             return f"{sign}{text.removeprefix(f'{sign}0')}"
     return text
-
-
-def _write(figure: Figure) -> str:
-    return _close_up(write_value(figure))
-
-
-def _close_up(text: str) -> str:
-    """Write "41%"."""
-    return text.replace(" %", "%").replace("\N{NO-BREAK SPACE}%", "%")
 
 
 def _explain(figure: Figure) -> str:
@@ -388,7 +383,7 @@ def _find_detectable(criterion: Figure) -> str:
     if not known:
         return ""
     largest, pair = max(known, key=lambda one: float(one[0]))
-    return _close_up(write_value({"value": largest, "name": pair["effect"]["name"]}))
+    return write_value({"value": largest, "name": pair["effect"]["name"]})
 
 
 def _view_criterion(criterion: Figure, other: Figure | None, axis: Axis) -> CriterionView:

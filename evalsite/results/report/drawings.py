@@ -62,7 +62,7 @@ def _list_drawings(criterion: dict[str, Any]) -> Iterator[tuple[str, Callable[..
         yield "distribution", partial(draw_distribution, counts, answers=answers)
     if drawn := [one for one in criterion["agreement"] if _is_drawn(one)]:
         rows = [_interval(name_figure(one), one) for one in drawn]
-        axis = "Agreement with 95 % interval"
+        axis = "Agreement with 95% CI"
         yield "agreement", partial(draw_intervals, rows, axis=axis, limits=_bound(drawn))
     if panels := _list_panels(criterion.get("metrics")):
         yield "metrics", partial(draw_scatter, panels, axis=name_people(criterion))
@@ -114,7 +114,7 @@ def _describe_axis(criterion: dict[str, Any]) -> dict[str, Any]:
     has_interval = any(one["low"] is not None for one in estimates)
     axis = f"{criterion['label']}, {_AXES.get(headline, headline)}"
     axis += " by the mixed model" if is_by_model(criterion) else ""
-    axis += " with 95 % interval" if has_interval else ""
+    axis += " with 95% CI" if has_interval else ""
     if headline == "geometric_mean":
         standard = criterion["standard"]
         reference = (standard, f"standard = {standard:g}") if standard else None

@@ -52,7 +52,6 @@ _SIGNS = {
 }
 _SPACES = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")
 _DRAWN_AS_ONE = re.compile(r"-{2,}|'{2,}|,{2,}")
-_PERCENT = re.compile(r"(\d)[ ~]\\%")
 _P = re.compile(r"\bp[ ~]\$?([<>=])\$?[ ~](\.\d+)")
 _UNSAFE_IN_KEYS = re.compile(r"[^A-Za-z0-9]+")
 # in characters: longer heads and cells are broken, tables that are wider made smaller
@@ -67,8 +66,7 @@ def escape(text: str) -> str:
     plain = _SPACES.sub(" ", "".join(_keep(sign) for sign in text)).strip()
     # signs that LaTeX would draw as one are kept apart: two hyphens in a name are no dash
     apart = _DRAWN_AS_ONE.sub(lambda found: "\0".join(found[0]), plain)
-    escaped = "".join(_SIGNS.get(sign, sign) for sign in apart).replace("\0", "{}")
-    return _PERCENT.sub(r"\1\\,\\%", escaped)
+    return "".join(_SIGNS.get(sign, sign) for sign in apart).replace("\0", "{}")
 
 
 def set_p(text: str) -> str:

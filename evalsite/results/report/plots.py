@@ -137,7 +137,7 @@ def draw_distribution(
 ) -> Drawing:
     """Stacked bars of shares, the middle of the scale in line, so that rows can be compared.
 
-    Each share of 6 % and more says its percentage.
+    Each share of 6% and more says its percentage.
     """
     figure, axes = _start(len(rows), axis=axis, legend=answers, width=width)
     colours = _pick_steps(len(answers))
@@ -360,7 +360,7 @@ def _scale_by_share(axes: Any) -> None:
 
 
 def _write_percent(share: float) -> str:
-    return hold_together(f"{share * 100:.0f} %")
+    return hold_together(f"{share * 100:.0f}%")
 
 
 def _pick_steps(count: int) -> list[str]:

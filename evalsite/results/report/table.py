@@ -23,7 +23,7 @@ from evalsite.results.report.wording import (
     write_value,
 )
 
-INTERVAL = "95 % interval"
+INTERVAL = "95% CI"
 
 
 def _list_nothing(row: Any) -> tuple[()]:

@@ -7,8 +7,8 @@ from evalsite.analysis.families import find_family
 from evalsite.studies.summary_lines import list_of
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
-# "95 %", "< .001", and the letter before a sign: "p < .001", "n = 12"
-_WITHIN = r"(?<=\d) (?=%)|(?<=[<>=≤≥±]) (?=[−-]?\.?\d)|(?<=\b[^\W\d_]) (?=[<>=≤≥] [−-]?\.?\d)"
+# "< .001", and the letter before a sign: "p < .001", "n = 12"
+_WITHIN = r"(?<=[<>=≤≥±]) (?=[−-]?\.?\d)|(?<=\b[^\W\d_]) (?=[<>=≤≥] [−-]?\.?\d)"
 _FREE, _HELD = re.compile(_WITHIN), re.compile(_WITHIN.replace(" ", _NO_BREAK))
 
 NAMES = {
@@ -41,7 +41,7 @@ NAMES = {
     "pairwise_spearman": "Mean Spearman of two raters",
     "pairwise_tau_b": "Mean τ-b of two raters",
     "fleiss": "Fleiss’ κ",
-    "trimmed_mean": "Mean, 10 % trimmed",
+    "trimmed_mean": "Mean, 10% trimmed",
     "top_box": "Top point",
     "bottom_box": "Lowest two points",
     "mean_z": "Mean of rater z",
@@ -249,7 +249,7 @@ def _write(value: float | None, name: str) -> str:
     if value is None:
         return "–"
     if _is_share(name):
-        return f"{round(value * 100)} %".replace("-", "−")
+        return f"{round(value * 100)}%".replace("-", "−")
     if name.partition(", ")[0] in _PERCENTAGE_POINTS:
         return f"{round(value * 100)}".replace("-", "−")
     if name.partition(", ")[0] in _COUNTS:
@@ -265,7 +265,7 @@ def write_number(value: float) -> str:
 
 
 def hold_together(text: str) -> str:
-    """Return the words of a page, in which no line ends within "95 %", "p < .001" or "n = 12"."""
+    """Return the words of a page, in which no line ends within "p < .001" or "n = 12"."""
     return _FREE.sub(_NO_BREAK, text)
 
 
