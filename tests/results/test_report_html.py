@@ -11,6 +11,7 @@ import pytest
 from evalsite.results.models import Report
 from evalsite.results.report.criterion_tables import find_estimate
 from evalsite.results.report.html_document import write_page
+from evalsite.results.report.methods import write_findings
 from evalsite.results.report.study_tables import list_further, list_main, list_shown
 from evalsite.results.report.table import write_with_interval
 from evalsite.results.report.wording import hold_together, write_interval, write_p, write_value
@@ -211,6 +212,9 @@ def test_planned_test_against_a_margin_is_in_the_report(study: Study, report: Re
 
     assert "one is not worse than two by more than a factor of 1.20 (90% CI 0.74 to 1.11" in page
     assert "p = .210" in page
+    told = write_findings(report.content["kept"]["criteria"][0])
+    assert "one is not worse than two by more than a factor of 1.20 (90\\% CI 0.74 to 1.11" in told
+    assert "$p = .210$" in told
 
 
 @pytest.mark.parametrize("code", ["higher", "not_enough"])

@@ -7,10 +7,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.audit.models import AuditEntry
+from evalsite.jobs.models import Job
+from evalsite.lib.clock import now
+from evalsite.quality.top_up import TOP_UP_ACTION
 from evalsite.results.report.charts import make_axis, make_mark
 from evalsite.results.report.criterion_view import view_criteria
 from evalsite.results.report.folds import list_folds
 from evalsite.results.report.limitations import list_limitations
+from evalsite.results.report.looks import Look, find_first_look
 from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import count_changes, judge_criterion
 from evalsite.studies.models import Study
@@ -235,3 +240,17 @@ def test_everyone_included_is_another_view_of_the_same_report(
 
     assert kept[0].value == "105.0"
     assert whole[0].value == "88.0"
+
+
+def test_first_look_is_told_with_its_answers_and_the_top_up_after_it(
+    db: None, study: Study, staff_client: Client
+) -> None:
+    keep_report(study)
+    job = Job.objects.create(kind="analysis", study_id=study.pk, state="done", finished_at=now())
+    AuditEntry.objects.record(TOP_UP_ACTION, by=None, study_id=study.pk, items=2, slots=3)
+
+    look = find_first_look(study)
+    page = staff_client.get(reverse("admin:study-results", args=[study.pk])).text
+
+    assert look == Look(at=job.finished_at, answers=0, asked_later=3)
+    assert "3 more answers were asked for" in page

@@ -6,6 +6,7 @@ from typing import Any
 
 from evalsite.results.report.criterion_view import CriterionView
 from evalsite.results.report.folds import find_ceiling
+from evalsite.results.report.looks import Look
 from evalsite.results.report.verdicts import count_changes
 
 # a share of one answer from which alpha says little, if AC2 is so much higher
@@ -22,15 +23,21 @@ class Limitation:
 
 
 def list_limitations(
-    content: dict[str, Any], views: Sequence[CriterionView], *, done: int, target: int
+    content: dict[str, Any],
+    views: Sequence[CriterionView],
+    *,
+    done: int,
+    target: int,
+    look: Look | None = None,
 ) -> list[Limitation]:
     """Return what a reader has to know, warnings of the report first.
 
-    `done`: answers so far, of `target` that are planned.
+    `done`: answers so far, of `target` that are planned; `look`: when results were first there.
     """
     return [
         *_list_warnings(content["kept"]),
         *_list_unfinished(done, target),
+        *_list_looks(look, target),
         *_list_ceilings(content["kept"]),
         *_list_agreement(views),
         *_list_unclear(views),
@@ -54,6 +61,13 @@ def _list_warnings(report: dict[str, Any]) -> Iterator[Limitation]:
 def _list_unfinished(done: int, target: int) -> Iterator[Limitation]:
     if done < target:
         yield Limitation(code="unfinished", facts={"done": done, "target": target})
+
+
+def _list_looks(look: Look | None, target: int) -> Iterator[Limitation]:
+    """Return the first look, if more answers came or were asked for after it."""
+    if look is not None and (look.answers < target or look.asked_later):
+        facts = {"at": look.at, "answers": look.answers, "later": look.asked_later}
+        yield Limitation(code="early_look", facts=facts | {"target": target})
 
 
 def _list_ceilings(report: dict[str, Any]) -> Iterator[Limitation]:

@@ -4,11 +4,16 @@ The sentences are in templates/results/report/latex; text from a study is escape
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from html import unescape
 from typing import Any
 
-from evalsite.results.analysis_plan.wording import describe_moment
+from django.template.loader import render_to_string
+from django.utils.html import strip_tags
+
+from evalsite.results.analysis_plan.wording import describe_moment, describe_size
 from evalsite.results.report.criterion_tables import is_by_model
-from evalsite.results.report.prose import write_prose
+from evalsite.results.report.criterion_view import view_criteria
+from evalsite.results.report.prose import join_lines, write_prose
 from evalsite.results.report.study_facts import Facts, make_context
 from evalsite.results.report.wording import (
     is_about_pairs,
@@ -36,6 +41,7 @@ def write_methods(facts: Facts, found: dict[str, Any]) -> str:
         # what is said of authors and licence is in the datasheet
         "source": facts.origin.partition(";")[0].rstrip("."),
         "per_output": _find_per_output(found),
+        "size": describe_size(facts.plan) if facts.plan.get("size") else "",
         **_collect_rule(facts),
         **_collect_headlines(criteria),
         **_collect_tests(criteria, facts, found.get("family") or {}),
@@ -52,9 +58,20 @@ def write_findings(criterion: dict[str, Any]) -> str:
     context = {
         "label": criterion["label"],
         "findings": [pair["finding"]["text"] for pair in criterion["pairs"]],
+        "margins": _write_margins(criterion),
         "agreement": _write_coefficient(known[0]) if known else None,
     }
     return write_prose("latex/findings.tex", context)
+
+
+def _write_margins(criterion: dict[str, Any]) -> list[str]:
+    """Return what planned tests against a margin found, in the words of the page."""
+    if not criterion.get("margins"):
+        return []
+    view = view_criteria({"criteria": [criterion]}, None)[0]
+    page = render_to_string("results/_margins.html", {"margins": view.margins, "unit": view.unit})
+    lines = [join_lines(unescape(strip_tags(line))) for line in page.splitlines()]
+    return [line for line in lines if line]
 
 
 def _write_coefficient(figure: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
 from evalsite.results.report.limitations import Limitation, list_limitations
+from evalsite.results.report.looks import Look
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,9 @@ class Summary:
         return [*([self.primary] if self.primary else []), *self.others]
 
 
-def summarise(content: dict[str, Any], *, everyone: bool, done: int, target: int) -> Summary:
+def summarise(
+    content: dict[str, Any], *, everyone: bool, done: int, target: int, look: Look | None = None
+) -> Summary:
     """Return the summary of a report; `everyone`: with what is excluded, if anything is."""
     views = view_criteria(*choose_report(content, everyone=everyone))
     primary = next((one for one in views if one.role == "primary"), None)
@@ -45,7 +48,7 @@ def summarise(content: dict[str, Any], *, everyone: bool, done: int, target: int
         has_margins=any(one.margins for one in views),
         is_across=any(one.is_across for one in views),
         comparisons=content["kept"].get("family", {}).get("comparisons", 0),
-        limitations=list_limitations(content, views, done=done, target=target),
+        limitations=list_limitations(content, views, done=done, target=target, look=look),
         paper=_list_paper(views),
     )
 

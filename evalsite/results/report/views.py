@@ -31,6 +31,7 @@ from evalsite.results.report.datasheet import fill_datasheet, write_json, write_
 from evalsite.results.report.folds import Fold, list_folds
 from evalsite.results.report.html_document import write_page
 from evalsite.results.report.latex_document import write_archive
+from evalsite.results.report.looks import find_first_look
 from evalsite.results.report.sections import (
     Blocks,
     describe_basis,
@@ -78,7 +79,10 @@ def _describe(request: HttpRequest, study: Study, report: Report) -> tuple[str, 
     labels = dict(list_parts(content))
     if key not in labels:
         edge = count_edge(study)
-        summary = summarise(content, everyone=everyone, done=edge.done, target=edge.target)
+        summary = summarise(
+            content, everyone=everyone, done=edge.done, target=edge.target,
+            look=find_first_look(study),
+        )  # fmt: skip
         return "results/summary.html", context | {"summary": summary, "part_key": ""}
     context |= {"part_key": key, **_describe_part(found, key)}
     if key not in criteria:
