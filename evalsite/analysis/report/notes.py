@@ -82,7 +82,7 @@ _TEXTS = {
     "unlinked": "The raters fall into groups that share no input. Whether one group is stricter or "
     "its inputs are harder can't be told.",
     "model_misfit": "Davidson's model does not fit: one strength for each system and one share of "
-    "ties do not give the counts that were seen. Read the pairs; see expected beside observed.",
+    "ties don't give the observed counts. Rely on the pairs, and compare expected with observed.",
     "through_others": "Some systems were never compared directly, only through others. What ranks "
     "and strengths say of them is the model's word.",
     "many_pairs": "More than 1,000 pairs of systems: their effect sizes are left out. With a "
@@ -321,9 +321,9 @@ def _describe_sizes(pairs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     # the share of answers won counts answers, each of which compares both systems
     if draws and any(one.name != "win_share" for pair in pairs for one in pair["sizes"]):
         yield (
-            "Sizes of inputs set the mean of all ratings of one system beside that of the other: "
-            "where other raters rated them, a size may point another way than the difference "
-            "tested."
+            "Effect sizes over inputs compare the means of all ratings of two systems. Where "
+            "different raters rated the two, a size may point the other way than the tested "
+            "difference."
         )
 
 

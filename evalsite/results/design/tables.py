@@ -1,4 +1,4 @@
-"""The design as it came about: its facts with their ranges, and places on the page."""
+"""The design as it was collected: its facts with their ranges, and places on the page."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def tabulate_design(found: dict[str, Any]) -> Table:
     """Return the facts of the achieved design: each with its range."""
     names = _NAMES_OF_PAIRS if is_about_pairs(found) else {}
     return fill_table(
-        "The design as it came about",
+        "The design, as collected",
         [
             name_column("Fact", lambda one: names.get(one["name"]) or name_figure(one)),
             Column(heading="Value", write=_write_fact, figures=lambda one: [one]),

@@ -25,7 +25,7 @@ _PARTS = {
     "item": "inputs",
     "item_system": "inputs by system",
     "rater_system": "participants by system",
-    "residual": "what is left",
+    "residual": "residual",
 }
 _RAISE = "Plan with more participants, or raise the limit."
 _WIDTHS: dict[str, Callable[[float], str]] = {

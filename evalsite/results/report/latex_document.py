@@ -71,7 +71,7 @@ def _head(facts: Facts) -> list[str]:
 def _write_origin(facts: Facts) -> str:
     """Return what every caption adds where ratings are simulated."""
     is_simulated = facts.data["origins"]["simulated"]
-    return " Simulated ratings: no data about anything." if is_simulated else ""
+    return " Simulated ratings show nothing about real systems." if is_simulated else ""
 
 
 def _write_design(report: Report, facts: Facts) -> Iterator[str]:

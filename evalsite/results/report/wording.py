@@ -91,7 +91,7 @@ NAMES = {
     "ratings_per_output": "Ratings of an output, median",
     "outputs_per_rater": "Outputs of a rater, median",
     "seconds_per_annotation": "Seconds an item, median",
-    "components": "Parts of the data (1: raters link everything)",
+    "components": "Connected parts of the data",
     "share_of_cells_filled": "Share of rater and output pairs rated",
     "top_share": "Share of the most used value",
     "sd": "Standard deviation",

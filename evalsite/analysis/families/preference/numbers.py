@@ -325,7 +325,7 @@ def _show_fit(result: PairsResult) -> dict[str, Any] | None:
 
 def _test_fit(result: PairsResult, fit: dict[str, Any]) -> Figure:
     method = (
-        "Pearson's chi-square of observed and expected counts; p by the bootstrap of what is left"
+        "Pearson's chi-square of observed and expected counts; p by a bootstrap of the residuals"
     )
     n = {"answers": int(sum(sum(one["observed"].values()) for one in fit["pairs"]))}
     if fit["p"] is None:
