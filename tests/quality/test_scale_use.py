@@ -76,9 +76,9 @@ def test_researchers_see_the_share_of_each_participant(study, staff_client):
 
     page = staff_client.get(reverse("admin:study-people", args=[study.pk]))
 
-    assert "75 % <b>often</b>" in page.text
+    assert "75% <b>often</b>" in page.text
     assert "On reserved points" in page.text
-    assert "at more than 40 % of 20 scores or more" in page.text
+    assert "at more than 40% of 20 scores or more" in page.text
 
 
 def test_what_is_often_is_for_the_analysis_plan_to_say(study, staff_client):
@@ -89,7 +89,7 @@ def test_what_is_often_is_for_the_analysis_plan_to_say(study, staff_client):
 
     page = staff_client.get(reverse("admin:study-people", args=[study.pk]))
 
-    assert "75 %" in page.text
+    assert "75%" in page.text
     assert "<b>often</b>" not in page.text
 
 
@@ -99,8 +99,8 @@ def test_how_many_scores_it_takes_is_for_the_plan_too_and_the_page_tells_both(st
 
     page = staff_client.get(reverse("admin:study-people", args=[study.pk]))
 
-    assert "75 % <b>often</b>" in page.text
-    assert "at more than 70 % of 4 scores or more" in page.text
+    assert "75% <b>often</b>" in page.text
+    assert "at more than 70% of 4 scores or more" in page.text
 
 
 def test_protocols_without_such_points_are_not_asked_about_them(staff_client):
