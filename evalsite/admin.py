@@ -80,7 +80,7 @@ class EvalsiteAdminSite(AdminSite):
     enable_nav_sidebar = False
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
-        from evalsite.studies.study_views import new_study  # noqa: PLC0415 (needs the URLs)
+        from evalsite.building.pages import PAGES  # noqa: PLC0415 (needs the URLs)
 
         pages = [
             path(
@@ -90,9 +90,12 @@ class EvalsiteAdminSite(AdminSite):
             )
             for page in collect_study_views()
         ]
-        new = path("studies/new/", self.admin_view(self._frame(new_study)), name="study-new")
+        building = [
+            path(address, self.admin_view(self._frame(page)), name=name)
+            for address, name, page in PAGES
+        ]
         records = path("records/", self.admin_view(self._frame(self.records)), name="records")
-        return [new, records, *pages, *map(_redirect_moved, MOVED), *super().get_urls()]
+        return [*building, records, *pages, *map(_redirect_moved, MOVED), *super().get_urls()]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """The view for staff; of Django's pages about one row, a 404 for those who may not see it.
@@ -135,8 +138,9 @@ class EvalsiteAdminSite(AdminSite):
     def _frame(self, page: Any) -> Any:
         """Return the page with what the admin's own frame needs."""
 
-        def view(request: HttpRequest) -> HttpResponseBase:
-            response = page(request)
+        @wraps(page)
+        def view(request: HttpRequest, **captured: Any) -> HttpResponseBase:
+            response = page(request, **captured)
             if isinstance(response, TemplateResponse):
                 response.context_data = {
                     **self._name(),

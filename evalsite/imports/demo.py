@@ -1,4 +1,4 @@
-"""Demo studies: one for each protocol, made from its example batch and filled by a crowd."""
+"""Demo studies: one for each protocol and one of an instrument without code, with a crowd."""
 
 import json
 from collections.abc import Iterator
@@ -19,12 +19,14 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import run_job
 from evalsite.participants.models import Origin, Participant
 from evalsite.protocol import Protocol, find_folder, installed_folders
+from evalsite.studies.instruments import adopt_instrument, read_file
 from evalsite.studies.models import Batch, Study
 from evalsite.studies.services import create_study
 from evalsite.studies.set_size import mains_per_set
 
 # what all demo studies share; the rest is in the folder of each protocol
-DEMO_FILE = settings.BASE_DIR / "fixtures" / "demo.json"
+FIXTURES = settings.BASE_DIR / "fixtures"
+DEMO_FILE = FIXTURES / "demo.json"
 _MOST_TOLD = 3  # faults of a batch
 # what mistakes in the folder of a protocol raise: in its code, its files or its templates
 _MISTAKES = (
@@ -69,6 +71,9 @@ def make_demo_studies(*, by: Any) -> tuple[list[Study], list[FailedDemo]]:
             continue
         with collect_failure(folder.label, failures):
             studies.append(make_demo_study(folder.instrument, by=by))
+    built = Study.objects.filter(is_demo=True, launched_at__isnull=False, instrument__isnull=False)
+    with collect_failure("instrument", failures):
+        studies.append(built.first() or make_built_demo(by=by))
     return studies, failures
 
 
@@ -98,6 +103,24 @@ def make_demo_study(config: Protocol, *, by: Any) -> Study:
         },
     )
     import_example(study, by=by)
+    return _launch(study, by=by)
+
+
+@transaction.atomic
+def make_built_demo(*, by: Any) -> Study:
+    """Make and launch a study of an instrument without code, or leave nothing behind."""
+    demo = read_demo()
+    built = demo["built"]
+    content = read_file((FIXTURES / built["instrument"]).read_bytes())
+    study = create_study(
+        instrument=adopt_instrument(data=content, by=by), by=by, is_demo=True,
+        **built["texts"], **built["design"], **demo["texts"],
+    )  # fmt: skip
+    import_file(study=study, path=FIXTURES / built["batch"], by=by)
+    return _launch(study, by=by)
+
+
+def _launch(study: Study, *, by: Any) -> Study:
     job = run_job(launch_study(study=study, by=by))
     if job.state != Job.State.DONE:
         raise ValidationError(job.message)

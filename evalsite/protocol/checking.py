@@ -25,8 +25,20 @@ from evalsite.protocol.faults import (
     check_whole,
 )
 from evalsite.protocol.scale import installed_scales
+from evalsite.protocol.translations import LANGUAGE, check_translations
 
 RESERVED_COLUMNS = frozenset({"item", "system", "output", "group", "cluster", "kind"})
+# columns of files of ratings beside one for each criterion, and fields of rating pages
+RESERVED_KEYS = frozenset({
+    "study", "version", "batch", "item", "group", "cluster", "kind", "system", "output_id",
+    "standard", "annotation", "participant", "person", "set", "place", "place_in_group",
+    "place_in_set", "trial", "repeat_of", "status", "origin", "aids", "device", "language",
+    "excluded", "exclusion_reason", "revisions", "started_at", "submitted_at", "seconds",
+    "active_seconds", "time_given", "system_1", "system_2", "shown_first",
+    "state", "client_ms", "active_ms", "first_ms", "go", "note", "comment", "ignore", "at",
+    "attempt", "main", "work", "read", "questions", "unsaved", "keys", "problem", "result",
+    "still", "report", "reported", "csrfmiddlewaretoken",
+})  # fmt: skip
 INPUT_KINDS = frozenset({"text", "meaning representation", "dialogue", "review", "whole number"})
 LATER_INPUT_KINDS = frozenset(
     {"markdown", "code", "table", "conversation", "statements", "spans", "turns"}
@@ -42,7 +54,6 @@ _NEEDS_NOTICE = frozenset(
     {"BSD-3-Clause", "MIT", "Apache-2.0", "CC BY 4.0", "CC BY-SA 4.0", "Etalab 2.0"}
 )
 _KEY = re.compile(r"[a-z][a-z0-9_]{1,39}")
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+")
 _NEEDED = frozenset({
     "format", "key", "version", "language", "title", "summary", "source", "instructions", "item",
@@ -63,7 +74,6 @@ def check_instrument(data: Any, *, is_foreign: bool = False) -> Faults:
     if data.get("format", FORMAT) != FORMAT:
         faults.add("unknown_format", "format", f"must be {FORMAT}")
         return faults
-    _refuse_later(data, "", ("translations",), faults)
     _check_head(data, faults)
     _check_source(data.get("source"), faults)
     columns = _check_item(data.get("item"), faults)
@@ -76,8 +86,9 @@ def check_instrument(data: Any, *, is_foreign: bool = False) -> Faults:
     _check_aids(data.get("aids", []), faults)
     _check_hooks(data.get("hooks", {}), faults, is_foreign=is_foreign)
     check_comprehension(data.get("comprehension", []), faults)
-    if not faults:  # examples are read against the rest, so the rest has to be right
+    if not faults:  # these are read against the rest, so the rest has to be right
         check_examples(data, columns, scales, faults)
+        check_translations(data, faults)
     return faults
 
 
@@ -100,7 +111,7 @@ def _check_head(data: Mapping[str, Any], faults: Faults) -> None:
     if "version" in data:
         check_whole(data["version"], "version", faults, least=1)
     language = data.get("language", "en")
-    if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
+    if not isinstance(language, str) or not LANGUAGE.fullmatch(language):
         faults.add("bad_language", "language", "must be a language tag such as en or pt-BR")
     for name in ("title", "summary", "instructions"):
         if name in data:
@@ -314,6 +325,8 @@ def _check_criterion(
     key = criterion.get("key")
     if key is not None and check_key(key, f"{place}.key", faults) and key in known:
         faults.add("duplicate", place, "has the key of another criterion")
+    if isinstance(key, str) and key in RESERVED_KEYS:
+        faults.add("reserved_column", f"{place}.key", "is a name that the site uses itself")
     if "scale" in criterion:
         _check_scale(criterion, place, faults, is_pair=is_pair)
         known[str(key)] = (str(criterion.get("per")), criterion["scale"])

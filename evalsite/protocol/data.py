@@ -59,6 +59,7 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
         "aids": [_write(aid) for aid in protocol.aids],
         "hooks": dict(protocol.hooks),
         "based_on": dict(protocol.based_on or {}),
+        "translations": {name: dict(texts) for name, texts in protocol.translations.items()},
     }
     data |= {name: value for name, value in optional.items() if value}
     if protocol.note is not None:
@@ -181,6 +182,7 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
         "minutes_per_item": data.get("minutes_per_item", 1.0),
         "hooks": dict(data.get("hooks", {})),
         "based_on": data.get("based_on"),
+        "translations": data.get("translations", {}),
         "extras": {
             name: value for name, value in data.items()
             if name.startswith("x_") and name not in _OWN_KEYS

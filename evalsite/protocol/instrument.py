@@ -86,6 +86,8 @@ class Protocol:
     language: str = "en"
     version: int = 1
     based_on: Mapping[str, Any] | None = None  # key, version and SHA-256 of what it was copied from
+    # by language: texts by address
+    translations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     extras: Mapping[str, Any] = field(default_factory=dict)  # keys x_..., kept as they came
 
     # --- plain data

@@ -36,6 +36,7 @@ class Scale:
     """The kind of answer to a criterion, with its parameters. Defaults suit a plain number."""
 
     kind: ClassVar[str]
+    title: ClassVar[str] = ""  # what a researcher calls it: "Likert scale"; "": its kind
     family: ClassVar[str]  # of the analysis: a module of evalsite.analysis.families
     per: ClassVar[Literal["output", "item"]] = "output"
     keeps_typed: ClassVar[bool] = False  # the text that was typed is kept beside the number
@@ -52,6 +53,11 @@ class Scale:
     optional: ClassVar[frozenset[str]] = frozenset()
     # kept as parameters by the format, but no page shows them yet
     unsupported: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not cls.title and hasattr(cls, "kind"):
+            cls.title = cls.kind.replace("_", " ").capitalize()
 
     @property
     def has_notes(self) -> bool:

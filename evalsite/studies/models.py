@@ -11,11 +11,14 @@ from django.utils.crypto import get_random_string
 
 from evalsite.lib.clock import now
 from evalsite.protocol import Protocol, get_protocol
+from evalsite.studies.instrument_models import Instrument as Instrument
+from evalsite.studies.instrument_models import InstrumentMember as InstrumentMember
+from evalsite.studies.instrument_models import InstrumentVersion as InstrumentVersion
 from evalsite.studies.questions import replace_questions
 from evalsite.studies.team_models import Invitation as Invitation
 from evalsite.studies.team_models import Membership as Membership
 from evalsite.studies.team_models import TeamRole as TeamRole
-from evalsite.studies.version_cache import read_instrument
+from evalsite.studies.version_cache import read_built, read_instrument
 
 
 def make_seed() -> str:
@@ -79,8 +82,12 @@ class Study(models.Model):
     SELDOM_READ = (*TEXTS, *QUESTIONS, *HISTORY)
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    # Which protocols exist is a setting, so the names are not choices of the column.
+    # Which protocols exist is a setting, so the names are not choices of the column. A study of an
+    # instrument that was built here has that one's key.
     protocol = models.CharField(max_length=40)
+    instrument = models.ForeignKey(
+        InstrumentVersion, null=True, on_delete=models.PROTECT, related_name="studies"
+    )
     options = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
     is_demo = models.BooleanField(default=False)
@@ -204,10 +211,17 @@ class Study(models.Model):
 
     @property
     def config(self) -> Protocol:
-        """What is asked: frozen since the launch; until then the protocol as it is installed."""
+        """What is asked: frozen since the launch; until then the instrument as it is now."""
         if self.version_id is None:
-            return replace_questions(get_protocol(self.protocol), self.questions)
+            return replace_questions(self.base_instrument, self.questions)
         return read_instrument(self.pk, self.version_id, self.protocol)
+
+    @property
+    def base_instrument(self) -> Protocol:
+        """The version that it was built from, or the protocol as it is installed."""
+        if self.instrument_id is None:
+            return get_protocol(self.protocol)
+        return read_built(self.instrument_id, self.language)
 
     @property
     def is_launched(self) -> bool:

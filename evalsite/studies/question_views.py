@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
-from evalsite.protocol import Eligibility, EntryQuestion, Faults, get_protocol
+from evalsite.protocol import Eligibility, EntryQuestion, Faults
 from evalsite.protocol.entry_questions import NoneOf, NumberRange, Rule, read_question
 from evalsite.studies.instructions_check_views import list_check, store_check
 from evalsite.studies.models import Membership, Study
@@ -216,7 +216,7 @@ def _find_rule(eligibility: Eligibility | None, key: str) -> Rule | None:
 
 def _has_protocol_questions(study: Study) -> bool:
     try:
-        return get_protocol(study.protocol).eligibility is not None
+        return study.base_instrument.eligibility is not None
     except LookupError:
         return False
 

@@ -8,19 +8,29 @@ from django.db import transaction
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.seeds import derive_numbers
 from evalsite.protocol import Example, get_protocol
-from evalsite.studies.models import Item, Membership, Output, Study
+from evalsite.studies.models import InstrumentVersion, Item, Membership, Output, Study
 from evalsite.studies.starter_texts import CONSENT, RECOGNISE_DAYS, SUMMARY
+from evalsite.studies.version_cache import read_built
 
 
 @transaction.atomic
-def create_study(*, protocol: str, title: str, by: Any, **fields: Any) -> Study:
-    """A draft study with its protocol's defaults and practice items, owned by who made it."""
-    config = get_protocol(protocol)
+def create_study(
+    *, title: str, by: Any, protocol: str = "", instrument: InstrumentVersion | None = None,
+    **fields: Any,
+) -> Study:  # fmt: skip
+    """A draft study with its instrument's defaults and practice items, owned by who made it."""
+    if instrument is None:
+        config, own = get_protocol(protocol), {}
+    else:
+        config = read_built(instrument.pk, "")
+        own = {"language": config.language}
     design = config.design
     study = Study.objects.create(
-        protocol=protocol,
+        protocol=config.key,
+        instrument=instrument,
         title=title,
         **{
+            **own,
             "options": config.default_options,
             "k": design.k,
             "set_size": design.set_size,
@@ -35,7 +45,7 @@ def create_study(*, protocol: str, title: str, by: Any, **fields: Any) -> Study:
     )
     Membership.objects.create(study=study, user=by, role=Membership.Role.OWNER)
     add_practice_items(study, study.config.practice)
-    AuditEntry.objects.record("study created", by=by, study_id=study.pk, protocol=protocol)
+    AuditEntry.objects.record("study created", by=by, study_id=study.pk, protocol=config.key)
     return study
 
 

@@ -47,9 +47,8 @@ class StudyView:
 
 def get_study(request: HttpRequest, study_id: UUID) -> Study:
     """The study of this id if this person may see it; Http404 otherwise, as for one that is not."""
-    study = (
-        Study.objects.visible_to(request.user).select_related("version").filter(pk=study_id).first()
-    )
+    visible = Study.objects.visible_to(request.user).select_related("version", "instrument")
+    study = visible.defer("instrument__content").filter(pk=study_id).first()
     if study is None:
         raise Http404("No such study.")
     return study

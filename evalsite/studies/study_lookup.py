@@ -1,8 +1,10 @@
 """How commands refer to a study: by its id, the beginning of its id, or its title."""
 
 from argparse import ArgumentParser
+from typing import Any
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
 from evalsite.studies.models import Study
@@ -49,6 +51,23 @@ def _list_studies(titles: dict[UUID, str]) -> str:
     if len(lines) > _MOST_LISTED:
         lines[_MOST_LISTED:] = [f"  and {len(lines) - _MOST_LISTED:,} more"]
     return "\n".join(lines)
+
+
+def find_owner(name: str | None) -> Any:
+    """Return the user of this name; without a name the only superuser."""
+    users = get_user_model().objects.filter(is_active=True, is_staff=True)
+    if name is not None:
+        if found := users.filter(username=name).first():
+            return found
+        raise CommandError(f"There is no active member of staff named {name}.")
+    if not users.exists():
+        raise CommandError(
+            "There is no account that could own it. Create one: manage.py createsuperuser"
+        )
+    superusers = list(users.filter(is_superuser=True)[:2])
+    if len(superusers) != 1:
+        raise CommandError("Say whose it will be: --owner NAME.")
+    return superusers[0]
 
 
 def describe_faults(messages: list[str], counts: list[int] | None = None) -> str:

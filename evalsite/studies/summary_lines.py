@@ -48,9 +48,16 @@ def name_of_protocol(name: str) -> str:
     return name if folder is None or folder.problems else folder.instrument.title
 
 
+def name_of_instrument(study: Study) -> str:
+    """Return the title of what a study asks."""
+    if study.instrument is None:
+        return name_of_protocol(study.protocol)
+    return study.instrument.title
+
+
 def describe_study(study: Study, *, items: int, systems: int) -> list[str]:
     """Return the facts of the line beside a study's title."""
-    facts = [name_of_protocol(study.protocol)]
+    facts = [name_of_instrument(study)]
     if study.version is not None:
         facts.append(str(study.version))
     facts.append(f"{count_of(items, 'item')}, {count_of(systems, 'system')}")

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.apps import apps
 
 from evalsite.protocol import Protocol
+from evalsite.protocol.translations import translate
 from evalsite.protocol.version_0_1 import read_stored
 
 
@@ -26,7 +27,16 @@ def read_instrument(study_id: UUID, version_id: int, protocol: str) -> Protocol:
     return read_stored(read_content(study_id, version_id)["instrument"], protocol)
 
 
+@lru_cache(maxsize=256)
+def read_built(version_id: UUID, language: str) -> Protocol:
+    """Return a version of an instrument, in this language where it is translated."""
+    versions = apps.get_model("studies", "InstrumentVersion").objects
+    content = versions.values_list("content", flat=True).get(pk=version_id)
+    return Protocol.from_stored(translate(content, language))
+
+
 def forget_versions() -> None:
     """Read every version again, as after a change of the database that the site reads."""
     read_content.cache_clear()
     read_instrument.cache_clear()
+    read_built.cache_clear()

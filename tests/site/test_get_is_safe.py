@@ -27,6 +27,7 @@ from evalsite.participants.models import ItemSet, Participant
 from evalsite.platforms import installed_platforms
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import Approval, Note
+from evalsite.studies.instruments import import_instrument
 from evalsite.studies.members import invite_colleague
 from evalsite.studies.models import Item, Membership, Study, TeamRole
 from tests.support.experts import invite
@@ -39,6 +40,7 @@ from tests.support.factories import (
     mint_link,
 )
 from tests.support.imported import load, rows_for, write_csv
+from tests.support.instruments import read_gallery
 from tests.support.reports import keep_report
 from tests.support.rounds import make_round
 from tests.support.tabs import Tab, make_live
@@ -191,6 +193,7 @@ def make_staff_pages() -> dict[str, list[Any]]:
         review_due_at=moment,
     )
     [expert] = invite(live, "Ada Example")
+    built, _ = import_instrument(data=read_gallery()[0], by=jane.user)
     rounds = [make_round(live, platform.key) for platform in installed_platforms().values()]
     return {
         "study_id": [study.pk for study in studies],
@@ -209,8 +212,9 @@ def make_staff_pages() -> dict[str, list[Any]]:
         "member_id": [jane.pk],
         "invitation_id": [invitation.pk],
         "part": ["informativeness", "raters"],
-        "name": ["informativeness-systems", "appendix", "other"],
-        "kind": ["svg", "pdf", "html", "exe", "approve"],
+        "name": ["informativeness-systems", "appendix", "other", "magnitude", built.pk.hex],
+        "kind": ["svg", "pdf", "html", "exe", "approve", "protocol", "version"],
+        "instrument_id": [built.instrument.pk, uuid4()],
         "key": ["first_language", "nothing"],
         "rest": ["", "balance/"],
         "number": [*(one.number for one in rounds), 99],

@@ -1,7 +1,6 @@
 """Making a study and changing its settings, before and after launch."""
 
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 
 import pytest
 from django.urls import reverse
@@ -9,7 +8,6 @@ from django.urls import reverse
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.results.progress import activity_of, progress_of
-from evalsite.studies.forms import _needed_columns
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setup_forms import OF_SECTION
 from evalsite.studies.starter_texts import find_placeholders
@@ -62,7 +60,7 @@ def save(client, study: Study, **changes):
 
 def test_new_study_is_a_draft_of_its_protocol_owned_by_its_maker(staff_client, researcher):
     response = staff_client.post(
-        reverse("admin:study-new"), {"title": "Hotel replies", "protocol": "magnitude"}
+        reverse("admin:study-new"), {"title": "Hotel replies", "instrument": "protocol:magnitude"}
     )
 
     study = Study.objects.get()
@@ -76,10 +74,10 @@ def test_new_study_is_a_draft_of_its_protocol_owned_by_its_maker(staff_client, r
 @pytest.mark.parametrize(
     ("posted", "message"),
     [
-        ({"title": "", "protocol": "magnitude"}, "Enter a title."),
-        ({"title": "A"}, "Choose a protocol."),
-        ({"title": "A", "protocol": "no such"}, "no such"),
-        ({"title": "A" * 121, "protocol": "magnitude"}, "120"),
+        ({"title": "", "instrument": "protocol:magnitude"}, "Enter a title."),
+        ({"title": "A"}, "Choose an instrument."),
+        ({"title": "A", "instrument": "protocol:no_such"}, "Choose one of these instruments."),
+        ({"title": "A" * 121, "instrument": "protocol:magnitude"}, "120"),
     ],
 )
 def test_incomplete_new_study_is_refused_and_kept_on_the_page(staff_client, posted, message):
@@ -93,19 +91,7 @@ def test_incomplete_new_study_is_refused_and_kept_on_the_page(staff_client, post
 def test_new_study_page_names_the_columns_that_each_protocol_needs(staff_client):
     page = staff_client.get(reverse("admin:study-new"))
 
-    assert "Needs columns: item, system, output, mr" in page.text
-
-
-def test_protocol_is_chosen_already_where_there_is_only_one(staff_client):
-    cards = staff_client.get(reverse("admin:study-new")).context["form"].cards()
-
-    assert [card["is_chosen"] for card in cards] == [len(cards) == 1] * len(cards)
-
-
-def test_column_that_may_be_left_out_is_not_called_needed():
-    config = SimpleNamespace(outputs=(1, 1), inputs=())
-
-    assert _needed_columns(config) == "system, output"
+    assert "item, system, output, mr" in page.text
 
 
 # --- before launch ------------------------------------------------------------------------

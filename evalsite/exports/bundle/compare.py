@@ -24,6 +24,7 @@ from evalsite.annotation.fsck import find_breaches
 from evalsite.exports.bundle.fields import read_fields
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
+    BUILT,
     CODEBOOK,
     DATAPACKAGE,
     LATER_PLAN_FIELDS,
@@ -84,7 +85,7 @@ def examine_bundle(bundle: Bundle, findings: Findings, folder: Path) -> None:
     """Load a bundle into this database, which must be empty, and compare; write into `folder`."""
     about = read_about(bundle)
     name = about["study"]["protocol"]
-    if name not in installed_protocols():
+    if name not in installed_protocols() and about["study"][BUILT] is None:
         check_criteria(about["instrument"])
         findings.remarks.append(
             f"The protocol “{name}” isn't installed here, so only checksums were checked."
@@ -112,8 +113,8 @@ def _load(bundle: Bundle, about: Plain) -> Study:
     """Store the study as it was when the bundle was made, even without data."""
     plan = read_analysis_plan(bundle, about)
     study_id = UUID(about["study"]["id"])
-    study = Loader(bundle, about, study_id, has_data=True, is_copy=False).load()
     owner = get_user_model().objects.create(username="scratch", is_staff=True, is_superuser=True)
+    study = Loader(bundle, about, study_id, has_data=True, is_copy=False, owner=owner).load()
     if plan is not None and plan["repeats"] not in (None, str(study_id)):
         # replaces the study that this one repeats
         original = Study.objects.create(pk=UUID(plan["repeats"]), protocol=study.protocol)

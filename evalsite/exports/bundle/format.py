@@ -106,6 +106,8 @@ STUDY_FIELDS = (
 STUDY_FIELDS_IF_ANY = (
     "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning", "covers_items",
 )  # fmt: skip
+# of a study: the version of an instrument built on the web from which it was made
+BUILT = "built"
 VERSION_FIELDS = ("number", "sha256", "created_at")
 # what a researcher confirmed at an import; written only where there is something
 IMPORT_NOTES = "import_notes"

@@ -22,6 +22,7 @@ from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     ANNOTATION_ROWS,
     BATCH_FIELDS,
+    BUILT,
     CHECKSUMS,
     CODEBOOK,
     DATAPACKAGE,
@@ -49,6 +50,7 @@ from evalsite.protocol import Protocol, find_folder, get_scale
 from evalsite.protocol.checking import check_instrument
 from evalsite.protocol.data import FORMAT as INSTRUMENT_FORMAT
 from evalsite.protocol.version_0_1 import read_criteria, read_stored
+from evalsite.studies.instruments import find_faults
 from evalsite.studies.models import Batch, Study, StudyVersion
 from evalsite.studies.questions import check_own_questions
 
@@ -338,6 +340,7 @@ def _complete(about: Plain) -> None:
         study.setdefault("metric_files", [])
         about["counts"].setdefault("metrics", 0)
     study.setdefault("may_skip_practice", False)
+    study.setdefault(BUILT, None)
     empty = Study()
     for name in STUDY_FIELDS_IF_ANY:
         study.setdefault(name, getattr(empty, name))
@@ -392,11 +395,21 @@ def check_criteria(instrument: Mapping[str, Any]) -> None:
         raise _unreadable()
 
 
-def check_instrument_of(data: Mapping[str, Any], protocol: str) -> None:
-    """Refuse an instrument that a study of this installed protocol can't have.
+def check_built(plain: Mapping[str, Any]) -> None:
+    """Refuse an instrument that can't have been built on the web."""
+    if faults := find_faults(plain[BUILT]):
+        listed = "; ".join(str(fault) for fault in faults[:_MOST_FAULTS])
+        message = f"The instrument of this study isn't valid: {listed}."
+        raise BadBundle("instrument_invalid", message, STUDY)
 
-    It may call what the installed protocol calls, now or in version 0.1, and nothing else.
+
+def check_instrument_of(data: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
+    """Refuse an instrument that this study can't have.
+
+    It may call what the installed protocol calls, now or in version 0.1, and nothing else; one
+    that was built may call nothing.
     """
+    protocol = plain["protocol"]
     try:
         _check_format(data)
         instrument = read_stored(data, protocol)
@@ -407,7 +420,8 @@ def check_instrument_of(data: Mapping[str, Any], protocol: str) -> None:
             "instrument_foreign",
             f"The instrument is that of “{instrument.key[:_LONGEST]}”, not of “{protocol}”.",
         )
-    if unknown := instrument.hook_names - _list_hooks(protocol):
+    allowed = frozenset[str]() if plain[BUILT] is not None else _list_hooks(protocol)
+    if unknown := instrument.hook_names - allowed:
         raise BadBundle(
             "hooks_not_allowed",
             f"The instrument calls functions that “{protocol}” here doesn't: {min(unknown)}.",

@@ -16,6 +16,7 @@ from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     ANALYSIS_PLAN_FIELDS,
     BATCH_FIELDS,
+    BUILT,
     LATER_PLAN_FIELDS,
     METRIC_FILE_FIELDS,
     PLAN_SINCE,
@@ -31,6 +32,7 @@ from evalsite.exports.bundle.read import (
     BadBundle,
     Bundle,
     Row,
+    check_built,
     check_criteria,
     check_instrument_of,
     open_bundle,
@@ -40,8 +42,10 @@ from evalsite.exports.bundle.verify import Report, verify_bundle
 from evalsite.imports.models import MetricFile
 from evalsite.lib.clock import now
 from evalsite.protocol import Protocol, get_protocol
+from evalsite.protocol.translations import translate
 from evalsite.protocol.version_0_1 import read_stored
 from evalsite.quality.models import LONGEST_RULE, PLAN_MOMENTS, RELATIONS, AnalysisPlan
+from evalsite.studies.instruments import adopt_instrument
 from evalsite.studies.models import Batch, Membership, Study, StudyVersion
 from evalsite.studies.versions import protocol_instructions
 
@@ -83,7 +87,7 @@ def restore_bundle(
     try:
         with open_bundle(file) as bundle, transaction.atomic():
             plan = read_analysis_plan(bundle, about)
-            loader = Loader(bundle, about, study_id, has_data=has_data, is_copy=is_new)
+            loader = Loader(bundle, about, study_id, has_data=has_data, is_copy=is_new, owner=owner)
             study = loader.load()
             store_plan(study, plan, owner=owner, has_data=has_data)
             Membership.objects.create(study=study, user=owner, role=Membership.Role.OWNER)
@@ -101,7 +105,10 @@ def restore_bundle(
 
 
 def find_protocol(plain: Plain) -> Protocol:
-    """Return the installed protocol if it takes the options of this study."""
+    """Return the study's own or the installed instrument if it takes the study's options."""
+    if plain[BUILT] is not None:
+        check_built(plain)
+        return Protocol.from_stored(translate(plain[BUILT], plain["language"]))
     try:
         config = get_protocol(plain["protocol"])
     except LookupError:
@@ -149,7 +156,8 @@ def record_top_up(study: Study, *, by: Any) -> None:
 
 
 def list_protocol_remarks(about: Plain, config: Protocol) -> Iterator[str]:
-    if read_stored(about["instrument"], config.key) != config:
+    is_built = about["study"][BUILT] is not None
+    if not is_built and read_stored(about["instrument"], config.key) != config:
         yield (
             f"The protocol “{config.key}” here differs from the one that made the bundle "
             f"(Evalsite {about['software']}). The frozen versions keep what people were shown."
@@ -160,18 +168,20 @@ class Loader:
     """Stores the rows of one bundle as a study, step by step inside a transaction."""
 
     def __init__(
-        self, bundle: Bundle, about: Plain, study_id: UUID, *, has_data: bool, is_copy: bool
-    ) -> None:
+        self, bundle: Bundle, about: Plain, study_id: UUID, *, has_data: bool, is_copy: bool,
+        owner: Any,
+    ) -> None:  # fmt: skip
         self.bundle = bundle
         self.about = about
         self.plain = about["study"]
         self.has_data = has_data
         self.is_copy = is_copy
+        self.owner = owner
         self.study = Study(pk=study_id, state=Study.State.DRAFT)
 
     def load(self) -> Study:
         check_criteria(self.about["instrument"])
-        check_instrument_of(self.about["instrument"], self.plain["protocol"])
+        check_instrument_of(self.about["instrument"], self.plain)
         self._store_study()
         try:
             with transaction.atomic():
@@ -203,6 +213,8 @@ class Loader:
         for name, value in read_fields(Study, STUDY_FIELDS, self.plain).items():
             setattr(self.study, name, value)
         self.study.state = Study.State.DRAFT
+        if self.plain[BUILT] is not None:
+            self.study.instrument = adopt_instrument(data=self.plain[BUILT], by=self.owner)
         if not self.has_data:
             self.study.is_demo = False
             self.study.launched_at = self.study.closed_at = self.study.closes_at = None
@@ -226,7 +238,7 @@ class Loader:
                 raise TypeError
             check_criteria(content["instrument"])
             # people may be asked by it here
-            check_instrument_of(content["instrument"], self.plain["protocol"])
+            check_instrument_of(content["instrument"], self.plain)
         except UNREADABLE:
             message = "This isn't the content of a version."
             raise BadBundle("version_invalid", message, name) from None

@@ -20,6 +20,7 @@ from evalsite.exports.bundle.format import (
     ANNOTATION_FIELDS,
     ANSWER_FIELDS,
     BATCH_FIELDS,
+    BUILT,
     CONSENT_FIELDS,
     EXCLUSION_FIELDS,
     IMPORT_NOTES,
@@ -101,6 +102,8 @@ class Serializer:
             )
             if data
             else [],
+            # only of an instrument that was built, so that other bundles stay as they were
+            **({BUILT: study.instrument.content} if study.instrument else {}),
         }
 
     def read_items(self) -> Iterator[Plain]:

@@ -2,7 +2,7 @@
 
 from evalsite.results.design.evenness import find_sizes
 from evalsite.studies.models import Item, Study
-from evalsite.studies.summary_lines import count_of, format_moment, list_of, name_of_protocol
+from evalsite.studies.summary_lines import count_of, format_moment, list_of, name_of_instrument
 
 
 def describe_design(study: Study) -> list[tuple[str, str]]:
@@ -11,7 +11,7 @@ def describe_design(study: Study) -> list[tuple[str, str]]:
     count, inputs = items.count(), items.values("group").distinct().count()
     launched = f"launched {format_moment(study.launched_at)}" if study.launched_at else ""
     return [
-        ("Protocol", name_of_protocol(study.protocol)),
+        ("Protocol", name_of_instrument(study)),
         ("State", ", ".join(filter(None, (study.get_state_display(), launched)))),
         (
             "Items",

@@ -16,7 +16,7 @@ from evalsite.protocol import installed_folders
 from evalsite.results.overview.headline import HALTED_AFTER
 from evalsite.results.progress import Outline, outline_progress
 from evalsite.studies.models import Item, Membership, Study
-from evalsite.studies.summary_lines import name_of_protocol
+from evalsite.studies.summary_lines import name_of_instrument, name_of_protocol
 
 PAGE = 50
 # on the page of all studies, so many of those that aren't running
@@ -70,7 +70,8 @@ def list_studies(user: Any, query: Any) -> StudyList:
     state = state if state in _STATES else ""
     sort = query.get("by", "")
     search = query.get("q", "").strip()[:LONGEST_SEARCH]
-    studies = _order(_search(Study.objects.visible_to(user), search), sort)
+    visible = Study.objects.visible_to(user).select_related("instrument")
+    studies = _order(_search(visible.defer("instrument__content"), search), sort)
     counts = _count_states(studies)
     page, shown = None, {}
     if state and state != "running":
@@ -115,7 +116,10 @@ def _search(studies: QuerySet[Study], search: str) -> QuerySet[Study]:
         names |= Q(**{f"user__{field}__icontains": search})
     members = Membership.objects.filter(names, study=OuterRef("pk"))
     return studies.filter(
-        Q(title__icontains=search) | Q(protocol__in=protocols) | Q(Exists(members))
+        Q(title__icontains=search)
+        | Q(protocol__in=protocols, instrument=None)
+        | Q(instrument__title__icontains=search)
+        | Q(Exists(members))
     )
 
 
@@ -152,7 +156,7 @@ def _describe(studies: Collection[Study]) -> dict[UUID, StudyRow]:
     return {
         study.pk: StudyRow(
             study=study,
-            protocol=name_of_protocol(study.protocol),
+            protocol=name_of_instrument(study),
             people=", ".join(people[study.pk][:3]),
             progress=outlines[study.pk],
             left=max(0, outlines[study.pk].target - outlines[study.pk].done),

@@ -23,6 +23,7 @@ class Decision(Scale):
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 1
     kind: ClassVar[str] = "decision"
+    title: ClassVar[str] = "Yes or no"
     family: ClassVar[str] = "decision"
     is_told_in_words: ClassVar[bool] = True
     note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no"

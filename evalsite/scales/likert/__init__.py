@@ -68,6 +68,7 @@ class Likert(Scale):
     stacked: bool = False
     reserved_note: str = ""
     kind: ClassVar[str] = "likert"
+    title: ClassVar[str] = "Likert scale"
     family: ClassVar[str] = "points"
     needed: ClassVar[frozenset[str]] = frozenset({"points"})
     optional: ClassVar[frozenset[str]] = frozenset({"shown", "display", "reserved_note"})

@@ -245,6 +245,7 @@ class Magnitude(Scale):
     maximum: int = HIGHEST
     standard_inputs: tuple[str, ...] | None = None
     kind: ClassVar[str] = "magnitude"
+    title: ClassVar[str] = "Magnitude"
     family: ClassVar[str] = "magnitude"
     keeps_typed: ClassVar[bool] = True
     has_standard: ClassVar[bool] = True

@@ -33,6 +33,7 @@ class Preference(Scale):
     minimum: ClassVar[int] = 0
     maximum: ClassVar[int] = 1
     kind: ClassVar[str] = "preference"
+    title: ClassVar[str] = "Preference"
     family: ClassVar[str] = "preference"
     per: ClassVar[Literal["output", "item"]] = "item"
     compares: ClassVar[bool] = True

@@ -4,12 +4,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from evalsite.exports.bundle.restore import Restored, restore_bundle
-from evalsite.studies.study_lookup import describe_faults
+from evalsite.studies.study_lookup import describe_faults, find_owner
 
 
 class Command(BaseCommand):
@@ -65,20 +64,3 @@ class Command(BaseCommand):
         self.stdout.write(f"Imported “{study.title}” as {study.pk}: {kind}.")
         for remark in restored.remarks:
             self.stdout.write(f"Note: {remark}")
-
-
-def find_owner(name: str | None) -> Any:
-    """Return the user of this name; without a name the only superuser."""
-    users = get_user_model().objects.filter(is_active=True, is_staff=True)
-    if name is not None:
-        if found := users.filter(username=name).first():
-            return found
-        raise CommandError(f"There is no active member of staff named {name}.")
-    if not users.exists():
-        raise CommandError(
-            "There is no account that could own the study. Create one: manage.py createsuperuser"
-        )
-    superusers = list(users.filter(is_superuser=True)[:2])
-    if len(superusers) != 1:
-        raise CommandError("Say whose study it will be: --owner NAME.")
-    return superusers[0]

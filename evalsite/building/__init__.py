@@ -1,0 +1,1 @@
+"""Pages on which instruments are chosen, tried and built."""

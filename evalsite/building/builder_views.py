@@ -1,0 +1,194 @@
+"""The builder: a draft as a form, kept whatever is in it, and saved as a version if right."""
+
+from copy import deepcopy
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from evalsite.building.drafts import read_draft, read_revision, start_question
+from evalsite.building.gallery import describe_uses
+from evalsite.building.page import build_page
+from evalsite.building.parameters import Plain, make_key, start_scale
+from evalsite.protocol import installed_scales
+from evalsite.studies.instruments import (
+    DraftChanged,
+    FaultyInstrument,
+    change_draft,
+    may,
+    save_version,
+)
+from evalsite.studies.models import Instrument, InstrumentMember, Study
+
+INVALID, CONFLICT = 422, 409
+REMOVED = "removed question"
+
+
+def get_instrument(request: HttpRequest, instrument_id: UUID) -> Instrument:
+    """Return this instrument if this person may see it; Http404 as for one that is not."""
+    visible = Instrument.objects.visible_to(request.user).select_related("changed_by")
+    instrument = visible.filter(pk=instrument_id).first()
+    if instrument is None:
+        raise Http404("No such instrument.")
+    return instrument
+
+
+def find_base(instrument: Instrument) -> Plain:
+    """Return what the builder starts from: the draft, or the newest version."""
+    if instrument.draft:
+        return dict(instrument.draft)
+    newest = instrument.newest
+    return dict(newest.content) if newest else {}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def build(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
+    """Show the draft with what participants will see; keep what is posted."""
+    instrument = get_instrument(request, instrument_id)
+    can_edit = may(request.user, instrument, InstrumentMember.Role.EDITOR)
+    if request.method != "POST":
+        return _show(request, instrument, find_base(instrument), can_edit=can_edit)
+    if not can_edit:
+        raise PermissionDenied
+    done = request.POST.get("do", "draft")
+    draft = read_draft(request.POST.dict(), find_base(instrument))
+    anchor = _do(request, instrument, draft, done)
+    if done == "preview":
+        return _show(request, instrument, draft, can_edit=True)
+    try:
+        kept = change_draft(
+            instrument=instrument,
+            draft=draft,
+            revision=read_revision(request.POST),
+            by=request.user,
+        )
+        if done == "save":
+            version = save_version(instrument=kept, revision=kept.revision, by=request.user)
+            messages.success(request, f"Saved as version {version.number}.")
+    except DraftChanged as error:
+        messages.error(request, " ".join(error.messages))
+        return _show(request, instrument, draft, can_edit=True, status=CONFLICT)
+    except FaultyInstrument:
+        kept.refresh_from_db()
+        messages.error(request, "This can’t be a version yet. The draft is kept.")
+        return _show(request, kept, draft, can_edit=True, status=INVALID)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    return redirect(f"{reverse('admin:instrument', args=[instrument.pk])}{anchor}")
+
+
+def _show(
+    request: HttpRequest, instrument: Instrument, draft: Plain, *, can_edit: bool, status: int = 200
+) -> TemplateResponse:
+    newest = instrument.newest
+    uses = Study.objects.filter(instrument__instrument=instrument).count()
+    next_number = newest.number + 1 if newest else 1
+    opened = request.GET.get("open", "")
+    context = build_page(draft, opened) | {
+        "instrument": instrument,
+        "newest": newest,
+        "uses": uses,
+        "uses_words": describe_uses(uses),
+        "next_number": next_number,
+        "can_edit": can_edit,
+        "has_changes": bool(instrument.draft) or newest is None,
+        "is_owner": may(request.user, instrument, InstrumentMember.Role.OWNER),
+        # of what this person opened: after a conflict it stays what it was
+        "revision": read_revision(request.POST) if status == CONFLICT else instrument.revision,
+        "removed": find_removed(request, instrument),
+        "members": instrument.members.select_related("user").order_by("user__username"),
+        "title": draft.get("title") or instrument.title,
+    }
+    return TemplateResponse(request, "building/builder.html", context, status=status)
+
+
+# --- undo ---------------------------------------------------------------------------
+
+
+def _remember(request: HttpRequest, instrument: Instrument, before: Plain, after: Plain) -> None:
+    """Keep a question that was removed with the session, so that it can come back."""
+    kept = [one.get("key") for one in after.get("criteria", [])]
+    for number, one in enumerate(before.get("criteria", [])):
+        if one.get("key") not in kept:
+            removed = {"of": str(instrument.pk), "number": number, "question": one}
+            request.session[REMOVED] = removed
+
+
+def find_removed(request: HttpRequest, instrument: Instrument) -> Plain | None:
+    """Return the question that was removed last here, with its place."""
+    removed: Plain | None = request.session.get(REMOVED)
+    return removed if removed and removed["of"] == str(instrument.pk) else None
+
+
+def _do(request: HttpRequest, instrument: Instrument, draft: Plain, done: str) -> str:
+    """Do what a button says; return where the page goes on."""
+    if done == "undo":
+        return _undo(request, instrument, draft)
+    if done.startswith("remove:"):
+        anchor = _change_list(draft, done)
+        _remember(request, instrument, find_base(instrument), draft)
+        return anchor
+    return _change_list(draft, done)
+
+
+def _undo(request: HttpRequest, instrument: Instrument, draft: Plain) -> str:
+    removed = find_removed(request, instrument)
+    if removed is None:
+        return ""
+    draft["criteria"].insert(removed["number"], removed["question"])
+    del request.session[REMOVED]
+    return f"?open={removed['number']}#q-{removed['number']}"
+
+
+# --- questions and inputs -----------------------------------------------------------
+
+
+def _change_list(draft: Plain, done: str) -> str:
+    """Do what a button says to the draft's lists; return where the page goes on."""
+    what, _, at = done.partition(":")
+    criteria = draft.setdefault("criteria", [])
+    if what == "add":
+        kind = at if at in installed_scales() else next(iter(installed_scales()))
+        taken = {one.get("key") for one in criteria}
+        label = f"Question {len(criteria) + 1}"
+        criteria.append(start_question(label, taken, start_scale(installed_scales()[kind])))
+        return f"?open={len(criteria) - 1}#q-{len(criteria) - 1}"
+    if what == "add-input":
+        inputs = draft["item"].setdefault("inputs", [])
+        taken = {one.get("name") for one in inputs}
+        name = make_key("input", taken)
+        inputs.append({"name": name, "label": f"Input {len(inputs) + 1}", "kind": "text"})
+        return "#page"
+    if what in ("up", "down", "copy", "remove", "remove-input") and at.isascii() and at.isdigit():
+        return _move(draft, what, int(at))
+    return ""
+
+
+def _move(draft: Plain, what: str, number: int) -> str:
+    if what == "remove-input":
+        inputs = draft["item"].get("inputs", [])
+        if number < len(inputs):
+            del inputs[number]
+        return "#page"
+    criteria = draft["criteria"]
+    if number >= len(criteria):
+        return ""
+    if what == "remove":
+        del criteria[number]
+        return "#questions"
+    if what == "copy":
+        again = deepcopy(criteria[number])
+        again["key"] = make_key(again.get("key", ""), {one.get("key") for one in criteria})
+        criteria.insert(number + 1, again)
+        return f"?open={number + 1}#q-{number + 1}"
+    to = number - 1 if what == "up" else number + 1
+    if 0 <= to < len(criteria):
+        criteria[number], criteria[to] = criteria[to], criteria[number]
+        number = to
+    return f"?open={number}#q-{number}"

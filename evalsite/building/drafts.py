@@ -1,0 +1,306 @@
+"""The form of the builder, read into the draft of an instrument: plain data, right or wrong.
+
+What the form has no field for stays as it was in the draft.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from evalsite.building.examples import read_examples
+from evalsite.building.parameters import (
+    Plain,
+    list_parameters,
+    make_key,
+    read_text,
+    read_whole,
+    start_scale,
+)
+from evalsite.protocol import FORMAT, installed_scales
+
+# more questions or rows than a form may have are read no further
+MOST = 400
+_TEXTS = ("title", "summary", "instructions_title", "instructions", "language")
+_NEEDED = ("title", "summary", "instructions", "language")
+DESIGN = (("k", 3), ("set_size", 10))
+_CRITERION_TEXTS = ("question", "definition", "summary", "range_note")
+
+
+def start_draft(title: str) -> Plain:
+    """Return a new instrument with one question, which is right as it stands but for its words."""
+    scale = next(iter(installed_scales().values()))
+    return {
+        "format": FORMAT,
+        "key": make_key(title),
+        "version": 1,
+        "language": "en",
+        "title": title,
+        "summary": "Each text is rated by itself.",
+        "source": {
+            "cite": "Written for this study.", "licence": "none", "exact": "Nothing.",
+            "ours": "Everything.",
+        },
+        "instructions": "Read the text, then answer the questions about it.",
+        "item": {
+            "inputs": [{"name": "source", "label": "Source", "kind": "text"}],
+            "outputs": {"kind": "text", "least": 1, "most": 1},
+        },
+        "layout": {"outputs": "one", "questions": "beside"},
+        "criteria": [start_question("Quality", (), start_scale(scale))],
+    }  # fmt: skip
+
+
+def start_question(label: str, taken: Any, scale: Plain) -> Plain:
+    per = installed_scales()[scale["kind"]].per
+    question = "How good is this text?" if label == "Quality" else "What do you think of it?"
+    return {
+        "key": make_key(label, taken), "label": label, "per": per, "question": question,
+        "scale": scale,
+    }  # fmt: skip
+
+
+def read_revision(data: Mapping[str, str]) -> int:
+    """Return the revision that this form was filled from; -1 where it doesn't say."""
+    text = data.get("revision", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+
+
+def read_draft(data: Mapping[str, str], base: Plain) -> Plain:
+    """Return the draft that this form says; `base` is the one that it was filled from."""
+    draft = deepcopy(base)
+    for name in _TEXTS:
+        # spaces at the ends of a text that nobody changed stay
+        if name in data and read_text(data[name]) != read_text(str(draft.get(name, ""))):
+            _set(draft, name, read_text(data[name]), keep=name in _NEEDED)
+    _read_key(data, draft)
+    _read_item(data, draft)
+    criteria = [_read_question(data, f"q-{number}", base) for number in _numbers(data, "q")]
+    if "q-count" in data:
+        draft["criteria"] = criteria
+    for part in ("examples", "practice"):
+        if f"{part}-count" in data:
+            _set(draft, part, read_examples(data, part, draft, base) or None)
+    if "check-count" in data:
+        _set(draft, "comprehension", _read_comprehension(data) or None)
+    _read_rest(data, draft)
+    return draft
+
+
+def _read_key(data: Mapping[str, str], draft: Plain) -> None:
+    if data.get("key", "").strip():
+        draft["key"] = data["key"].strip()
+
+
+def _set(holder: Plain, name: str, value: Any, *, keep: bool = False) -> None:
+    """Set a key, or drop it for None; `keep` leaves an empty text, for the check to name."""
+    if value is None and not keep:
+        holder.pop(name, None)
+    else:
+        holder[name] = "" if value is None else value
+
+
+def _numbers(data: Mapping[str, str], part: str) -> range:
+    count = read_whole(data.get(f"{part}-count", ""))
+    return range(min(count, MOST) if isinstance(count, int) and count > 0 else 0)
+
+
+# --- page ---------------------------------------------------------------------------
+
+
+def _read_item(data: Mapping[str, str], draft: Plain) -> None:
+    item, layout = draft.setdefault("item", {}), draft.setdefault("layout", {})
+    for name in ("name", "names", "output_name"):
+        if f"item-{name}" in data:
+            _set(item, name, read_text(data[f"item-{name}"]))
+    if "in-count" in data:
+        before = {str(column.get("name")): column for column in _objects(item.get("inputs"))}
+        item["inputs"] = [
+            _read_input(data, f"in-{number}", before) for number in _numbers(data, "in")
+        ]
+    if "outputs" not in data:
+        return
+    outputs = item.setdefault("outputs", {})
+    _set(outputs, "kind", read_text(data.get("out-kind", "text")))
+    layout["outputs"] = data["outputs"]
+    most = read_whole(data.get("out-most", "")) or 3
+    least = outputs.get("least") if outputs.get("most") == most else 2
+    bounds = {"one": (1, 1), "pair": (2, 2)}.get(data["outputs"], (least, most))
+    outputs["least"], outputs["most"] = bounds
+    layout["questions"] = data.get("questions", "beside")
+    place = data.get("inputs-place", "above")
+    if place != layout.get("inputs", "above"):
+        layout["inputs"] = place
+
+
+def _read_input(data: Mapping[str, str], at: str, before: Mapping[str, Plain]) -> Plain:
+    label = data.get(f"{at}-label", "").strip()
+    column = dict(before.get(data.get(f"{at}-was", ""), {}))
+    column |= {
+        "name": data.get(f"{at}-name", "").strip() or make_key(label or "source"),
+        "label": label,
+        "kind": data.get(f"{at}-kind", "text"),
+    }
+    _set(column, "required", None if f"{at}-required" in data else False)
+    return column
+
+
+def _objects(value: Any) -> list[Plain]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+# --- questions ----------------------------------------------------------------------
+
+
+def _read_question(data: Mapping[str, str], at: str, base: Plain) -> Plain:
+    was = {one.get("key"): one for one in _objects(base.get("criteria"))}
+    before = deepcopy(was.get(data.get(f"{at}-was", ""), {}))
+    label = data.get(f"{at}-label", "").strip()
+    question = before | {"key": data.get(f"{at}-key", "").strip(), "label": label}
+    if not question["key"]:
+        question["key"] = make_key(label)
+    for name in _CRITERION_TEXTS:
+        if f"{at}-{name}" in data:
+            _set(question, name, read_text(data[f"{at}-{name}"]))
+    question["scale"] = _read_scale(data, at, before.get("scale"))
+    scale = installed_scales().get(str(question["scale"].get("kind")))
+    if f"{at}-per" in data:
+        question["per"] = data[f"{at}-per"]
+    if scale and data.get(f"{at}-kind") != (before.get("scale") or {}).get("kind"):
+        question["per"] = scale.per
+    _read_extras(data, at, question)
+    return question
+
+
+def _read_scale(data: Mapping[str, str], at: str, before: Any) -> Plain:
+    kind = data.get(f"{at}-kind", "")
+    scale = installed_scales().get(kind)
+    before = before if isinstance(before, dict) else {}
+    if scale is None:
+        return {**before, "kind": kind or before.get("kind", "")}
+    if before.get("kind") != kind:
+        return start_scale(scale, before)
+    found = dict(before)
+    for name, parameter in list_parameters(scale).items():
+        field = f"{at}-p-{name}"
+        if field in data or (parameter.control == "flag" and f"{at}-kind" in data):
+            value = parameter.read(data.get(field, ""), before.get(name))
+            _set(found, name, value or (None if name not in scale.needed else value),
+                 keep=name in scale.needed)  # fmt: skip
+            if value == 0 and not isinstance(value, bool):
+                found[name] = value
+    return found
+
+
+def _read_extras(data: Mapping[str, str], at: str, question: Plain) -> None:
+    """Read a question's comment, whether it is required, and when it is asked."""
+    if f"{at}-may-require" in data:
+        _set(question, "required", None if f"{at}-required" in data else False)
+    if f"{at}-comment" in data:
+        asks = data[f"{at}-comment"]
+        _set(question, "comment", {**question.get("comment", {}), "ask": asks} if asks else None)
+    if f"{at}-if" in data:
+        _set(question, "ask_if", _read_condition(data, at))
+
+
+def _read_condition(data: Mapping[str, str], at: str) -> Plain | None:
+    key, test = data[f"{at}-if"], data.get(f"{at}-test", "is")
+    if not key:
+        return None
+    said = [one.strip() for one in data.get(f"{at}-what", "").split(",") if one.strip()]
+    answers: Any = [read_whole(one) for one in said]
+    if test in ("at_least", "at_most"):
+        answers = answers[0] if answers else 0
+    elif test == "answered":
+        answers = True
+    condition = {"criterion": key, test: answers}
+    return {"not": condition} if f"{at}-not" in data else condition
+
+
+# --- before and after ---------------------------------------------------------------
+
+
+def _read_comprehension(data: Mapping[str, str]) -> list[Plain]:
+    found = []
+    for number in _numbers(data, "check"):
+        at = f"check-{number}"
+        question = data.get(f"{at}-question", "").strip()
+        choices, right = read_starred(data.get(f"{at}-choices", ""))
+        why = data.get(f"{at}-why", "").strip()
+        if question or choices or why:
+            found.append({
+                "question": question, "choices": choices, "right": right[0] if right else "",
+                "why": why,
+            })  # fmt: skip
+    return found
+
+
+def read_starred(text: str) -> tuple[list[str], list[str]]:
+    """Read answers, one a line; also return those that begin with a star."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    starred = [line[1:].strip() for line in lines if line.startswith("*")]
+    return [line[1:].strip() if line.startswith("*") else line for line in lines], starred
+
+
+def _read_rest(data: Mapping[str, str], draft: Plain) -> None:
+    if "entry-count" in data:
+        _set(draft, "eligibility", _read_eligibility(data, draft.get("eligibility")))
+    _read_design(data, draft)
+    if "source-cite" in data:
+        source = draft.setdefault("source", {})
+        for name in ("cite", "licence", "exact", "ours"):
+            source[name] = data.get(f"source-{name}", "").strip()
+        for name in ("url", "notice"):
+            _set(source, name, read_text(data.get(f"source-{name}", "")))
+
+
+def _read_design(data: Mapping[str, str], draft: Plain) -> None:
+    if "design" in data:
+        design = dict(draft.get("design", {}))
+        for name, default in DESIGN:
+            value = read_whole(data.get(f"design-{name}", ""))
+            if value != design.get(name, default):
+                _set(design, name, value)
+        _set(draft, "design", design or None)
+        minutes = _read_number(data.get("minutes", "").strip())
+        if minutes != draft.get("minutes_per_item", 1.0):
+            _set(draft, "minutes_per_item", minutes)
+
+
+def _read_number(text: str) -> float | str | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text
+
+
+def _read_eligibility(data: Mapping[str, str], before: Any) -> Plain | None:
+    questions: list[Plain] = []
+    accept: dict[str, list[Any]] = {}
+    kept = before if isinstance(before, dict) else {}
+    was = {one.get("key"): one for one in _objects(kept.get("questions"))}
+    for number in _numbers(data, "entry"):
+        at = f"entry-{number}"
+        label = data.get(f"{at}-label", "").strip()
+        choices, allowed = read_starred(data.get(f"{at}-choices", ""))
+        if not label and not choices:
+            continue
+        key = data.get(f"{at}-key", "") or make_key(label, [one["key"] for one in questions])
+        known = was.get(key, {})
+        values = {one.get("label"): one.get("value") for one in _objects(known.get("choices"))}
+        for words in choices:
+            values.setdefault(words, make_key(words, values.values()))
+        questions.append({
+            **known, "key": key, "label": label,
+            "choices": [{"value": values[words], "label": words} for words in choices],
+        })  # fmt: skip
+        if allowed:
+            accept[key] = [values[words] for words in choices if words in allowed]
+    if not questions:
+        return None
+    return {
+        **kept,
+        "questions": questions,
+        "rule": data.get("entry-rule", "").strip(),
+        "refusal": data.get("entry-refusal", "").strip(),
+        "accept": accept,
+    }

@@ -1,0 +1,111 @@
+"""Worked examples and practice items in the form of the builder."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from evalsite.building.parameters import Plain, read_whole
+from evalsite.protocol.faults import Faults
+from evalsite.protocol.scale import Scale, get_scale
+
+_MOST = 100
+
+
+def find_scale(criterion: Any) -> Scale | None:
+    """Return the scale of a question of a draft; None as long as it isn't right."""
+    data = criterion.get("scale") if isinstance(criterion, dict) else None
+    if not isinstance(data, dict):
+        return None
+    try:
+        cls, faults = get_scale(str(data.get("kind"))), Faults()
+    except LookupError:
+        return None
+    cls.check_data(data, "", faults)
+    return None if faults else cls.from_data(data)
+
+
+def read_examples(data: Mapping[str, str], part: str, draft: Plain, base: Plain) -> list[Plain]:
+    """Read the items of this part, "examples" or "practice"; empty ones are left out."""
+    count = read_whole(data.get(f"{part}-count", ""))
+    listed = base.get(part)
+    before: list[Any] = listed if isinstance(listed, list) else []
+    found = []
+    for number in range(min(count, _MOST) if isinstance(count, int) else 0):
+        kept = before[number] if number < len(before) and isinstance(before[number], dict) else {}
+        if item := _read_item(data, f"{part}-{number}", part, draft, kept):
+            found.append(item)
+    return found
+
+
+def _read_item(
+    data: Mapping[str, str], at: str, part: str, draft: Plain, kept: Plain
+) -> Plain | None:
+    columns = [one.get("name", "") for one in draft["item"].get("inputs", [])]
+    known = kept.get("inputs", {})
+    inputs = {
+        # a number that nobody changed stays one
+        name: known[name] if str(known.get(name, "")) == text and text else text
+        for name in columns
+        for text in [data.get(f"{at}-in-{name}", "").strip()]
+    }
+    most = draft["item"].get("outputs", {}).get("most", 1)
+    texts = [
+        data.get(f"{at}-out-{number}", "").strip()
+        for number in range(most if isinstance(most, int) else 1)
+    ]
+    outputs = [text for text in texts if text]
+    why = data.get(f"{at}-why", "").strip()
+    if not (outputs or why or any(inputs.values())):
+        return None
+    item = dict(kept)
+    item |= {
+        "inputs": {name: text for name, text in inputs.items() if text},
+        "outputs": outputs,
+        "why": why,
+    }
+    name = "gold" if part == "practice" else "ratings"
+    before = kept.get(name, {})
+    answers = {}
+    for criterion in draft["criteria"]:
+        key = criterion.get("key", "")
+        said = data.get(f"{at}-answer-{key}", "").strip()
+        if not said:
+            continue
+        is_gold = part == "practice"
+        if said == write_answer(before.get(key), criterion, is_gold=is_gold):
+            answers[key] = before[key]
+        else:
+            answers[key] = _read_answer(said, criterion, len(outputs), is_gold=is_gold)
+    item.pop(name, None)
+    return item | ({name: answers} if answers else {})
+
+
+def _read_answer(text: str, criterion: Plain, outputs: int, *, is_gold: bool) -> Any:
+    """Return an answer in the notation of instruments; what can't be read stays text."""
+    scale = find_scale(criterion)
+    if scale is not None and is_gold:
+        try:
+            scale.parse_gold(text, [str(number) for number in range(1, outputs + 1)])
+            return scale.gold_to_data(text)
+        except (ValidationError, ValueError, LookupError, TypeError):
+            return text
+    parts = [read_whole(one) for one in text.split(",")]
+    if criterion.get("per") == "output":
+        return parts
+    return parts[0] if len(parts) == 1 else parts
+
+
+def write_answer(answer: Any, criterion: Plain, *, is_gold: bool) -> str:
+    """Write an answer of an example: gold as its column has it, ratings as numbers."""
+    if answer is None:
+        return ""
+    scale = find_scale(criterion)
+    if scale is not None and is_gold and not isinstance(answer, str):
+        try:
+            return scale.gold_from_data(answer)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return str(answer)
+    if isinstance(answer, list):
+        return ", ".join("" if one is None else str(one) for one in answer)
+    return str(answer)

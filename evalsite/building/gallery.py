@@ -1,0 +1,156 @@
+"""What a new study can ask: installed protocols, the gallery, and instruments of people here."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Prefetch
+from django.urls import reverse
+
+from evalsite.building.pictures import Picture, draw
+from evalsite.protocol import Protocol, installed_protocols
+from evalsite.protocol.translations import digest_content
+from evalsite.studies.instruments import adopt_instrument, find_faults
+from evalsite.studies.models import Instrument, InstrumentVersion
+from evalsite.studies.summary_lines import count_of
+from evalsite.studies.version_cache import read_built
+
+FOLDER = settings.BASE_DIR / "fixtures" / "instruments"
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_FIRST_WORD = re.compile(r"[^\s,()]+")
+_MOST_OF_A_NOTE = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An instrument that a study can be made of. `value` names it in forms and addresses."""
+
+    value: str
+    config: Protocol
+    note: str = ""
+
+    @property
+    def picture(self) -> Picture:
+        return draw(self.config)
+
+    @property
+    def columns(self) -> str:
+        """Name the columns that a batch must have."""
+        names = ["system", "output"]
+        # where an item has one output, each row is an item, named or not
+        if self.config.outputs[1] > 1:
+            names.insert(0, "item")
+        return ", ".join(
+            names + [column.name for column in self.config.inputs if column.is_required]
+        )
+
+    @property
+    def try_url(self) -> str:
+        kind, _, name = self.value.partition(":")
+        return reverse("admin:instrument-try", args=[kind, name, 1])
+
+    def has(self, words: Iterable[str]) -> bool:
+        """Tell whether all these words occur in what a person may know of it."""
+        config = self.config
+        labels = [criterion.label for criterion in config.criteria]
+        known = " ".join([config.title, config.summary, config.source.cite, self.note, *labels])
+        return all(word in known.casefold() for word in words)
+
+
+@lru_cache(maxsize=1)
+def read_gallery() -> dict[str, dict[str, Any]]:
+    """Return the shipped instruments by key; those that this version can't ask are left out."""
+    found = {}
+    for path in sorted(FOLDER.glob("*.json")):
+        content = json.loads(path.read_bytes())
+        if not find_faults(content):
+            found[content["key"]] = content
+    return found
+
+
+@lru_cache(maxsize=1)
+def _list_gallery() -> tuple[Entry, ...]:
+    entries = (
+        Entry(
+            value=f"gallery:{key}",
+            config=Protocol.from_stored(content),
+            note=name_source(content["source"]),
+        )
+        for key, content in read_gallery().items()
+    )
+    return tuple(sorted(entries, key=lambda entry: entry.config.title))
+
+
+def name_source(source: dict[str, Any]) -> str:
+    """Return where an instrument comes from in a few words: "Fabbri 2021, CC BY 4.0"."""
+    cite = source["cite"]
+    year, author = _YEAR.search(cite), _FIRST_WORD.search(cite)
+    named = f"{author[0]} {year[0]}" if year and author else cite[:_MOST_OF_A_NOTE]
+    licence = source["licence"]
+    return named if licence in ("none", "not known") else f"{named}, {licence}"
+
+
+def list_protocols() -> list[Entry]:
+    return [
+        Entry(value=f"protocol:{key}", config=config)
+        for key, config in installed_protocols().items()
+    ]
+
+
+def list_gallery() -> list[Entry]:
+    return list(_list_gallery())
+
+
+def list_own(user: Any) -> list[Entry]:
+    """Return the newest version of each instrument that this person may use."""
+    versions = InstrumentVersion.objects.annotate(uses=Count("studies")).order_by("-number")
+    visible = Instrument.objects.visible_to(user)
+    shipped = {digest_content(content) for content in read_gallery().values()}
+    found = []
+    for one in visible.prefetch_related(Prefetch("versions", versions.defer("content"))):
+        newest = next(iter(one.versions.all()), None)
+        if newest is None or newest.sha256 in shipped:
+            continue
+        uses = sum(version.uses for version in one.versions.all())  # type: ignore[attr-defined]
+        note = f"Version {newest.number}, {describe_uses(uses)}"
+        config = read_built(newest.pk, "")
+        found.append(Entry(value=f"version:{newest.pk.hex}", config=config, note=note))
+    return found
+
+
+def describe_uses(uses: int) -> str:
+    return f"used in {count_of(uses, 'study', 'studies')}" if uses else "not used yet"
+
+
+def find_entry(value: str, user: Any) -> Entry | None:
+    """Return what this value names, if this person may use it."""
+    kind, _, name = value.partition(":")
+    if kind == "version":
+        version = _find_version(name, user)
+        return Entry(value=value, config=read_built(version.pk, "")) if version else None
+    entries = {"protocol": list_protocols, "gallery": list_gallery}.get(kind)
+    return next((one for one in entries() if one.value == value), None) if entries else None
+
+
+def choose(value: str, user: Any) -> dict[str, Any]:
+    """Return what makes a study of this entry: its protocol, or the version of an instrument.
+
+    An entry of the gallery becomes an instrument of this person, unless it is one already.
+    """
+    kind, _, name = value.partition(":")
+    if kind == "protocol":
+        return {"protocol": name}
+    if kind == "gallery":
+        return {"instrument": adopt_instrument(data=read_gallery()[name], by=user)}
+    return {"instrument": _find_version(name, user)}
+
+
+def _find_version(name: str, user: Any) -> InstrumentVersion | None:
+    if not re.fullmatch("[0-9a-f]{32}", name):
+        return None
+    visible = Instrument.objects.visible_to(user)
+    return InstrumentVersion.objects.filter(instrument__in=visible, pk=name).first()

@@ -1,0 +1,297 @@
+"""Instruments as a list: made, imported, copied, exported, shared, translated, deleted."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalsite.building.builder_views import find_base, get_instrument
+from evalsite.building.drafts import read_revision, start_draft
+from evalsite.building.gallery import describe_uses, find_entry
+from evalsite.building.parameters import Plain, make_key
+from evalsite.building.reuse import list_questions, take_question
+from evalsite.protocol import installed_folders
+from evalsite.protocol.translations import LANGUAGE, digest_content, list_texts
+from evalsite.studies.instruments import (
+    LARGEST_FILE,
+    DraftChanged,
+    change_draft,
+    create_instrument,
+    delete_instrument,
+    import_instrument,
+    may,
+    read_file,
+    write_file,
+)
+from evalsite.studies.models import Instrument, InstrumentMember, InstrumentVersion
+
+INVALID, CONFLICT = 422, 409
+_MOST_FAULTS = 50
+_SEARCH = 100
+
+
+@require_safe
+def list_instruments(request: HttpRequest) -> HttpResponseBase:
+    """Show the instruments that this person may use, newest changes first."""
+    visible = Instrument.objects.visible_to(request.user).select_related("changed_by")
+    rows = visible.annotate(
+        uses=Count("versions__studies", distinct=True), numbers=Count("versions", distinct=True)
+    )
+    context = {
+        "rows": [
+            {"one": row, "uses": describe_uses(row.uses), "numbers": row.numbers}
+            for row in rows.defer("draft").order_by("-changed_at")
+        ],
+        "title": "Instruments",
+    }
+    return TemplateResponse(request, "building/instruments.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_instrument(request: HttpRequest) -> HttpResponseBase:
+    """Begin an instrument: empty, or as a copy of what the address names."""
+    entry = find_entry(request.GET.get("of", ""), request.user)
+    title = request.POST.get("title", "").strip()[:200]
+    if request.method == "POST" and title:
+        taken = {*installed_folders(), *Instrument.objects.values_list("key", flat=True)}
+        draft = start_draft(title) if entry is None else copy_data(entry.config.to_data(), title)
+        draft["key"] = make_key(title, taken)[:40]
+        instrument = create_instrument(key=draft["key"], title=title, by=request.user, draft=draft)
+        return redirect("admin:instrument", instrument.pk)
+    start = f"{entry.config.title} (copy)" if entry else ""
+    is_missing = request.method == "POST"
+    context = {
+        "entry": entry, "start": start, "is_missing": is_missing, "title": "New instrument",
+    }  # fmt: skip
+    status = INVALID if is_missing else 200
+    return TemplateResponse(request, "building/new_instrument.html", context, status=status)
+
+
+def copy_data(data: Plain, title: str) -> Plain:
+    """Return an instrument as a draft of a copy, without what only an installed protocol has."""
+    draft = {name: value for name, value in data.items() if name not in ("hooks", "aids")}
+    if isinstance(draft.get("eligibility", {}).get("accept"), str):
+        del draft["eligibility"]
+    if isinstance(draft["layout"].get("screen"), list):
+        draft["layout"] = {**draft["layout"], "screen": "one"}
+    based_on = {"key": data["key"], "version": data["version"], "sha256": digest_content(data)}
+    return draft | {"title": title, "version": 1, "based_on": based_on}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_file(request: HttpRequest) -> HttpResponseBase:
+    """Make an instrument of a file, or list everything that is wrong with it."""
+    faults: list[str] = []
+    if request.method == "POST":
+        file = request.FILES.get("file")
+        try:
+            if file is None:
+                raise ValidationError("Choose a file.")
+            version, is_new = import_instrument(
+                data=read_file(file.read(LARGEST_FILE + 1)), by=request.user
+            )
+        except ValidationError as error:
+            faults = error.messages
+        else:
+            done = "Imported." if is_new else "This very version is here already."
+            messages.success(request, done)
+            return redirect("admin:instrument", version.instrument_id)
+    context = {
+        "faults": faults[:_MOST_FAULTS],
+        "more": max(0, len(faults) - _MOST_FAULTS),
+        "title": "Import an instrument",
+    }
+    status = INVALID if faults else 200
+    return TemplateResponse(request, "building/import.html", context, status=status)
+
+
+@require_safe
+def export_file(request: HttpRequest, instrument_id: UUID, number: int) -> HttpResponseBase:
+    """Hand out a version as a file."""
+    version = _get_version(request, instrument_id, number)
+    response = HttpResponse(write_file(version.content), content_type="application/json")
+    name = f"{version.instrument.key}-{version.number}.json"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _get_version(request: HttpRequest, instrument_id: UUID, number: int) -> InstrumentVersion:
+    instrument = get_instrument(request, instrument_id)
+    version = instrument.versions.filter(number=number).first()
+    if version is None:
+        raise Http404("No such version.")
+    return version
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show_versions(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
+    """List the versions; going back to one makes it the draft."""
+    instrument = get_instrument(request, instrument_id)
+    if request.method == "POST":
+        number = request.POST.get("number", "")
+        version = _get_version(request, instrument_id, int(number) if number.isdigit() else 0)
+        try:
+            change_draft(
+                instrument=instrument, draft=version.content,
+                revision=read_revision(request.POST), by=request.user,
+            )  # fmt: skip
+        except ValidationError as error:
+            messages.error(request, " ".join(error.messages))
+        else:
+            messages.success(request, f"The draft is now version {version.number} again.")
+        return redirect("admin:instrument", instrument.pk)
+    versions = instrument.versions.annotate(uses=Count("studies")).defer("content")
+    context = {
+        "instrument": instrument,
+        "versions": [
+            {"one": one, "uses": describe_uses(one.uses)}
+            for one in versions.select_related("created_by").order_by("-number")
+        ],
+        "can_edit": may(request.user, instrument, InstrumentMember.Role.EDITOR),
+        "title": "Versions",
+    }
+    return TemplateResponse(request, "building/versions.html", context)
+
+
+@require_POST
+def share(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
+    """Change who may use an instrument: add or remove a person, or show it to everyone here."""
+    instrument = get_instrument(request, instrument_id)
+    current = lock_owned(instrument, request.user)
+    name, role = request.POST.get("user", "").strip(), request.POST.get("role", "")
+    if "visible" in request.POST:
+        current.is_visible = request.POST["visible"] == "yes"
+        current.save(update_fields=["is_visible"])
+    elif "remove" in request.POST:
+        _remove_member(request, current, request.POST["remove"])
+    else:
+        user = get_user_model().objects.filter(username=name, is_staff=True, is_active=True).first()
+        if user is None or role not in InstrumentMember.Role.values:
+            messages.error(request, f"There is no researcher with the user name “{name}” here.")
+        else:
+            current.members.update_or_create(user=user, defaults={"role": role})
+    return redirect("admin:instrument", instrument.pk)
+
+
+def lock_owned(instrument: Instrument, user: Any) -> Instrument:
+    if not may(user, instrument, InstrumentMember.Role.OWNER):
+        raise PermissionDenied
+    return instrument
+
+
+def _remove_member(request: HttpRequest, instrument: Instrument, username: str) -> None:
+    owners = instrument.members.filter(role=InstrumentMember.Role.OWNER)
+    if not owners.exclude(user__username=username).exists():
+        messages.error(request, "An instrument keeps at least one owner.")
+        return
+    instrument.members.filter(user__username=username).delete()
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
+    """Ask, then delete an instrument that no study uses."""
+    instrument = lock_owned(get_instrument(request, instrument_id), request.user)
+    if request.method == "POST":
+        try:
+            delete_instrument(instrument=instrument, by=request.user)
+        except ValidationError as error:
+            messages.error(request, " ".join(error.messages))
+            return redirect("admin:instrument", instrument.pk)
+        messages.success(request, f"“{instrument.title}” is deleted.")
+        return redirect("admin:instruments")
+    context = {"instrument": instrument, "title": "Delete an instrument"}
+    return TemplateResponse(request, "building/delete.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def choose_question(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
+    """Find a question of any instrument, and add it to this one."""
+    instrument = get_instrument(request, instrument_id)
+    if not may(request.user, instrument, InstrumentMember.Role.EDITOR):
+        raise PermissionDenied
+    if request.method == "POST":
+        draft = find_base(instrument)
+        criteria = list(draft.get("criteria", []))
+        taken = {str(one.get("key")) for one in criteria}
+        question = take_question(request.POST.get("question", ""), request.user, taken)
+        if question is None:
+            raise Http404("No such question.")
+        draft["criteria"] = [*criteria, question]
+        try:
+            change_draft(
+                instrument=instrument, draft=draft, revision=instrument.revision, by=request.user
+            )
+        except DraftChanged as error:
+            messages.error(request, " ".join(error.messages))
+        else:
+            messages.success(request, f"Added “{question['label']}”.")
+        address = redirect("admin:instrument", instrument.pk)
+        address["Location"] += f"?open={len(criteria)}#q-{len(criteria)}"
+        return address
+    search = request.GET.get("q", "").strip()[:_SEARCH]
+    context = {
+        "instrument": instrument,
+        "search": search,
+        "questions": list_questions(request.user, search),
+        "title": "Choose a question",
+    }
+    return TemplateResponse(request, "building/questions.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def translate(request: HttpRequest, instrument_id: UUID) -> HttpResponseBase:
+    """Show the texts of an instrument beside those of another language, to be filled in."""
+    instrument = get_instrument(request, instrument_id)
+    if not may(request.user, instrument, InstrumentMember.Role.EDITOR):
+        raise PermissionDenied
+    language = (request.POST.get("tag") or request.GET.get("tag") or "").strip()
+    draft = find_base(instrument)
+    if not LANGUAGE.fullmatch(language) or language == draft.get("language"):
+        messages.error(request, "Enter the tag of another language, such as de or pt-BR.")
+        return redirect("admin:instrument", instrument.pk)
+    translations = dict(draft.get("translations", {}))
+    known = list_texts(draft)
+    if request.method == "POST":
+        given = {
+            address: text.strip()
+            for number, address in enumerate(known)
+            if (text := request.POST.get(f"text-{number}", "")).strip()
+        }
+        translations.pop(language, None)
+        if given:
+            translations[language] = given
+        draft = {name: value for name, value in draft.items() if name != "translations"}
+        if translations:
+            draft["translations"] = translations
+        try:
+            change_draft(
+                instrument=instrument, draft=draft, revision=read_revision(request.POST),
+                by=request.user,
+            )  # fmt: skip
+        except DraftChanged as error:
+            messages.error(request, " ".join(error.messages))
+            translations[language] = given
+        else:
+            messages.success(request, "Saved in the draft.")
+            return redirect("admin:instrument", instrument.pk)
+    said = translations.get(language, {})
+    context = {
+        "instrument": instrument,
+        "language": language,
+        "texts": [
+            {"number": number, "address": address, "text": text, "said": said.get(address, "")}
+            for number, (address, text) in enumerate(known.items())
+            if text.strip()
+        ],
+        "title": f"Translate into {language}",
+    }
+    status = CONFLICT if request.method == "POST" else 200
+    return TemplateResponse(request, "building/translate.html", context, status=status)

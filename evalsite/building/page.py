@@ -1,0 +1,400 @@
+"""What the page of the builder shows of a draft: fields filled from plain data, right or wrong."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from evalsite.building.drafts import DESIGN, start_draft, start_question
+from evalsite.building.examples import write_answer
+from evalsite.building.faults import describe_faults
+from evalsite.building.parameters import Plain, list_parameters, start_scale
+from evalsite.building.pictures import Picture, draw_answer
+from evalsite.building.reuse import describe_origin
+from evalsite.building.trying import render_preview
+from evalsite.protocol import Protocol, check_instrument, installed_scales
+from evalsite.protocol.checking import INPUT_KINDS, OUTPUT_KINDS
+from evalsite.protocol.translations import list_texts
+from evalsite.studies.instruments import find_faults
+
+_PERS = {
+    "output": "An answer for each output",
+    "item": "One answer for the item",
+    "turn": "An answer for each turn",
+}
+TESTS = (
+    ("is", "is one of"), ("at_least", "is at least"), ("at_most", "is at most"),
+    ("includes", "includes one of"), ("answered", "is answered"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Field:
+    """One control. `control`: text, area, whole, flag or select."""
+
+    name: str
+    label: str
+    value: Any
+    control: str = "text"
+    help: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A tile for a kind of answer."""
+
+    value: str
+    title: str
+    picture: Picture
+    is_chosen: bool
+    is_off: bool
+
+
+def build_page(draft: Plain, opened: str = "") -> dict[str, Any]:
+    """Return the context of the builder for this draft; `opened`: the question to open."""
+    faults = find_faults(draft)
+    found = describe_faults(faults, draft)
+    faulty = {one.anchor for one in found}
+    criteria = _objects(draft.get("criteria"))
+    return {
+        "draft": draft,
+        "faults": found,
+        "faulty": faulty,
+        "about": _list_about(draft),
+        "page": _describe_page(draft),
+        "questions": [
+            _describe_question(number, one, criteria, draft, faulty | {f"q-{opened}"})
+            for number, one in enumerate(criteria)
+        ],
+        "examples": _describe_examples(draft, "examples"),
+        "practice": _describe_examples(draft, "practice"),
+        "check": _describe_check(draft),
+        "entry": _describe_entry(draft),
+        "design": _list_design(draft),
+        "source": _list_source(draft),
+        "languages": _describe_languages(draft),
+        "preview": make_preview(draft),
+    }
+
+
+def _objects(value: Any) -> list[Plain]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _list_about(draft: Plain) -> list[Field]:
+    return [
+        Field("title", "Title", draft.get("title", "")),
+        Field("summary", "Summary", draft.get("summary", ""), help="One sentence for researchers."),
+    ]
+
+
+def _describe_page(draft: Plain) -> dict[str, Any]:
+    item, layout = draft.get("item", {}), draft.get("layout", {})
+    outputs = item.get("outputs", {})
+    kinds = tuple((kind, kind.capitalize()) for kind in sorted(INPUT_KINDS))
+    chosen = layout.get("outputs", "one")
+    fields = [
+        Field("outputs", "Outputs on a page", chosen, "select",
+              choices=(("one", "One"), ("pair", "Two, side by side"), ("several", "Several"))),
+        Field("questions", "Questions", layout.get("questions", "beside"), "select",
+              choices=(("beside", "Beside the output"), ("below", "Below the output"),
+                       ("under each output", "Under each output"))),
+        Field("inputs-place", "Inputs", layout.get("inputs", "above"), "select",
+              choices=(("above", "Above the outputs"), ("beside", "Beside the outputs"))),
+        Field("out-kind", "Kind of output", outputs.get("kind", "text"), "select",
+              choices=tuple((kind, kind.capitalize()) for kind in sorted(OUTPUT_KINDS))),
+        Field("item-output_name", "What a page calls an output",
+              item.get("output_name", ""), help="Empty: “Response”."),
+    ]  # fmt: skip
+    if chosen == "several":
+        fields.insert(1, Field("out-most", "At most so many", outputs.get("most", 3), "whole"))
+    inputs = [
+        {
+            "number": number,
+            "was": column.get("name", ""),
+            "fields": [
+                Field(f"in-{number}-label", "Name on the page", column.get("label", "")),
+                Field(f"in-{number}-name", "Column in uploads", column.get("name", "")),
+                Field(f"in-{number}-kind", "Kind", column.get("kind", "text"), "select",
+                      choices=kinds),
+                Field(f"in-{number}-required", "Always there", column.get("required", True),
+                      "flag"),
+            ],
+        }
+        for number, column in enumerate(_objects(item.get("inputs")))
+    ]  # fmt: skip
+    columns = ["system", "output", *(str(one["was"]) for one in inputs)]
+    if chosen != "one":
+        columns.insert(0, "item")
+    return {"fields": fields, "inputs": inputs, "columns": ", ".join(columns)}
+
+
+# --- questions ----------------------------------------------------------------------
+
+
+def _describe_question(
+    number: int, one: Plain, criteria: list[Plain], draft: Plain, faulty: set[str]
+) -> dict[str, Any]:
+    at = f"q-{number}"
+    scale = one.get("scale") if isinstance(one.get("scale"), dict) else {}
+    kind = str((scale or {}).get("kind", ""))
+    cls = installed_scales().get(kind)
+    parameters = list_parameters(cls) if cls else {}
+    is_pair = draft.get("layout", {}).get("outputs") == "pair"
+    return {
+        "at": at,
+        "number": number + 1,
+        "key": one.get("key", ""),
+        "label": one.get("label", ""),
+        "kind": cls.title if cls else kind,
+        "is_open": at in faulty or len(criteria) == 1,
+        "origin": describe_origin(one),
+        "may_require": is_supported("required"),
+        "is_first": number == 0,
+        "is_last": number == len(criteria) - 1,
+        "names": [
+            Field(f"{at}-label", "Name", one.get("label", ""),
+                  help="Shown above the question and in results."),
+            Field(f"{at}-key", "Column in exports", one.get("key", "")),
+        ],
+        "texts": [
+            Field(f"{at}-question", "What participants are asked", one.get("question", ""), "area"),
+            Field(f"{at}-definition", "Definition", one.get("definition", ""), "area",
+                  help="Always in view. Markdown."),
+        ],
+        "kinds": [
+            Kind(name, each.title, draw_answer(name),
+                 is_chosen=name == kind, is_off=each.pair_only and not is_pair)
+            for name, each in installed_scales().items()
+        ],
+        "parameters": [
+            Field(f"{at}-p-{name}", parameter.label, parameter.write((scale or {}).get(name)),
+                  parameter.control, parameter.help, parameter.choices)
+            if parameter.control != "flag"
+            else Field(f"{at}-p-{name}", parameter.label, (scale or {}).get(name), "flag")
+            for name, parameter in parameters.items()
+        ],
+        "settings": _list_settings(at, one, criteria[:number], kind),
+    }  # fmt: skip
+
+
+def _list_settings(at: str, one: Plain, earlier: list[Plain], kind: str) -> list[Field]:
+    """List what any question may have, as far as this version can ask it."""
+    fields = []
+    pers = [per for per in _PERS if _takes_per(kind, per)]
+    if len(pers) > 1:
+        fields.append(Field(f"{at}-per", "Asked", one.get("per", ""), "select",
+                            choices=tuple((per, _PERS[per]) for per in pers)))  # fmt: skip
+    if is_supported("comment"):
+        comment = one.get("comment") if isinstance(one.get("comment"), dict) else {}
+        fields.append(
+            Field(f"{at}-comment", "Comment", (comment or {}).get("ask", ""), "select",
+                  choices=(("", "No comment"), ("optional", "Optional comment"),
+                           ("required", "Required comment"))))  # fmt: skip
+    if is_supported("required"):
+        fields.append(Field(f"{at}-required", "Required", one.get("required", True), "flag"))
+    if is_supported("ask_if") and earlier:
+        fields += _list_condition(at, one.get("ask_if"), earlier)
+    return fields
+
+
+def _list_condition(at: str, condition: Any, earlier: list[Plain]) -> list[Field]:
+    condition = condition if isinstance(condition, dict) else {}
+    is_not = isinstance(condition.get("not"), dict)
+    inner = condition["not"] if is_not else condition
+    if inner and "criterion" not in inner:
+        # joined conditions of a file: kept, and not shown in fields
+        return []
+    test = next((name for name, _ in TESTS if name in inner), "is")
+    said = inner.get(test, "")
+    what = ", ".join(map(str, said)) if isinstance(said, list) else str(said)
+    questions = tuple((str(one.get("key")), str(one.get("label"))) for one in earlier)
+    return [
+        Field(f"{at}-if", "Ask only if", inner.get("criterion", ""), "select",
+              choices=(("", "Always asked"), *questions)),
+        Field(f"{at}-test", "Condition", test, "select", choices=TESTS),
+        Field(f"{at}-what", "Answers", "" if test == "answered" else what,
+              help="Numbers, keys of options, or na; separated by commas."),
+        Field(f"{at}-not", "The opposite", is_not, "flag"),
+    ]  # fmt: skip
+
+
+def _probe(**question: Any) -> set[str]:
+    """Return the codes of a small instrument whose last question has these keys."""
+    draft = start_draft("Probe")
+    last = start_question("Second", ("quality",), draft["criteria"][0]["scale"]) | question
+    draft["criteria"] = [draft["criteria"][0], last]
+    return {fault.code for fault in check_instrument(draft, is_foreign=True)}
+
+
+@lru_cache(maxsize=8)
+def is_supported(name: str) -> bool:
+    """Tell whether questions of this version can have this key."""
+    value = {
+        "comment": {"ask": "optional"}, "required": False,
+        "ask_if": {"criterion": "quality", "answered": True},
+    }[name]  # fmt: skip
+    return not _probe(**{name: value})
+
+
+@lru_cache(maxsize=64)
+def _takes_per(kind: str, per: str) -> bool:
+    scale = installed_scales().get(kind)
+    if scale is None:
+        return False
+    return not _probe(scale=start_scale(scale), per=per) & {
+        "wrong_per", "not_supported", "not_allowed", "no_turns", "missing_key",
+    }  # fmt: skip
+
+
+# --- before and after ---------------------------------------------------------------
+
+
+def _describe_examples(draft: Plain, part: str) -> list[dict[str, Any]]:
+    """Return the items of this part and an empty one, each with its fields."""
+    items = _objects(draft.get(part))
+    return [_describe_example(draft, part, number, one) for number, one in enumerate([*items, {}])]
+
+
+def _describe_example(draft: Plain, part: str, number: int, one: Plain) -> dict[str, Any]:
+    at, is_gold = f"{part}-{number}", part == "practice"
+    item = draft.get("item", {})
+    most = item.get("outputs", {}).get("most", 1)
+    count = min(most, 10) if isinstance(most, int) else 1
+    inputs, outputs = one.get("inputs", {}), one.get("outputs", [])
+    answers = one.get("gold" if is_gold else "ratings", {})
+    said = "Right answer" if is_gold else "Rating"
+    notation = "As in a gold column: 4, or 3..5, or a word. Several outputs: separated by commas."
+    return {
+        "number": number + 1,
+        "is_new": not one,
+        "fields": [
+            *(
+                Field(f"{at}-in-{column.get('name')}", str(column.get("label")),
+                      inputs.get(column.get("name"), ""), "area")
+                for column in _objects(item.get("inputs"))
+            ),
+            *(
+                Field(f"{at}-out-{place}", f"Output {place + 1}" if count > 1 else "Output",
+                      outputs[place] if place < len(outputs) else "", "area")
+                for place in range(count)
+            ),
+            *(
+                Field(f"{at}-answer-{criterion.get('key')}", f"{said}: {criterion.get('label')}",
+                      write_answer(answers.get(criterion.get("key")), criterion, is_gold=is_gold),
+                      help=notation if first == 0 and is_gold else "")
+                for first, criterion in enumerate(_objects(draft.get("criteria")))
+            ),
+            Field(f"{at}-why", "Why", one.get("why", ""), "area"),
+        ],
+    }  # fmt: skip
+
+
+def _describe_check(draft: Plain) -> list[list[Field]]:
+    found = []
+    for number, one in enumerate([*_objects(draft.get("comprehension")), {}]):
+        at = f"check-{number}"
+        lines = [f"*{choice}" if choice == one.get("right") else str(choice)
+                 for choice in one.get("choices", ())]  # fmt: skip
+        found.append([
+            Field(f"{at}-question", "Question", one.get("question", "")),
+            Field(f"{at}-choices", "Answers", "\n".join(lines), "area",
+                  help="One a line, with a * before the right one."),
+            Field(f"{at}-why", "Why", one.get("why", "")),
+        ])  # fmt: skip
+    return found
+
+
+def _describe_entry(draft: Plain) -> dict[str, Any]:
+    before = draft.get("eligibility")
+    eligibility = before if isinstance(before, dict) else {}
+    accept = eligibility.get("accept", {})
+    if eligibility and not _is_plain(eligibility, accept):
+        return {"questions": [], "words": [], "count": len(eligibility["questions"])}
+    questions = []
+    for number, one in enumerate([*_objects(eligibility.get("questions")), {}]):
+        at = f"entry-{number}"
+        allowed = accept.get(one.get("key"), [])
+        lines = [
+            ("*" if choice.get("value") in allowed else "") + str(choice.get("label", ""))
+            for choice in _objects(one.get("choices"))
+        ]
+        questions.append({
+            "at": at, "key": one.get("key", ""),
+            "fields": [
+                Field(f"{at}-label", "Question", one.get("label", "")),
+                Field(f"{at}-choices", "Answers", "\n".join(lines), "area",
+                      help="One a line, with a * before those that may take part."),
+            ],
+        })  # fmt: skip
+    words = [
+        Field("entry-rule", "Who may take part, in words", eligibility.get("rule", "")),
+        Field("entry-refusal", "What others are told", eligibility.get("refusal", "")),
+    ]
+    return {"questions": questions, "words": words, "count": len(questions) - 1}
+
+
+def _is_plain(eligibility: Plain, accept: Any) -> bool:
+    """Tell whether these entry questions can be shown as lists of answers, some of which do."""
+    questions = _objects(eligibility.get("questions"))
+    return (
+        isinstance(accept, dict)
+        and all(isinstance(rule, list) for rule in accept.values())
+        and all(one.get("choices") for one in questions)
+    )
+
+
+def _list_design(draft: Plain) -> list[Field]:
+    design = draft.get("design", {})
+    return [
+        *(
+            Field(f"design-{name}", label, design.get(name, default), "whole")
+            for (name, default), label in zip(
+                DESIGN, ("Answers per item", "Items in a set"), strict=True
+            )
+        ),
+        Field("minutes", "Minutes per item", draft.get("minutes_per_item", 1.0)),
+    ]
+
+
+def _list_source(draft: Plain) -> list[Field]:
+    source = draft.get("source", {})
+    return [
+        Field("source-cite", "Source", source.get("cite", "")),
+        Field("source-url", "Address", source.get("url", "")),
+        Field("source-licence", "Licence of its words", source.get("licence", ""),
+              help="“none” where nothing but a method was taken."),
+        Field("source-notice", "Notice that the licence asks for", source.get("notice", "")),
+        Field("source-exact", "To the letter", source.get("exact", "")),
+        Field("source-ours", "Ours", source.get("ours", "")),
+    ]  # fmt: skip
+
+
+def _describe_languages(draft: Plain) -> dict[str, Any]:
+    known = list_texts(draft)
+    translations = draft.get("translations")
+    rows = []
+    for language, texts in translations.items() if isinstance(translations, dict) else ():
+        done = len(known.keys() & texts.keys()) if isinstance(texts, dict) else 0
+        rows.append({"tag": language, "done": done, "missing": len(known) - done})
+    return {"own": draft.get("language", ""), "count": len(known), "rows": rows}
+
+
+# --- preview ------------------------------------------------------------------------
+
+
+def make_preview(draft: Plain) -> str:
+    """Return the page of an item; with faults, that of what is right so far; "" if nothing is."""
+    if not find_faults(draft):
+        return render_preview(Protocol.from_stored(draft))
+    bare = {name: value for name, value in draft.items()
+            if name not in ("examples", "practice", "comprehension", "translations",
+                            "eligibility", "title", "summary", "instructions")}  # fmt: skip
+    bare |= {"title": "Preview", "summary": "Preview", "instructions": "Preview"}
+    right: list[Plain] = []
+    for one in _objects(draft.get("criteria")):
+        if not find_faults(bare | {"criteria": [*right, one]}):
+            right.append(one)
+    if not right:
+        return ""
+    return render_preview(Protocol.from_stored(bare | {"criteria": right}))

@@ -1,0 +1,42 @@
+"""Addresses of these pages, under those of the admin."""
+
+from collections.abc import Callable
+from typing import Any
+
+from evalsite.building.builder_views import build
+from evalsite.building.copy_views import show_copy
+from evalsite.building.instrument_views import (
+    choose_question,
+    delete,
+    export_file,
+    import_file,
+    list_instruments,
+    new_instrument,
+    share,
+    show_versions,
+    translate,
+)
+from evalsite.building.new_views import new_study, show_sources
+from evalsite.building.try_views import show_instructions, try_instrument
+
+PAGES: list[tuple[str, str, Callable[..., Any]]] = [
+    ("studies/new/", "study-new", new_study),
+    ("studies/copy/", "study-copy", show_copy),
+    ("instruments/", "instruments", list_instruments),
+    ("instruments/new/", "instrument-new", new_instrument),
+    ("instruments/import/", "instrument-import", import_file),
+    ("instruments/sources/", "instrument-sources", show_sources),
+    ("instruments/try/<slug:kind>/<slug:name>/<int:number>/", "instrument-try", try_instrument),
+    ("instruments/try/<slug:kind>/<slug:name>/", "instrument-instructions", show_instructions),
+    ("instruments/<uuid:instrument_id>/", "instrument", build),
+    ("instruments/<uuid:instrument_id>/share/", "instrument-share", share),
+    ("instruments/<uuid:instrument_id>/delete/", "instrument-delete", delete),
+    ("instruments/<uuid:instrument_id>/questions/", "instrument-questions", choose_question),
+    ("instruments/<uuid:instrument_id>/language/", "instrument-language", translate),
+    ("instruments/<uuid:instrument_id>/versions/", "instrument-versions", show_versions),
+    (
+        "instruments/<uuid:instrument_id>/versions/<int:number>/",
+        "instrument-export",
+        export_file,
+    ),
+]

@@ -1,0 +1,211 @@
+"""Parameters of scales as fields of a form: how each is entered, and what it starts with.
+
+A kind of answer declares the names of its parameters; those that the format describes are here, so
+that a new kind with them can be built without anything else. Others are kept as they are.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evalsite.protocol.scale import Scale
+
+Plain = dict[str, Any]
+_VALUE_LINE = re.compile(r"\s*(-?[0-9]{1,9})\s*[:=.)]?\s*(.*?)\s*")
+_KEY_LINE = re.compile(r"\s*([a-z][a-z0-9_]{0,39})\s*:\s*(.+?)\s*")
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
+_NOT_KEY = re.compile(r"[^a-z0-9]+")
+
+
+def make_key(words: str, taken: Any = ()) -> str:
+    """Return a key like these words that isn't taken: "Too long" is too_long."""
+    start = _NOT_KEY.sub("_", words.casefold()).strip("_")[:36].strip("_")
+    start = start if start[:1].isalpha() else f"q_{start}".strip("_")
+    number, key = 1, start
+    while key in taken:
+        number += 1
+        key = f"{start}_{number}"
+    return key
+
+
+# --- lists, one entry a line --------------------------------------------------------
+
+
+def write_values(entries: Any) -> str:
+    """Write points or marks as lines, "1: Not at all", their notes below them, "- such as ..."."""
+    lines = []
+    for entry in _list(entries):
+        reserved = "* " if entry.get("reserved") else ""
+        colon = ":" if isinstance(entry.get("value"), int) else ""
+        lines.append(f"{entry.get('value', '')}{colon} {reserved}{entry.get('label', '')}".rstrip())
+        lines += [f"- {note}" for note in entry.get("notes", ())]
+    return "\n".join(lines)
+
+
+def read_values(text: str, before: Any) -> list[Plain]:
+    found: list[Plain] = []
+    for line in text.splitlines():
+        if line.lstrip().startswith("- ") and found:
+            found[-1].setdefault("notes", []).append(line.strip()[2:].strip())
+        elif line.strip():
+            match = _VALUE_LINE.fullmatch(line)
+            value = int(match[1]) if match else line.strip()
+            label = match[2] if match else ""
+            entry: Plain = {"value": value, "label": label.removeprefix("* ")}
+            if label.startswith("* "):
+                entry["reserved"] = True
+            found.append(entry)
+    return found
+
+
+def _write_keyed(words: str) -> Callable[[Any], str]:
+    def write(entries: Any) -> str:
+        return "\n".join(
+            f"{entry.get('key', '')}: {entry.get(words, '')}" for entry in _list(entries)
+        )
+
+    return write
+
+
+def _read_keyed(words: str) -> Callable[[str, Any], list[Plain]]:
+    def read(text: str, before: Any) -> list[Plain]:
+        known = {entry.get("key"): entry for entry in _list(before)}
+        found: dict[str, Plain] = {}
+        for line in filter(str.strip, text.splitlines()):
+            match = _KEY_LINE.fullmatch(line)
+            said = match[2] if match else line.strip()
+            key = match[1] if match and match[1] not in found else make_key(said, found)
+            found[key] = {**known.get(key, {}), "key": key, words: said}
+        return list(found.values())
+
+    return read
+
+
+def _list(entries: Any) -> list[Mapping[str, Any]]:
+    listed = entries if isinstance(entries, list) else []
+    return [entry for entry in listed if isinstance(entry, Mapping)]
+
+
+def read_whole(text: str, before: Any = None) -> int | str | None:
+    """Return a whole number; other text as it is, for the check to name; None for nothing."""
+    said = text.strip()
+    if not said:
+        return None
+    return int(said) if _WHOLE.fullmatch(said) and said.isascii() else said
+
+
+def read_text(text: str, before: Any = None) -> str | None:
+    return text.strip().replace("\r\n", "\n") or None
+
+
+def read_flag(text: str, before: Any = None) -> bool | None:
+    return True if text else None
+
+
+# --- parameters ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """How a parameter is entered. `control` is the template's; `choices` are those of a select."""
+
+    label: str
+    control: str = "text"
+    help: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    start: Any = None  # what a new question has, where the parameter is needed
+    read: Callable[[str, Any], Any] = read_text
+    write: Callable[[Any], str] = lambda value: "" if value is None else str(value)
+
+
+def _keyed(label: str, words: str, start: list[str], help_text: str = "") -> Parameter:
+    return Parameter(
+        label=label,
+        control="area",
+        help=help_text or "One a line. To choose the key in files yourself, write “key: words”.",
+        start=[{"key": make_key(one), words: one} for one in start],
+        read=_read_keyed(words),
+        write=_write_keyed(words),
+    )
+
+
+def _whole(label: str, start: int | None = None, help_text: str = "") -> Parameter:
+    return Parameter(label=label, control="whole", start=start, read=read_whole, help=help_text)
+
+
+POINTS = [
+    {"value": 1, "label": "Not at all"},
+    {"value": 2, "label": "A little"},
+    {"value": 3, "label": "Partly"},
+    {"value": 4, "label": "Mostly"},
+    {"value": 5, "label": "Completely"},
+]
+SIDES = [
+    {"value": -1, "label": "The first is better"},
+    {"value": 0, "label": "They are equal"},
+    {"value": 1, "label": "The second is better"},
+]
+_VALUES_HELP = (
+    "One a line, low to high: the number, a colon, its words. Words are needed at both ends. "
+    "Lines that begin with “- ” are notes on the point above."
+)
+
+PARAMETERS: dict[str, Parameter] = {
+    "points": Parameter(label="Points", control="area", help=_VALUES_HELP, start=POINTS,
+                        read=read_values, write=write_values),
+    "marks": Parameter(label="Labelled marks", control="area", help=_VALUES_HELP,
+                       read=read_values, write=write_values),
+    "minimum": _whole("Lowest value", 0),
+    "maximum": _whole("Highest value", 100),
+    "step": _whole("Step"),
+    "low": Parameter(label="Words at the low end"),
+    "high": Parameter(label="Words at the high end"),
+    "unit": Parameter(label="Unit"),
+    "yes": Parameter(label="Word for yes", start="Yes"),
+    "no": Parameter(label="Word for no", start="No"),
+    "options": _keyed("Options", "label", ["First option", "Second option"]),
+    "statements": _keyed("Statements", "text", ["It answers the question"]),
+    "from_column": Parameter(
+        label="Or statements from this column of the batch",
+        help="A column with one statement a line, in place of the list above.",
+    ),
+    "shuffle": Parameter(label="Options in random order", control="flag", read=read_flag),
+    "least": _whole("At least"),
+    "most": _whole("At most"),
+    "lines": _whole("Lines of the box"),
+    "shown": Parameter(label="Order on the page", control="select",
+                       choices=(("", "Low to high"), ("falling", "High to low"))),
+    "display": Parameter(label="Arrangement", control="select",
+                         choices=(("", "In a row"), ("stacked", "One below the other"))),
+    "reserved_note": Parameter(label="Note on reserved points"),
+    "both_good": Parameter(label="“Both are good”", help="Leave it empty to offer no such answer."),
+    "both_bad": Parameter(label="“Both are bad”", help="Leave it empty to offer no such answer."),
+    "not_applicable": Parameter(
+        label="“Not applicable”", help="The words of this answer. Leave it empty to offer none."
+    ),
+}  # fmt: skip
+
+
+def list_parameters(scale: type[Scale]) -> dict[str, Parameter]:
+    """Return the parameters of this kind that can be entered, needed ones first."""
+    known = {*scale.needed, *scale.optional} - scale.unsupported
+    order = list(PARAMETERS)
+    names = sorted(known & PARAMETERS.keys(), key=order.index)
+    return {name: PARAMETERS[name] for name in sorted(names, key=lambda n: n not in scale.needed)}
+
+
+def start_scale(scale: type[Scale], before: Mapping[str, Any] | None = None) -> Plain:
+    """Return a new scale of this kind, with the parameters that the one before has too."""
+    data: Plain = {"kind": scale.kind}
+    known = {*scale.needed, *scale.optional} - scale.unsupported
+    kept = {name: value for name, value in (before or {}).items() if name in known}
+    if kept.get("points") and scale.pair_only:
+        del kept["points"]
+    for name in sorted(scale.needed):
+        start = SIDES if name == "points" and scale.pair_only else None
+        parameter = PARAMETERS.get(name)
+        data[name] = start or (parameter.start if parameter else None)
+    if "statements" in scale.optional and "from_column" not in kept:
+        data["statements"] = PARAMETERS["statements"].start
+    return data | kept

@@ -1,0 +1,171 @@
+"""An instrument as participants will see it: in a frame, or to be tried. Nothing is stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+from django.http import QueryDict
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+from evalsite.annotation.pages.feedback import explain_answers
+from evalsite.annotation.pages.forms import RatingForm
+from evalsite.annotation.pages.view_models import (
+    ItemView,
+    Progress,
+    add_feedback,
+    add_marks,
+    view_item,
+)
+from evalsite.lib.markdown import render_markdown
+from evalsite.protocol import Example, InputColumn, Protocol
+from evalsite.studies.gold import Feedback
+from evalsite.studies.models import Item, Output
+
+_SAMPLES = {
+    "meaning representation": "name[The Mill], eatType[pub], area[riverside]",
+    "dialogue": "A: Have you seen the new bridge?\nB: Not yet. Is it open?",
+    "review": "Great app, but it crashes whenever I open the settings.",
+    "whole number": "100",
+}
+_SAMPLE = "The new bridge over the river opened on Sunday, two months late."
+_OUTPUT = "The bridge has been open since Sunday."
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An item to try: one of practice, a worked example, or an invented one."""
+
+    inputs: Mapping[str, Any]
+    outputs: tuple[str, ...]
+    gold: Mapping[str, str]
+    why: str = ""
+
+
+def list_samples(config: Protocol) -> list[Sample]:
+    """Return items to try this instrument with, at least one."""
+    found = [_take(one) for one in (*config.practice, *config.examples)]
+    return found or [_invent(config)]
+
+
+def _take(example: Example) -> Sample:
+    return Sample(example.inputs, example.outputs, example.gold, example.why)
+
+
+def _invent(config: Protocol) -> Sample:
+    inputs = {column.name: _invent_input(column) for column in config.inputs}
+    count = max(config.outputs[0], min(2, config.outputs[1]))
+    texts = (_OUTPUT, *(f"{_OUTPUT} ({number})" for number in range(2, count + 1)))
+    return Sample(inputs, texts, {})
+
+
+def _invent_input(column: InputColumn) -> str:
+    return _SAMPLES.get(column.kind, _SAMPLE)
+
+
+# --- in a frame -------------------------------------------------------------------
+
+
+def render_preview(config: Protocol, number: int = 1) -> str:
+    """Return a whole page of an item, made by the very templates that participants get."""
+    samples = list_samples(config)
+    sample = samples[(number - 1) % len(samples)]
+    context = {
+        "frame": "annotation/preview.html",
+        "item": _view(config, sample),
+        "layout": config.layout,
+    }
+    return render_to_string(list(config.item_template), context)
+
+
+def render_instructions(config: Protocol) -> SafeString:
+    return render_markdown(config.instructions_for(config.design))
+
+
+# --- to be tried ------------------------------------------------------------------
+
+
+def try_item(config: Protocol, number: int, data: QueryDict | None) -> dict[str, Any]:
+    """Return what a page shows of an item: asked, or what was answered and what is suggested."""
+    samples = list_samples(config)
+    sample = samples[min(number, len(samples)) - 1]
+    context: dict[str, Any] = {
+        "layout": config.layout,
+        "frame": "building/try.html",
+        "item_name": config.item_name,
+        "item_names": config.item_names,
+        "place": number,
+        "total": len(samples),
+        "progress": Progress(number - 1, len(samples)),
+        "texts": {"title": config.title, "language": config.language},
+        "has_highlight": config.has_highlight,
+        "highlight_hint": config.highlight,
+        "aids_script": "",
+        "errors": [],
+        "is_practice": True,
+        "has_note": config.has_note,
+        "note_label": config.note,
+        "is_checked": False,
+    }
+    if data is None:
+        return context | {"item": _view(config, sample, with_marks=True)}
+    form = RatingForm(
+        data, config=config, outputs=len(sample.outputs),
+        texts=sample.outputs if config.has_highlight else (),
+    )  # fmt: skip
+    if not form.is_valid():
+        return context | {
+            "item": _view(config, sample, form.entered, form.first_errors, with_marks=True),
+            "errors": list(form.first_errors.items()),
+            "status": "Correct what is marked, then check again",
+        }
+    said = _explain(config, sample, form)
+    view = _view(config, sample, form.entered, is_disabled=True, with_marks=True)
+    met = sum(line.is_met for line in said)
+    return context | {
+        "item": add_feedback(view, said) if said else view,
+        "is_checked": True,
+        "has_highlight": False,
+        "why": "" if len(said) == 1 else sample.why,
+        "status": f"You agree on {met} of {len(said)}" if said else "This would be saved.",
+        "progress": Progress(number, len(samples)),
+    }
+
+
+def _view(
+    config: Protocol,
+    sample: Sample,
+    values: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+    *,
+    is_disabled: bool = False,
+    with_marks: bool = False,
+) -> ItemView:
+    view = view_item(
+        config, inputs=sample.inputs, texts=sample.outputs, options=config.default_options,
+        values=values, errors=errors, is_disabled=is_disabled,
+    )  # fmt: skip
+    if with_marks:
+        view = add_marks(
+            view, config, texts=sample.outputs, values=values or {}, errors=errors or {}
+        )
+    return view
+
+
+def _explain(config: Protocol, sample: Sample, form: RatingForm) -> list[Feedback]:
+    """Return what the gold of this item says of the answers."""
+    outputs = [
+        Output(pk=number, position=number, text=text)
+        for number, text in enumerate(sample.outputs, start=1)
+    ]
+    # what the rows of a study would say, without any
+    screen: Any = SimpleNamespace(
+        study=SimpleNamespace(config=config),
+        item=Item(inputs=sample.inputs, gold=sample.gold),
+        outputs=outputs,
+        criteria=config.criteria,
+        content={"options": config.default_options},
+    )
+    found = explain_answers(screen, form.values([output.pk for output in outputs]))
+    return [replace(found[0], why=sample.why)] if len(found) == 1 else found

@@ -1,0 +1,266 @@
+"""The builder: every draft is kept, faults are named in place, only right ones are versions."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.studies.instruments import import_instrument
+from evalsite.studies.models import Instrument, InstrumentMember, Study
+from tests.support.factories import make_user
+from tests.support.forms import read_form
+from tests.support.instruments import make_built_study, read_gallery
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+
+@pytest.fixture
+def jane():
+    return make_user()
+
+
+@pytest.fixture
+def staff(client: Client, jane) -> Client:
+    client.force_login(jane)
+    return client
+
+
+def begin(staff: Client, title: str = "Chat replies") -> Instrument:
+    staff.post(reverse("admin:instrument-new"), {"title": title})
+    return Instrument.objects.get()
+
+
+def post(staff: Client, instrument: Instrument, **said: Any) -> Any:
+    """The builder's form, as it was shown, with these changes; its answer after redirects."""
+    address = reverse("admin:instrument", args=[instrument.pk])
+    shown = read_form(staff.get(address).text, "builder")
+    return staff.post(address, shown | said, follow=True)
+
+
+def test_form_that_nobody_changed_changes_nothing(staff, jane):
+    for content in read_gallery():
+        version, _ = import_instrument(data=content, by=jane)
+
+        post(staff, version.instrument, do="draft")
+
+        version.instrument.refresh_from_db()
+        assert version.instrument.draft == {}
+
+
+def test_instrument_is_built_by_hand_saved_as_a_version_and_used(staff, jane):
+    instrument = begin(staff)
+    post(staff, instrument, **{
+        "do": "add", "q-0-label": "Helpfulness", "q-0-key": "helpfulness",
+        "q-0-question": "Does the reply do what was asked?",
+        "q-0-p-points": "1: Not at all\n2:\n3: Partly\n- half of it\n4: Completely",
+    })  # fmt: skip
+    post(staff, instrument, **{"do": "draft", "q-1-label": "True", "q-1-kind": "decision"})
+    post(staff, instrument, **{
+        "do": "save", "q-1-key": "is_true", "q-1-question": "Is it true?", "q-1-p-yes": "True",
+        "practice-0-in-source": "What is 2 + 2?", "practice-0-out-0": "4",
+        "practice-0-answer-helpfulness": "3..4", "practice-0-answer-is_true": "true",
+        "practice-0-why": "It is right.",
+        "check-0-question": "What do you rate?", "check-0-choices": "*The reply\nThe message",
+        "check-0-why": "Only the reply is rated.",
+    })  # fmt: skip
+    instrument.refresh_from_db()
+    content = instrument.newest.content
+    given = {"title": "Spring", "instrument": f"version:{instrument.newest.pk.hex}"}
+    staff.post(reverse("admin:study-new"), given)
+
+    helpful, true = content["criteria"]
+    assert helpful["scale"]["points"] == [
+        {"value": 1, "label": "Not at all"}, {"value": 2, "label": ""},
+        {"value": 3, "label": "Partly", "notes": ["half of it"]},
+        {"value": 4, "label": "Completely"},
+    ]  # fmt: skip
+    assert true["scale"] == {"kind": "decision", "yes": "True", "no": "No"}
+    assert content["practice"][0]["gold"] == {"helpfulness": ["3..4"], "is_true": [1]}
+    assert content["comprehension"][0]["right"] == "The reply"
+    assert instrument.draft == {}
+    assert [one.key for one in Study.objects.get().config.criteria] == ["helpfulness", "is_true"]
+
+
+@pytest.mark.parametrize(
+    ("said", "anchor", "words"),
+    [
+        ({"q-0-p-points": "one: Bad\n2: Good"}, "q-0", "must be a whole number"),
+        ({"q-0-p-points": "1: Bad"}, "q-0", "must have 2 to 21 entries"),
+        ({"q-0-key": "participant"}, "q-0", "is a name that the site uses itself"),
+        ({"q-0-label": ""}, "q-0", "must not be empty"),
+        ({"in-0-name": "system"}, "page", "is a column that every batch has"),
+        ({"practice-0-out-0": "4"}, "practice", "is required"),
+        ({"title": ""}, "about", "must not be empty"),
+        ({"language": "English"}, "languages", "must be a language tag"),
+    ],
+)
+def test_fault_names_its_question_and_its_reason_and_the_draft_is_kept(staff, said, anchor, words):
+    instrument = begin(staff)
+
+    page = post(staff, instrument, do="save", **said)
+
+    assert page.status_code == 422
+    faults = page.context["faults"]
+    assert (anchor, True) in {(one.anchor, words in one.message) for one in faults}, faults
+    assert f'href="#{anchor}"' in page.text
+    assert f'id="{anchor}"' in page.text
+    instrument.refresh_from_db()
+    assert instrument.newest is None
+    assert instrument.draft != {}
+    for name, text in said.items():
+        assert read_form(staff.get(reverse("admin:instrument", args=[instrument.pk])).text,
+                         "builder")[name] == text  # fmt: skip
+
+
+def test_questions_are_moved_duplicated_and_removed(staff):
+    instrument = begin(staff)
+    post(staff, instrument, do="add")
+    post(staff, instrument, **{"do": "up:1", "q-1-label": "Tone", "q-1-key": "tone"})
+    post(staff, instrument, do="copy:0")
+    removed = post(staff, instrument, do="remove:2")
+    post(staff, instrument, do="undo")
+    instrument.refresh_from_db()
+    before = [one["key"] for one in instrument.draft["criteria"]]
+    post(staff, instrument, do="remove:2")
+    post(staff, instrument, do="add-input")
+
+    instrument.refresh_from_db()
+    assert "Removed “Quality”." in removed.text
+    assert before == ["tone", "tone_2", "quality"]
+    assert [one["key"] for one in instrument.draft["criteria"]] == ["tone", "tone_2"]
+    assert [one["name"] for one in instrument.draft["item"]["inputs"]] == ["source", "input"]
+
+
+def test_words_with_markup_are_text_on_every_page(staff):
+    hostile = "<script>alert(1)</script>{{ 7|add:7 }}"
+    instrument = begin(staff, hostile)
+
+    post(staff, instrument, **{
+        "do": "save", "q-0-label": hostile, "q-0-question": hostile, "q-0-definition": hostile,
+        "q-0-p-points": f"1: {hostile}\n2: {hostile}", "instructions": hostile,
+        "in-0-label": hostile,
+    })  # fmt: skip
+
+    instrument.refresh_from_db()
+    name = instrument.newest.pk.hex
+    addresses = [
+        reverse("admin:instruments"), reverse("admin:instrument", args=[instrument.pk]),
+        reverse("admin:study-new"), reverse("admin:instrument-try", args=["version", name, 1]),
+        reverse("admin:instrument-instructions", args=["version", name]),
+        reverse("admin:instrument-questions", args=[instrument.pk]),
+        f"{reverse('admin:instrument-language', args=[instrument.pk])}?tag=de",
+    ]  # fmt: skip
+    for address in addresses:
+        page = staff.get(address)
+        assert page.status_code == 200
+        assert "<script>alert" not in page.text
+        assert "14" not in page.text or "{{ 7|add:7 }}" in page.text
+
+
+def test_two_people_who_edit_lose_nothing(staff, jane):
+    instrument = begin(staff)
+    address = reverse("admin:instrument", args=[instrument.pk])
+    tom = make_user("tom")
+    InstrumentMember.objects.create(instrument=instrument, user=tom, role="editor")
+    other = Client()
+    other.force_login(tom)
+    hers, his = (read_form(one.get(address).text, "builder") for one in (staff, other))
+
+    staff.post(address, hers | {"do": "draft", "q-0-label": "Hers"})
+    conflict = other.post(address, his | {"do": "draft", "q-0-label": "His"})
+    again = other.post(
+        address, read_form(conflict.text, "builder") | {"do": "draft", "q-0-label": "His"}
+    )
+
+    assert conflict.status_code == again.status_code == 409
+    assert "jane changed this draft after you opened it" in conflict.text
+    assert 'value="His"' in conflict.text
+    instrument.refresh_from_db()
+    assert instrument.draft["criteria"][0]["label"] == "Hers"
+
+
+def test_question_of_another_instrument_is_found_added_and_says_when_it_differs(staff):
+    instrument = begin(staff)
+    address = reverse("admin:instrument-questions", args=[instrument.pk])
+
+    found = staff.get(address, {"q": "adequacy"})
+    staff.post(address, {"question": "gallery:adequacy_fluency:adequacy"})
+    same = staff.get(reverse("admin:instrument", args=[instrument.pk])).text
+    changed = post(staff, instrument, **{"do": "draft", "q-1-question": "Something else?"}).text
+
+    assert "gallery:adequacy_fluency:adequacy" in {one.value for one in found.context["questions"]}
+    assert "From “Translation: adequacy and fluency”, version 1, unchanged" in same
+    assert "Differs from “Translation: adequacy and fluency”, version 1" in changed
+
+
+def test_copy_of_a_protocol_says_what_it_is_based_on_and_calls_no_function(staff):
+    for key in ("magnitude", "pairwise", "rrgen", "dialogue", "fluency"):
+        address = f"{reverse('admin:instrument-new')}?of=protocol:{key}"
+        staff.post(address, {"title": f"My {key}"})
+        instrument = Instrument.objects.get(title=f"My {key}")
+
+        page = post(staff, instrument, do="save")
+
+        instrument.refresh_from_db()
+        assert instrument.newest is not None, page.context["faults"]
+        content = instrument.newest.content
+        assert content["based_on"]["key"] == key
+        assert "hooks" not in content
+        assert content["key"] != key
+
+
+def test_texts_are_translated_and_the_page_counts_what_is_missing(staff):
+    instrument = begin(staff)
+    address = reverse("admin:instrument-language", args=[instrument.pk])
+    shown = staff.get(address, {"tag": "de"})
+    number = next(one["number"] for one in shown.context["texts"] if one["address"] == "title")
+
+    staff.post(
+        address, {"tag": "de", "revision": instrument.revision, f"text-{number}": "Antworten"}
+    )
+
+    instrument.refresh_from_db()
+    assert instrument.draft["translations"] == {"de": {"title": "Antworten"}}
+    page = staff.get(reverse("admin:instrument", args=[instrument.pk])).text
+    assert f"1 of {len(shown.context['texts'])} translated" in page
+
+
+def test_viewers_look_and_copy_and_only_owners_share_and_delete(staff, jane):
+    study = make_built_study(read_gallery()[0], by=jane)
+    instrument = study.instrument.instrument
+    other = Client()
+    other.force_login(make_user("tom"))
+    page = reverse("admin:instrument", args=[instrument.pk])
+
+    assert other.get(page).status_code == 404
+    staff.post(reverse("admin:instrument-share", args=[instrument.pk]), {"visible": "yes"})
+    assert other.get(page).status_code == 200
+    assert other.post(page, {"do": "draft"}).status_code == 403
+    for name in ("instrument-share", "instrument-delete", "instrument-questions"):
+        assert other.post(reverse(f"admin:{name}", args=[instrument.pk])).status_code == 403
+    staff.post(
+        reverse("admin:instrument-share", args=[instrument.pk]), {"user": "tom", "role": "editor"}
+    )
+    assert other.post(page, read_form(other.get(page).text, "builder")).status_code == 302
+    used = staff.post(reverse("admin:instrument-delete", args=[instrument.pk]), follow=True)
+    assert "Studies use this instrument" in used.text
+    assert "Used in 1 study" in used.text
+
+
+def test_export_is_the_very_file_that_was_imported_and_an_old_version_can_come_back(staff, jane):
+    content = read_gallery()[0]
+    version, _ = import_instrument(data=content, by=jane)
+    instrument = version.instrument
+    post(staff, instrument, do="save", title="Another title")
+
+    exported = staff.get(reverse("admin:instrument-export", args=[instrument.pk, 1]))
+    versions = reverse("admin:instrument-versions", args=[instrument.pk])
+    instrument.refresh_from_db()
+    staff.post(versions, {"number": "1", "revision": instrument.revision})
+
+    assert exported.json() == content
+    assert staff.get(versions).status_code == 200
+    instrument.refresh_from_db()
+    assert instrument.newest.title == "Another title"
+    assert instrument.draft == content

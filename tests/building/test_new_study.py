@@ -1,0 +1,184 @@
+"""A new study: what it can ask is chosen from pictures, tried before, copied or imported."""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.view_models import question_names
+from evalsite.building.gallery import list_gallery, list_protocols
+from evalsite.building.trying import list_samples
+from evalsite.protocol import Protocol
+from evalsite.studies.instruments import import_instrument
+from evalsite.studies.models import Instrument, Item, Membership, Study
+from tests.support.factories import launch, make_study, make_user
+from tests.support.instruments import GALLERY, make_built_study, read_gallery
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+
+def answer(config: Protocol, outputs: int) -> dict[str, str]:
+    """An answer to every question, as a bot gives it."""
+    felt = [0.1 * number for number in range(outputs)]
+    return {
+        name: criterion.scale.answer_as_bot(felt, number)
+        for name, criterion, number in question_names(config, outputs)
+    }
+
+
+@pytest.fixture
+def jane():
+    return make_user()
+
+
+@pytest.fixture
+def staff(client: Client, jane) -> Client:
+    client.force_login(jane)
+    return client
+
+
+def test_page_shows_protocols_the_gallery_and_own_instruments_each_with_its_columns(staff, jane):
+    content = read_gallery()[0] | {"title": "My own pair of scales"}
+    import_instrument(data=content, by=jane)
+    import_instrument(data=content | {"title": "Hers"}, by=make_user("other"))
+
+    page = staff.get(reverse("admin:study-new"))
+
+    titles = [one.config.title for one in (*list_protocols(), *list_gallery())]
+    assert all(title in page.text for title in [*titles, "My own pair of scales"])
+    assert "Hers" not in page.text
+    assert page.text.count("<svg") == len(titles) + 1
+    assert "not used yet" in page.text
+    assert "system, output, dialogue" in page.text
+
+
+def test_search_finds_by_criterion_and_author_and_says_when_nothing_matches(staff):
+    found = staff.get(reverse("admin:study-new"), {"q": "adequacy ldc"}).text
+    nothing = staff.get(reverse("admin:study-new"), {"q": "<b>zebra"}).text
+
+    assert "Translation: adequacy and fluency" in found
+    assert found.count('type="radio"') == 1
+    assert "Nothing matches “&lt;b&gt;zebra”" in nothing
+
+
+@pytest.mark.parametrize("value", ["gallery:adequacy_fluency", "version"])
+def test_study_is_made_of_the_gallery_or_of_a_version(staff, jane, value):
+    if value == "version":
+        version, _ = import_instrument(data=read_gallery()[0] | {"title": "Mine"}, by=jane)
+        value = f"version:{version.pk.hex}"
+
+    given = {"title": "Spring", "instrument": value}
+    staff.post(reverse("admin:study-new"), given)
+    staff.post(reverse("admin:study-new"), given)
+
+    studies = Study.objects.all()
+    assert [study.instrument.content["key"] for study in studies] == ["adequacy_fluency"] * 2
+    assert len({study.instrument for study in studies}) == 1
+    assert Instrument.objects.count() == 1
+
+
+def test_version_of_somebody_else_is_no_choice(staff):
+    theirs, _ = import_instrument(data=read_gallery()[0], by=make_user("other"))
+    value = f"version:{theirs.pk.hex}"
+
+    refused = staff.post(reverse("admin:study-new"), {"title": "x", "instrument": value})
+
+    assert refused.status_code == 422
+    assert "Choose one of these instruments." in refused.text
+    tried = reverse("admin:instrument-try", args=["version", theirs.pk.hex, 1])
+    assert staff.get(tried).status_code == 404
+    assert staff.get(reverse("admin:instrument", args=[theirs.instrument.pk])).status_code == 404
+
+
+@pytest.mark.parametrize("entry", [*list_protocols(), *list_gallery()], ids=lambda one: one.value)
+def test_each_entry_is_tried_with_every_item_and_stores_nothing(staff, entry):
+    for number, sample in enumerate(list_samples(entry.config), start=1):
+        kind, _, name = entry.value.partition(":")
+        address = reverse("admin:instrument-try", args=[kind, name, number])
+        asked = staff.get(address)
+        missed = staff.post(address, {})
+        tried = staff.post(address, answer(entry.config, len(sample.outputs)))
+
+        assert asked.status_code == 200
+        assert "nothing is stored" in asked.text
+        assert missed.status_code == 422
+        assert tried.status_code == 200, tried.text
+        assert "Try again" in tried.text
+    instructions = staff.get(reverse("admin:instrument-instructions", args=[kind, name]))
+    assert instructions.status_code == 200
+    assert not Study.objects.exists()
+    assert not Annotation.objects.exists()
+
+
+def test_sources_name_whose_words_are_used_and_under_which_licence(staff):
+    page = staff.get(reverse("admin:instrument-sources")).text
+
+    assert "Linguistic Data Annotation Specification" in page
+    assert "To the letter" in page
+
+
+def test_copy_of_a_study_has_its_settings_and_items_and_no_answers(staff, jane):
+    study = launch(make_study(items=3, k=2, by=jane, headline="Score these"))
+    given = {"study": study.pk, "title": "Again", "with_items": "on"}
+
+    staff.post(reverse("admin:study-copy"), given)
+    staff.post(reverse("admin:study-copy"), given | {"title": "Without", "with_items": ""})
+
+    again, without = Study.objects.get(title="Again"), Study.objects.get(title="Without")
+    assert (again.k, again.headline, again.state) == (2, "Score these", "draft")
+    assert again.seed != study.seed
+    mains = Item.objects.main()
+    assert mains.filter(study=without).count() == 0
+    for copied, item in zip(mains.filter(study=again), mains.filter(study=study), strict=True):
+        assert (copied.key, copied.inputs) == (item.key, item.inputs)
+        texts = [(one.system.name, one.text) for one in item.outputs.all()]
+        assert [(one.system.name, one.text) for one in copied.outputs.all()] == texts
+    assert Membership.objects.get(study=again).user == jane
+    launch(again)
+
+
+def test_study_of_somebody_else_can_not_be_copied(staff):
+    study = make_study(by=make_user("other"))
+
+    refused = staff.post(reverse("admin:study-copy"), {"study": study.pk, "title": "x"})
+
+    assert refused.status_code == 422
+    assert Study.objects.count() == 1
+
+
+def test_copy_of_a_study_of_a_built_instrument_asks_the_same(staff, jane):
+    study = make_built_study(read_gallery()[0], by=jane)
+
+    staff.post(reverse("admin:study-copy"), {"study": study.pk, "title": "Again"})
+
+    assert Study.objects.get(title="Again").config == study.config
+
+
+def test_file_is_imported_or_every_fault_is_listed(staff):
+    right = (GALLERY / "adequacy_fluency.json").read_bytes()
+    wrong = (GALLERY / "faulty" / "10_not_allowed.json").read_bytes()
+
+    refused = staff.post(
+        reverse("admin:instrument-import"), {"file": SimpleUploadedFile("a.json", wrong)}
+    )
+    staff.post(reverse("admin:instrument-import"), {"file": SimpleUploadedFile("b.json", right)})
+
+    assert refused.status_code == 422
+    assert "layout.questions must be one of" in refused.text
+    assert [one.key for one in Instrument.objects.all()] == ["adequacy_fluency"]
+
+
+def test_page_takes_as_many_queries_for_two_instruments_as_for_twenty(
+    staff, jane, django_assert_max_num_queries
+):
+    content = read_gallery()[0]
+    for number in range(20):
+        key = f"own_{number}"
+        import_instrument(data=content | {"title": f"Own {number}", "key": key}, by=jane)
+    staff.get(reverse("admin:study-new"))
+
+    with django_assert_max_num_queries(14):
+        staff.get(reverse("admin:study-new"))
+    with django_assert_max_num_queries(14):
+        staff.get(reverse("admin:instruments"))

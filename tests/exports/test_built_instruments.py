@@ -1,0 +1,96 @@
+"""A study of an instrument that was built here goes all the way: work, files, bundle and back."""
+
+import io
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.annotation.fsck import find_breaches
+from evalsite.annotation.models import Rating
+from evalsite.annotation.running.launch import launch_study
+from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.exports.bundle.restore import restore_bundle
+from evalsite.jobs.services import run_job
+from evalsite.studies.instruments import import_instrument
+from evalsite.studies.models import Instrument, Study
+from tests.support.batches import import_rows, make_rows
+from tests.support.bundles import check, pack
+from tests.support.exports import export, read
+from tests.support.factories import make_user
+from tests.support.instruments import make_built_study, read_gallery
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.usefixtures("checks_here")]
+
+
+def make_rated(content: dict[str, Any], **fields: Any) -> Study:
+    study = make_built_study(content, is_demo=True, k=2, set_size=2, **fields)
+    import_rows(study, make_rows(study.config))
+    run_job(launch_study(study=study, by=make_user()))
+    study.refresh_from_db()
+    list(simulate_crowd(study, participants=2, seed="built"))
+    return study
+
+
+@pytest.mark.parametrize("content", read_gallery(), ids=lambda content: content["key"])
+def test_study_of_each_instrument_of_the_gallery_is_rated_exported_and_read_back(content):
+    study = make_rated(content)
+
+    bundle = pack(study)
+    report = check(bundle)
+    restored = restore_bundle(file=io.BytesIO(bundle), owner=make_user("new"), by="x", is_copy=True)
+
+    assert Rating.objects.filter(annotation__study=study).exists()
+    keys = {criterion["key"] for criterion in content["criteria"]}
+    assert {row["criterion"] for row in read(export(study))} <= keys
+    assert report.faults == []
+    assert restored.remarks == []
+    copy = restored.study
+    assert find_breaches(copy) == []
+    assert copy.instrument.content == content
+    assert copy.instrument.instrument != study.instrument.instrument
+    assert copy.config == study.config
+    assert (
+        Rating.objects.filter(annotation__study=copy).count()
+        == Rating.objects.filter(annotation__study=study).count()
+    )
+
+
+def test_draft_of_a_built_instrument_comes_back_as_a_draft_that_asks_the_same():
+    content = read_gallery()[0]
+    study = make_built_study(content)
+    import_rows(study, make_rows(study.config))
+
+    bundle, owner = pack(study), make_user("new")
+    copy = restore_bundle(file=io.BytesIO(bundle), owner=owner, by="x", is_copy=True).study
+    again = restore_bundle(file=io.BytesIO(bundle), owner=owner, by="x", is_copy=True).study
+
+    assert copy.version is None
+    assert copy.config == study.config
+    assert again.instrument == copy.instrument
+    assert Instrument.objects.count() == 2
+
+
+def test_pages_of_a_study_name_its_instrument(client: Client):
+    jane = make_user()
+    study = make_rated(read_gallery()[0], by=jane)
+    client.force_login(jane)
+
+    for name in ("study-overview", "study-pilot", "study-questions", "study-recruitments"):
+        page = client.get(reverse(f"admin:{name}", args=[study.pk]))
+        assert page.status_code == 200
+        assert study.instrument.title in page.text
+    assert study.instrument.title in client.get(reverse("admin:index")).text
+    assert study.title in client.get(reverse("admin:index"), {"q": "adequacy and flu"}).text
+
+
+def test_new_version_of_the_instrument_leaves_a_running_study_and_its_bundle_as_they_were():
+    content = read_gallery()[0]
+    study = make_rated(content)
+    config = study.config
+
+    import_instrument(data=content | {"title": "Changed"}, by=make_user())
+
+    assert Study.objects.get(pk=study.pk).config == config
+    assert check(pack(study)).faults == []

@@ -1,0 +1,30 @@
+"""Instruments that ship with the site, as data."""
+
+import json
+from typing import Any
+
+from django.conf import settings
+
+from evalsite.studies.instruments import find_faults, import_instrument
+from evalsite.studies.models import Study
+from evalsite.studies.services import create_study
+from tests.support.factories import make_user
+
+GALLERY = settings.BASE_DIR / "fixtures" / "instruments"
+
+
+def read_gallery() -> list[dict[str, Any]]:
+    """Return the instruments of the gallery that this version can ask, by file name."""
+    found = [json.loads(path.read_bytes()) for path in sorted(GALLERY.glob("*.json"))]
+    return [content for content in found if not find_faults(content)]
+
+
+def make_built_study(content: dict[str, Any], *, by: Any = None, **fields: Any) -> Study:
+    """A draft study of this instrument, which its owner imported."""
+    owner = by or make_user()
+    version, _ = import_instrument(data=content, by=owner)
+    given = {
+        "title": "A study", "consent": "You may stop.", "summary": "You rate texts.",
+        "contact_email": "jane@example.org", "organisation": "Language Lab",
+    }  # fmt: skip
+    return create_study(instrument=version, by=owner, **{**given, **fields})
