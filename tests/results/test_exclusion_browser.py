@@ -26,13 +26,13 @@ def walk(page, live_server):
     page.goto(f"{live_server}{reverse('admin:study-people', args=[study.pk])}")
     yield "people"
     page.click(f"label:has([value='{me.pseudonym}'])")
-    follow(page, "text=Exclude from results…")
+    follow(page, "button[value=exclude]")
     yield "confirmation"
-    follow(page, ".es-main")
-    page.wait_for_selector(".es-problem")
+    follow(page, "button.main")
+    page.wait_for_selector(".problem")
     yield "confirmation without a reason"
     page.fill("#id_reason", "Answered while the page was hidden")
-    follow(page, ".es-main")
+    follow(page, "button.main")
     page.wait_for_selector(".messagelist")
     yield "exclusions"
     assert Exclusion.objects.standing().get().participant == me
@@ -62,7 +62,7 @@ def test_people_are_excluded_with_the_keyboard_alone(page, live_server):
 
     press_tab_to(page, "[name=participant]")
     page.keyboard.press("Space")
-    press_tab_to(page, "button:text('Exclude from results…')")
+    press_tab_to(page, "button[value=exclude]")
     with page.expect_navigation():
         page.keyboard.press("Enter")
     press_tab_to(page, "#id_reason")

@@ -65,7 +65,7 @@ class PlanForm(forms.Form):
     )
     exclusion_rule = forms.CharField(
         required=False,
-        label="Whose answers will be left out",
+        label="Further rules, in your own words",
         max_length=LONGEST_RULE,
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text="Worded so that another person would exclude the same answers, without names "

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log
 from typing import Any
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
@@ -173,8 +174,14 @@ def _give(one: Wide, rating: Rating, names: dict[int, str]) -> Given:
         words = names[rating.output_id] if rating.output_id else "Tie"
     elif label := scale.label_of(value):
         words = f"{value}: {label}" if scale.family == "points" else label
+    if scale.family == "magnitude":
+        return _place_given(rating, words, log(max(value, 1)) / log(scale.maximum))
     span = scale.maximum - scale.minimum
     share = (value - scale.minimum) / span if span and not scale.compares else 0.5
+    return _place_given(rating, words, share)
+
+
+def _place_given(rating: Rating, words: str, share: float) -> Given:
     answer = rating.annotation
     seconds = None if answer.active_ms is None else round(answer.active_ms / 1000)
     return Given(

@@ -116,7 +116,9 @@ def act_on_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             form.add_error(None, error)
         else:
             _say_done(request, done, len(people) - len(open_people))
-            return redirect("admin:study-people", study.pk)
+            return redirect(
+                f"admin:study-{'exclusions' if do == 'exclude' else 'people'}", study.pk
+            )
     context = {
         "do": do,
         "form": form,
