@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.urls import reverse
 
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.annotation.running.launch import close_study
@@ -13,6 +14,7 @@ from evalsite.operations.retention import delete_expired, erase_person, find_exp
 from evalsite.participants.models import Expert, Participant, ParticipantIdentity, Visit
 from evalsite.quality.models import Approval
 from evalsite.quality.pay import approve_sets, list_payable
+from evalsite.studies.models import Membership
 from tests.quality.test_pay import begin, work
 from tests.support.experts import invite
 from tests.support.factories import make_user
@@ -112,3 +114,20 @@ def test_commands_say_what_they_deleted_and_refuse_a_name_that_nobody_has(capsys
     with pytest.raises(CommandError, match="nobody called"):
         call_command("erase", str(study.pk), "p-nobody")
     assert now() >= study.launched_at
+
+
+def test_owner_erases_a_person_on_a_page_that_says_what_goes(staff_client, researcher):
+    recruitment = begin(checks=0)
+    person = work(recruitment)
+    study = recruitment.study
+    Membership.objects.update_or_create(study=study, user=researcher, defaults={"role": "owner"})
+    address = reverse("admin:person-erase", args=[study.pk, person.me.pseudonym])
+    shown = staff_client.get(address)
+    kept = Rating.objects.exists()
+
+    response = staff_client.post(address)
+
+    assert "deletes 4 answers" in shown.text
+    assert kept
+    assert response.status_code == 302
+    assert not Rating.objects.exists()

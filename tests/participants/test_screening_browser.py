@@ -12,8 +12,16 @@ from evalsite.studies.models import Study
 from tests.participants.test_background import finish
 from tests.participants.test_own_questions import ENTRY
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import MAIN, Watch, find_faults_in_all_looks
+from tests.support.browsing import (
+    MAIN,
+    Watch,
+    answer_all,
+    find_faults_in_all_looks,
+    press_tab_to,
+    take_a_set,
+)
 from tests.support.factories import launch, make_study, make_user
+from tests.support.ignoring import make_reviews
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,6 +51,32 @@ def shoot(page: Page, name: str) -> None:
         for width in (1280, 360):
             page.set_viewport_size({"width": width, "height": 900})
             page.screenshot(path=Path(folder) / f"{name}-{width}.png", full_page=True)
+
+
+def test_covered_items_are_accessible_and_shown_or_skipped_by_keyboard(page: Page, live_server):
+    study = make_reviews(reviews=1, content_warning="Some reviews swear.", covers_items=True)
+    study.refresh_from_db()
+    watch = Watch(page)
+    take_a_set(page, str(live_server), study)
+    faults = {"covered": find_faults_in_all_looks(page)}
+
+    press_tab_to(page, ".actions .main")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    answer_all(page)
+    with page.expect_navigation():
+        page.click(MAIN)
+    status = page.text_content("[role=status]")
+    press_tab_to(page, ".actions button")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    page.goto(f"{page.url.partition('/items/')[0]}/items/3/skip/")
+    faults["skip"] = find_faults_in_all_looks(page)
+
+    assert status == "Saved"
+    assert [one.status for one in study.annotations.order_by("pk")] == ["counted", "skipped"]
+    assert not any(faults.values()), faults
+    assert not watch.found
 
 
 def test_way_to_the_check_is_accessible_at_every_width(page: Page, live_server, study):
@@ -154,6 +188,7 @@ def test_researchers_pages_are_accessible(page: Page, live_server):
         name: reverse(f"admin:{name}", args=[study.pk])
         for name in ("study-questions", "study-quotas", "study-earlier")
     } | {"study-question": reverse("admin:study-question", args=[study.pk, "variety"])}
+    addresses["check-question"] = reverse("admin:check-question", args=[study.pk, 1])
     addresses["background-question"] = reverse(
         "admin:background-question", args=[study.pk, "question_1"]
     )

@@ -68,7 +68,7 @@ READ = {
     OWNERS: [
         "study-close-confirm", "study-rules",
         "study-delete-confirm", "study-hand-over", "team-invitation",
-        "study-member",
+        "study-member", "person-erase",
     ],
 }  # fmt: skip
 # What is done by a post, and from which role on.
@@ -104,7 +104,7 @@ POST = {
         "study-rules", "study-results-reveal",
         "study-launch-start", "study-launch-again", "study-close", "study-archive",
         "study-unarchive", "study-delete", "study-analysis-plan", "study-hand-over",
-        "team-invite", "invitation-renew", "invitation-revoke", "member-role",
+        "team-invite", "invitation-renew", "invitation-revoke", "member-role", "person-erase",
     ],
 }  # fmt: skip
 # What a member may do for themselves only; for others it takes an owner.

@@ -1,0 +1,44 @@
+"""Staff page: erasing a person from a study."""
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods
+
+from evalsite.annotation.models import Annotation
+from evalsite.operations.retention import erase_person
+from evalsite.studies.models import Membership, Study
+from evalsite.studies.staff_pages import StudyView
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def erase(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBase:
+    """Show what erasing this person deletes, and do it."""
+    people = study.participants.filter(is_pilot=False)
+    person = get_object_or_404(people, pseudonym=pseudonym.replace("\0", " "))
+    person.study = study
+    if request.method == "POST":
+        erase_person(person, by=request.user)
+        messages.success(request, f"{person.pseudonym} is erased.")
+        return redirect("admin:study-person", study.pk, person.pseudonym)
+    answers = Annotation.objects.filter(participant=person)
+    context = {
+        "person": person,
+        "answers": answers.exclude(status=Annotation.Status.WITHDRAWN).count(),
+    }
+    return TemplateResponse(request, "studies/erase_person.html", context)
+
+
+study_views = [
+    StudyView(
+        path="people/<str:pseudonym>/erase/",
+        name="person-erase",
+        view=erase,
+        role=Membership.Role.OWNER,
+        within="Quality",
+        # people may ask for it when the study was put away long ago
+        is_reading=True,
+    ),
+]
