@@ -30,7 +30,8 @@ from evalsite.studies.staff_pages import (
 from evalsite.studies.summary_lines import describe_study
 
 APPS_WITH_PAGES = (
-    "results", "imports", "exports", "quality", "annotation", "participants", "studies",
+    "results", "operations", "imports", "exports", "quality", "annotation", "participants",
+    "studies",
 )  # fmt: skip
 MACHINERY = ("axes", "django_tasks_database")
 ARCHIVED = (
