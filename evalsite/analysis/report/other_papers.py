@@ -29,6 +29,7 @@ _MOST_PAIRS = 400
 _AT_ONCE = 20_000  # rows of a file that are read
 _MOST_ROUNDS = 10_000
 _CONVERGED = 1e-10
+_NO_SPREAD = 1e-24
 _BARE = {"interval": "none: for comparison with papers that print the value alone"}
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -122,14 +123,28 @@ def linear_kappa(
     if not found:
         return undefined(name, Reason.NO_OVERLAP, method=method, n=n, details=details)
     by_input = pd.Series(slopes / len(found)).groupby(by_unit.to_numpy()).sum().to_numpy()
-    kappa, count = float(np.mean(found)), len(by_input)
-    low = high = None
-    if count > 1:
-        variance = float(((by_input - by_input.mean()) ** 2).sum()) * count / (count - 1)
-        reach = float(stats.t.ppf((1 + LEVEL) / 2, count - 1)) * sqrt(variance)
-        low, high = max(kappa - reach, -1.0), min(kappa + reach, 1.0)
-    details["interval"] = "over inputs, for these raters, infinitesimal jackknife"
-    return Figure(name=name, method=method, value=kappa, low=low, high=high, n=n, details=details)
+    kappa, reach = float(np.mean(found)), _find_reach(by_input)
+    details["interval"] = (
+        "none: nothing varies between inputs"
+        if reach is None
+        else "over inputs, for these raters, infinitesimal jackknife"
+    )
+    return Figure(
+        name=name, method=method, value=kappa, n=n, details=details,
+        low=None if reach is None else max(kappa - reach, -1.0),
+        high=None if reach is None else min(kappa + reach, 1.0),
+    )  # fmt: skip
+
+
+def _find_reach(slopes: Floats) -> float | None:
+    """How far the interval reaches to either side; None where nothing varies between inputs."""
+    count = len(slopes)
+    if count < 2:
+        return None
+    variance = float(((slopes - slopes.mean()) ** 2).sum()) * count / (count - 1)
+    if not variance > _NO_SPREAD:
+        return None
+    return float(stats.t.ppf((1 + LEVEL) / 2, count - 1)) * sqrt(variance)
 
 
 def _weigh_pair(
