@@ -51,7 +51,7 @@ def all_pairs(groups: int, systems: int) -> list[Entry]:
 def plan(
     entries: list[Entry], *, layers: int = 3, seed: str = "a", **more: bool
 ) -> list[list[Place]]:
-    return list(plan_layers(entries, seed=seed, layers=layers, **more))
+    return [list(layer) for layer in plan_layers(entries, seed=seed, layers=layers, **more)]
 
 
 def shown_in(entries: list[Entry], layers: list[list[Place]]) -> list[tuple[int, tuple[int, ...]]]:

@@ -25,11 +25,13 @@ next one is, of the few that are next, the one that shows what was shown least. 
 outputs are rotated from a shuffle of their own: exact for each item, and by chance otherwise.
 """
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from heapq import merge
+from itertools import chain, groupby, islice, pairwise
 from random import Random
 from typing import TypeVar
 
@@ -91,51 +93,144 @@ class _Kind:
         return [_turn_in(turn, no, self.size, self.turns) for turn in range(self.turns)]
 
 
-@dataclass(slots=True)
-class _Unit:
-    """Entries that share a place, in the order of their systems, and what the plan gives them."""
+class _Units:
+    """All units of a plan in columns, by number: there may be hundreds of thousands of them.
 
-    entries: tuple[Entry, ...]
-    kind: _Kind
-    turn: int = 0
-    lap: int = 0
-    time: float = 0.0
+    They are in a seeded order, which is not that of the file; the entries of a unit follow one
+    another in the order of their systems.
+    """
+
+    def __init__(self, entries: Iterable[Entry], is_together: bool, draw: Random) -> None:
+        known: dict[tuple[int, ...], int] = {}
+        clusters: dict[str, int] = {"": 0}
+        self.item_ids, self._systems, self._clusters = array("q"), array("l"), array("l")
+        keys, numbers, names = array("q"), array("q"), _Names()
+        for entry in entries:
+            self.item_ids.append(entry.item_id)
+            self._systems.append(known.setdefault(entry.systems, len(known)))
+            self._clusters.append(clusters.setdefault(entry.cluster, len(clusters)))
+            keys.append(entry.key)
+            numbers.append(entry.group[0])
+            names.add(entry.group[1])
+        self._shown = list(known)
+        groups = _rank_groups(numbers, names)
+        del numbers, names
+        order = array("l", sorted(range(len(keys)), key=self.item_ids.__getitem__))
+        order = array("l", sorted(order, key=keys.__getitem__))
+        del keys
+        # of each unit its first entry, and after the last one where that ends
+        self._first = array("l", range(len(order) + 1))
+        if is_together:
+            order, self._first = _gather(order, groups)
+            for first, end in pairwise(self._first):
+                order[first:end] = array(
+                    "l", sorted(order[first:end], key=lambda at: _sorted(self._show(at)))
+                )
+        for name in ("item_ids", "_systems", "_clusters"):
+            column = getattr(self, name)
+            setattr(self, name, array(column.typecode, map(column.__getitem__, order)))
+        self.groups = array("l", (groups[order[first]] for first in self._first[:-1]))
+        self.kinds = self._find_kinds(draw)
+        self.turns, self.laps = array("l", self.ranks), array("l", self.ranks)
+        self.times = array("d", self.ranks)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def _show(self, entry: int) -> tuple[int, ...]:
+        return self._shown[self._systems[entry]]
+
+    def _find_kinds(self, draw: Random) -> "list[_Kind]":
+        """Return the kinds in the order of their ranks, and keep the rank of each unit."""
+        found: dict[tuple[tuple[int, ...], ...], int] = {}
+        self.ranks = array("l")
+        for unit in range(len(self)):
+            shows = tuple(_sorted(systems) for _, systems in self.list_items(unit))
+            self.ranks.append(found.setdefault(shows, len(found)))
+        known = sorted(found)
+        draw.shuffle(known)
+        apart = _keep_apart(known, lambda shown: [label for labels in shown for label in labels])
+        new = {found[shown]: rank for rank, shown in enumerate(apart)}
+        self.ranks = array("l", map(new.__getitem__, self.ranks))
+        return [_Kind(rank, shown) for rank, shown in enumerate(apart)]
+
+    def kind_of(self, unit: int) -> "_Kind":
+        return self.kinds[self.ranks[unit]]
+
+    def cluster_of(self, unit: int) -> int:
+        """Return the cluster of a unit; 0 if it is in none."""
+        return self._clusters[self._first[unit]]
+
+    def list_items(self, unit: int) -> list[tuple[int, tuple[int, ...]]]:
+        """Return each item of a unit with its systems in the order of the file."""
+        entries = range(self._first[unit], self._first[unit + 1])
+        return [(self.item_ids[entry], self._show(entry)) for entry in entries]
 
 
-# units by the rank of their kind
-Sublayer = dict[int, list[_Unit]]
+class _Names:
+    """Texts by number in one buffer: a text of its own takes 50 bytes more."""
+
+    def __init__(self) -> None:
+        self._buffer, self._ends = bytearray(), array("q", [0])
+
+    def add(self, name: str) -> None:
+        self._buffer += name.encode()
+        self._ends.append(len(self._buffer))
+
+    def __getitem__(self, number: int) -> bytes:
+        """Return a text in UTF-8, which is in the order of its characters."""
+        return bytes(self._buffer[self._ends[number] : self._ends[number + 1]])
+
+
+def _rank_groups(numbers: "array[int]", names: _Names) -> "array[int]":
+    """Return the rank of each entry's group among all groups, by number and name."""
+    ranks, rank = array("l", numbers), -1
+    ordered = array("l", sorted(range(len(numbers)), key=numbers.__getitem__))
+    for _, equal in groupby(ordered, key=numbers.__getitem__):
+        last = None
+        for name, entry in sorted((names[entry], entry) for entry in equal):
+            rank, last = rank + (name != last), name
+            ranks[entry] = rank
+    return ranks
+
+
+def _gather(order: "array[int]", groups: "array[int]") -> "tuple[array[int], array[int]]":
+    """Return the entries with those of a group together, and where each group begins and ends."""
+    came: dict[int, int] = {}
+    for entry in order:
+        came.setdefault(groups[entry], len(came))
+    together = array("l", sorted(order, key=lambda entry: came[groups[entry]]))
+    first = array("l")
+    for _, members in groupby(range(len(together)), key=lambda at: groups[together[at]]):
+        first.append(next(members))
+    return together, first + array("l", [len(together)])
+
+
+# the numbers of units, by the rank of their kind
+Sublayer = dict[int, "array[int]"]
 
 
 def plan_layers(
     entries: Iterable[Entry], *, seed: str, layers: int, is_together: bool = False
-) -> Iterator[list[Place]]:
-    """One list of places for each layer, in the order in which they are dealt."""
-    units = _make_units(entries, is_together, make_random(seed, "kinds"))
+) -> Iterator[Iterator[Place]]:
+    """For each layer its places in the order in which they are dealt; take all before the next."""
+    units = _Units(entries, is_together, make_random(seed, "kinds"))
     sublayers = _spread(units)
-    _give_turns(sublayers)
+    _give_turns(units, sublayers)
     balance = _Balance()
     for no in range(layers):
-        _draw_times(sublayers, make_random(seed, "layer", no))
-        yield [place for cells in sublayers for place in _line_up(cells, no, balance)]
+        _draw_times(units, sublayers, make_random(seed, "layer", no))
+        yield _deal(units, sublayers, no, balance)
+
+
+def _deal(
+    units: _Units, sublayers: Sequence[Sublayer], no: int, balance: "_Balance"
+) -> Iterator[Place]:
+    for cells in sublayers:
+        yield from _line_up(units, cells, no, balance)
 
 
 # --- units, sublayers, turns ----------------------------------------------------------
-
-
-def _make_units(entries: Iterable[Entry], is_together: bool, draw: Random) -> list[_Unit]:
-    """Return the units in a seeded order, which is not that of the file."""
-    shared: dict[object, list[Entry]] = defaultdict(list)
-    for entry in sorted(entries, key=lambda entry: (entry.key, entry.item_id)):
-        shared[entry.group if is_together else entry.item_id].append(entry)
-    for members in shared.values():
-        members.sort(key=lambda entry: _sorted(entry.systems))
-    shows = [tuple(_sorted(entry.systems) for entry in members) for members in shared.values()]
-    known = sorted(set(shows))
-    draw.shuffle(known)
-    apart = _keep_apart(known, lambda shown: [label for labels in shown for label in labels])
-    kinds = {shown: _Kind(rank, shown) for rank, shown in enumerate(apart)}
-    pairs = zip(shared.values(), shows, strict=True)
-    return [_Unit(tuple(members), kinds[shown]) for members, shown in pairs]
 
 
 @cache
@@ -143,22 +238,27 @@ def _sorted(systems: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(systems))
 
 
-def _spread(units: Sequence[_Unit]) -> list[Sublayer]:
+def _spread(units: _Units) -> list[Sublayer]:
     """Return the units of each sublayer by kind; a group has no two units in one sublayer."""
-    groups: dict[tuple[int, str], list[_Unit]] = defaultdict(list)
-    for unit in units:
-        groups[unit.entries[0].group].append(unit)
-    count = max(map(len, groups.values()), default=0)
-    sublayers: list[Sublayer] = [defaultdict(list) for _ in range(count)]
-    for rank, name in enumerate(sorted(groups)):
-        members = sorted(groups[name], key=lambda unit: unit.kind.rank)
-        shift = _find_shift(members, sublayers, rank)
+    ordered = array("l", sorted(range(len(units)), key=units.groups.__getitem__))
+    count = max(
+        (size for _, size in _count_runs(map(units.groups.__getitem__, ordered))), default=0
+    )
+    sublayers: list[Sublayer] = [defaultdict(lambda: array("l")) for _ in range(count)]
+    for rank, own in groupby(ordered, key=units.groups.__getitem__):
+        members = sorted(own, key=units.ranks.__getitem__)
+        shift = _find_shift([units.ranks[unit] for unit in members], sublayers, rank)
         for number, unit in enumerate(members):
-            sublayers[(number + shift) % count][unit.kind.rank].append(unit)
+            sublayers[(number + shift) % count][units.ranks[unit]].append(unit)
     return sublayers
 
 
-def _find_shift(members: Sequence[_Unit], sublayers: Sequence[Sublayer], rank: int) -> int:
+def _count_runs(values: Iterable[int]) -> Iterator[tuple[int, int]]:
+    for value, run in groupby(values):
+        yield value, sum(1 for _ in run)
+
+
+def _find_shift(kinds: Sequence[int], sublayers: Sequence[Sublayer], rank: int) -> int:
     """By how much this group is turned against the sublayers, so that kinds are even in each."""
     count = len(sublayers)
     if count == 1 or count > _MOST_WEIGHED:
@@ -166,8 +266,8 @@ def _find_shift(members: Sequence[_Unit], sublayers: Sequence[Sublayer], rank: i
 
     def weigh(shift: int) -> tuple[int, int]:
         there = (
-            len(sublayers[(number + shift) % count].get(unit.kind.rank, ()))
-            for number, unit in enumerate(members)
+            len(sublayers[(number + shift) % count].get(kind, ()))
+            for number, kind in enumerate(kinds)
         )
         return sum(there), (shift - rank) % count
 
@@ -189,7 +289,7 @@ def _keep_apart(
     return found
 
 
-def _give_turns(sublayers: Sequence[Sublayer]) -> None:
+def _give_turns(units: _Units, sublayers: Sequence[Sublayer]) -> None:
     """Every turn is that of equally many units of a kind, in each sublayer and in all of them.
 
     A kind of few units has those of its turns that show what other kinds show least.
@@ -198,16 +298,16 @@ def _give_turns(sublayers: Sequence[Sublayer]) -> None:
     rounds: dict[int, list[int]] = defaultdict(list)
     given: Counter[int] = Counter()
     for cells in sublayers:
-        for rank, units in cells.items():
-            kind, order = units[0].kind, rounds[rank]
-            for number, unit in enumerate(units, start=given[rank]):
-                unit.lap, place = divmod(number, kind.turns)
+        for rank, same in cells.items():
+            kind, order = units.kinds[rank], rounds[rank]
+            for number, unit in enumerate(same, start=given[rank]):
+                units.laps[unit], place = divmod(number, kind.turns)
                 if place == len(order):
                     left = [turn for turn in range(kind.turns) if turn not in order]
                     order.append(min(left, key=lambda turn: balance.weigh(kind, turn)))
-                unit.turn = order[place]
-                balance.add(kind, unit.turn)
-            given[rank] += len(units)
+                units.turns[unit] = order[place]
+                balance.add(kind, order[place])
+            given[rank] += len(same)
 
 
 def _count_turns(size: int, *, is_group: bool = False) -> int:
@@ -232,7 +332,7 @@ def _order_in(size: int, turn: int) -> tuple[int, ...]:
 # --- the order of a layer -------------------------------------------------------------
 
 
-def _draw_times(sublayers: Sequence[Sublayer], draw: Random) -> None:
+def _draw_times(units: _Units, sublayers: Sequence[Sublayer], draw: Random) -> None:
     """Each unit has a random time, by which those of its kind and turn follow one another.
 
     In a cluster the times are in the order of the file: a person who is dealt one set after
@@ -240,17 +340,17 @@ def _draw_times(sublayers: Sequence[Sublayer], draw: Random) -> None:
     given back, and for what stands before the place at which they began.
     """
     for cells in sublayers:
-        clusters: dict[str, list[_Unit]] = defaultdict(list)
-        for units in cells.values():
-            for unit in units:
-                unit.time = draw.random()
-                if unit.entries[0].cluster:
-                    clusters[unit.entries[0].cluster].append(unit)
+        clusters: dict[int, list[int]] = defaultdict(list)
+        for same in cells.values():
+            for unit in same:
+                units.times[unit] = draw.random()
+                if cluster := units.cluster_of(unit):
+                    clusters[cluster].append(unit)
         for turns in clusters.values():
-            times = sorted(unit.time for unit in turns)
-            turns.sort(key=lambda unit: min(entry.item_id for entry in unit.entries))
+            times = sorted(units.times[unit] for unit in turns)
+            turns.sort(key=lambda unit: min(item_id for item_id, _ in units.list_items(unit)))
             for unit, time in zip(turns, times, strict=True):
-                unit.time = time
+                units.times[unit] = time
 
 
 class _Balance:
@@ -276,16 +376,19 @@ class _Balance:
 class _Cell:
     """The units of one kind in a sublayer, given out turn by turn, in always the same round."""
 
-    def __init__(self, units: Sequence[_Unit], no: int) -> None:
-        self.kind = units[0].kind
-        self.stacks: list[list[_Unit]] = [[] for _ in range(self.kind.turns)]
+    def __init__(self, units: _Units, same: Sequence[int], no: int) -> None:
+        self.kind = units.kind_of(same[0])
+        self.stacks = [array("l") for _ in range(self.kind.turns)]
         turns = self.kind.turns_in(no)
-        for unit in sorted(units, key=lambda unit: unit.time, reverse=True):
-            self.stacks[turns[unit.turn]].append(unit)
+        for unit in same:
+            self.stacks[turns[units.turns[unit]]].append(unit)
+        for turn, stack in enumerate(self.stacks):
+            last_first = sorted(stack, key=units.times.__getitem__, reverse=True)
+            self.stacks[turn] = array("l", last_first)
         self.round: list[int] = []
         self.given = 0
 
-    def take(self, balance: _Balance) -> tuple[_Unit, int]:
+    def take(self, balance: _Balance) -> tuple[int, int]:
         """Return the next unit, and the turn in which it is shown."""
         place = self.given % len(self.stacks)
         if place == len(self.round):
@@ -306,57 +409,60 @@ class _Cell:
         return min(fullest, key=lambda turn: balance.weigh(self.kind, turn))
 
 
-def _line_up(cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
+def _line_up(units: _Units, cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
     """The places of a sublayer: kinds alternate in proportion, and in each kind the turns."""
     count = sum(map(len, cells.values()))
     if len(cells) > _MOST_KINDS and count < _FEWEST_UNITS * len(cells):
-        yield from _mix(cells, no, balance)
+        yield from _mix(units, cells, no, balance)
         return
-    # the time of each unit, and its kind; of equal times, that of the kind that comes next
-    spread = [
-        ((2 * number + 1) / len(units), after)
-        for after, units in [(balance.find_turn(rank), units) for rank, units in cells.items()]
-        for number in range(len(units))
-    ]
-    spread.sort()
-    by_kind = {rank: _Cell(units, no) for rank, units in cells.items()}
+    # of equal times, that of the kind that comes next
+    after = {rank: balance.find_turn(rank) for rank in cells}
+    spread = merge(*(_space(len(same), after[rank]) for rank, same in cells.items()))
+    by_kind = {rank: _Cell(units, same, no) for rank, same in cells.items()}
     for _, (_, rank) in spread:
         unit, turn = by_kind[rank].take(balance)
-        yield _arrange_unit(unit, turn, no)
+        yield _arrange_unit(units, unit, turn, no)
 
 
-def _mix(cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
+def _space(count: int, after: tuple[bool, int]) -> Iterator[tuple[float, tuple[bool, int]]]:
+    """Yield the times of so many units of a kind, evenly from 0 to 2."""
+    for number in range(count):
+        yield (2 * number + 1) / count, after
+
+
+def _mix(units: _Units, cells: Sublayer, no: int, balance: _Balance) -> Iterator[Place]:
     """Return the places of a sublayer of many kinds, in a random order that keeps systems apart."""
-    turns = {rank: units[0].kind.turns_in(no) for rank, units in cells.items()}
-    units = sorted((unit for same in cells.values() for unit in same), key=lambda unit: unit.time)
-    shown = [(unit, turns[unit.kind.rank][unit.turn]) for unit in units]
+    turns = {rank: units.kinds[rank].turns_in(no) for rank in cells}
+    ordered = sorted(chain.from_iterable(cells.values()), key=units.times.__getitem__)
+    shown = [(unit, turns[units.ranks[unit]][units.turns[unit]]) for unit in ordered]
 
-    def labels_of(one: tuple[_Unit, int]) -> Iterator[object]:
-        for mark in one[0].kind.marks[one[1]]:
+    def labels_of(one: tuple[int, int]) -> Iterator[object]:
+        for mark in units.kind_of(one[0]).marks[one[1]]:
             yield from (mark, mark[0])
 
     for unit, turn in _keep_apart(shown, labels_of):
-        balance.add(unit.kind, turn)
-        yield _arrange_unit(unit, turn, no)
+        balance.add(units.kind_of(unit), turn)
+        yield _arrange_unit(units, unit, turn, no)
 
 
 # --- arrangements ---------------------------------------------------------------------
 
 
-def _arrange_unit(unit: _Unit, turn: int, no: int) -> Place:
+def _arrange_unit(units: _Units, unit: int, turn: int, no: int) -> Place:
     """Return the items of a unit with the arrangement of each in this layer."""
-    if len(unit.entries) == 1:
-        (entry,) = unit.entries
-        return [(entry.item_id, _arrangement(entry.systems, turn))]
+    items = units.list_items(unit)
+    if len(items) == 1:
+        ((item_id, systems),) = items
+        return [(item_id, _arrangement(systems, turn))]
     found: Place = []
-    for place, number in enumerate(_order_in(len(unit.entries), turn)):
-        entry = unit.entries[number]
-        outputs = max(1, len(entry.systems))
+    for place, number in enumerate(_order_in(len(items), turn)):
+        item_id, systems = items[number]
+        outputs = max(1, len(systems))
         turns = _count_turns(outputs)
         # items of a group turn one against another
-        own = _turn_in((unit.lap + number) % turns, no, outputs, turns)
-        arrangement = _arrangement(entry.systems, own)
-        found.append((entry.item_id, join_arrangement(outputs, place, arrangement)))
+        own = _turn_in((units.laps[unit] + number) % turns, no, outputs, turns)
+        arrangement = _arrangement(systems, own)
+        found.append((item_id, join_arrangement(outputs, place, arrangement)))
     return found
 
 

@@ -4,6 +4,8 @@ What was opened to participants together is planned together: an *opening* is al
 same `opened_at`. Its slots follow one another layer by layer, without gaps.
 """
 
+from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -46,7 +48,7 @@ class _Opening:
     batch_ids: list[Any]
     is_open: bool
     items: int
-    layers: Iterator[list[Place]]
+    layers: Iterator[Iterator[Place]]
 
     def slots(self, study: Study, no: int) -> Any:
         return Slot.objects.filter(study=study, no=no, item__batch__in=self.batch_ids)
@@ -77,7 +79,7 @@ def _make_missing(study: Study, batches: list[Batch], progress: Progress) -> Non
     done = 0
     for no in range(study.k):
         for opening in openings:
-            slots = _number(next(opening.layers), no)
+            slots = list(_number(next(opening.layers), no))
             if opening.is_open and opening.slots(study, no).count() == opening.items:
                 done += opening.items
                 continue
@@ -101,12 +103,10 @@ def _in_chunks(slots: list[PlannedSlot]) -> Iterator[list[PlannedSlot]]:
         start = end
 
 
-def _number(places: list[Place], no: int) -> list[PlannedSlot]:
-    return [
-        PlannedSlot(item_id, no, rank, arrangement)
-        for rank, place in enumerate(places)
-        for item_id, arrangement in place
-    ]
+def _number(places: Iterable[Place], no: int) -> Iterator[PlannedSlot]:
+    for rank, place in enumerate(places):
+        for item_id, arrangement in place:
+            yield PlannedSlot(item_id, no, rank, arrangement)
 
 
 def _find_base(study: Study, opening: _Opening, no: int, slots: list[PlannedSlot]) -> int | None:
@@ -184,14 +184,14 @@ def _find_openings(study: Study, batches: Iterable[Batch], layers: int) -> Itera
     dated = sorted(batches, key=lambda batch: (batch.opened_at is None, batch.opened_at or 0))
     for opened_at, together in groupby(dated, key=lambda batch: batch.opened_at):
         batch_ids = [batch.pk for batch in together]
-        entries = list(_read_entries(study, batch_ids))
         plan = plan_layers(
-            entries,
+            _read_entries(study, batch_ids),
             seed=study.seed,
             layers=layers,
             is_together=study.groups == Study.Groups.TOGETHER,
         )
-        yield _Opening(batch_ids, opened_at is not None, len(entries), plan)
+        items = Item.objects.main().filter(study=study, batch__in=batch_ids).count()
+        yield _Opening(batch_ids, opened_at is not None, items, plan)
 
 
 def _read_entries(study: Study, batch_ids: list[Any]) -> Iterator[Entry]:
@@ -252,26 +252,31 @@ def count_strays(study: Study) -> int:
     """Count the slots of the first k layers that differ from what the seed gives."""
     opened = study.batches.filter(opened_at__isnull=False)
     return sum(
-        # a layer is passed on at once: it takes much memory, and the next is as large
         _count_strays(next(opening.layers), opening.slots(study, no))
         for opening in _find_openings(study, opened, study.k)
         for no in range(study.k)
     )
 
 
-def _count_strays(places: list[Place], slots: Any) -> int:
-    planned = {
-        item_id: (rank, arrangement)
-        for rank, place in enumerate(places)
-        for item_id, arrangement in place
-    }
-    places.clear()
-    good: Counter[int] = Counter()
-    count = 0
-    columns = slots.order_by().values_list("item_id", "pos", "arrangement")
+def _count_strays(places: Iterable[Place], slots: Any) -> int:
+    """Count with a few bytes for each slot: there may be a hundred thousand in a layer."""
+    columns = slots.order_by("item_id").values_list("item_id", "pos", "arrangement")
+    item_ids, starts, own = array("q"), array("q"), array("l")
     for item_id, pos, arrangement in columns.iterator(CHUNK):
-        count += 1
-        rank, own = planned[item_id]
-        if arrangement == own:
-            good[pos - rank] += 1
-    return count - max(good.values(), default=0)
+        item_ids.append(item_id)
+        starts.append(pos)
+        own.append(arrangement)
+    # where the layer begins, by each slot; nowhere if it is shown in another way
+    bases = array("q", [_NOWHERE]) * len(item_ids)
+    for rank, place in enumerate(places):
+        for item_id, arrangement in place:
+            at = bisect_left(item_ids, item_id)
+            if at < len(item_ids) and item_ids[at] == item_id:
+                if arrangement == own[at]:
+                    bases[at] = starts[at] - rank
+    good = Counter(bases)
+    del good[_NOWHERE]
+    return len(item_ids) - max(good.values(), default=0)
+
+
+_NOWHERE = -(2**63)
