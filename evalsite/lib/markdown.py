@@ -1,6 +1,6 @@
 """Researchers' texts: Markdown in, safe HTML out. The one place that marks HTML as safe."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import nh3
@@ -35,14 +35,25 @@ def render_markdown(text: str, *, with_anchors: bool = False) -> SafeString:
     if with_anchors:
         for heading, anchor in _find_headings(tokens).items():
             tokens[heading].attrSet("id", anchor)
-    html = nh3.clean(
-        _PARSER.renderer.render(tokens, _PARSER.options, {}),
-        tags=_TAGS,
-        attributes=_ATTRIBUTES,
+    return clean_html(_PARSER.renderer.render(tokens, _PARSER.options, {}), _TAGS, _ATTRIBUTES)
+
+
+def clean_html(
+    html: str,
+    tags: set[str],
+    attributes: Mapping[str, set[str]],
+    classes: Mapping[str, set[str]] | None = None,
+) -> SafeString:
+    """Return what closed lists of tags, attributes and classes leave of it."""
+    cleaned = nh3.clean(
+        html,
+        tags=tags,
+        attributes=dict(attributes),
+        allowed_classes=dict(classes or {}),
         url_schemes=_SCHEMES,
         link_rel="noopener noreferrer",
     )
-    return mark_safe(html)  # noqa: S308 (cleaned by nh3 with a closed list just above)
+    return mark_safe(cleaned)  # noqa: S308 (cleaned by nh3 with closed lists just above)
 
 
 def parse_markdown(text: str) -> list[Token]:

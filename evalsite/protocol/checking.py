@@ -39,12 +39,10 @@ RESERVED_KEYS = frozenset({
     "attempt", "main", "work", "read", "questions", "unsaved", "keys", "problem", "result",
     "still", "report", "reported", "csrfmiddlewaretoken",
 })  # fmt: skip
-INPUT_KINDS = frozenset({"text", "meaning representation", "dialogue", "review", "whole number"})
-LATER_INPUT_KINDS = frozenset(
-    {"markdown", "code", "table", "conversation", "statements", "spans", "turns"}
-)
-OUTPUT_KINDS = frozenset({"text", "dialogue"})
-LATER_OUTPUT_KINDS = frozenset({"markdown", "code", "table", "conversation"})
+_RICH_KINDS = frozenset({"text", "markdown", "code", "table", "conversation", "dialogue"})
+INPUT_KINDS = _RICH_KINDS | {"meaning representation", "review", "whole number"}
+LATER_INPUT_KINDS = frozenset({"statements", "spans", "turns"})
+OUTPUT_KINDS = _RICH_KINDS
 HOOKS = frozenset(
     {
         "clean", "check_entry", "item_context", "standard_score", "instructions", "options_form",
@@ -167,8 +165,8 @@ def _check_item(item: Any, faults: Faults) -> dict[str, Mapping[str, Any]]:
     if check_keys(
         outputs, at, faults, needed={"kind", "least", "most"}, optional={"aliases", "language"}
     ):
-        _refuse_later(outputs, at, ("language",), faults)
-        _check_kind(outputs.get("kind"), OUTPUT_KINDS, LATER_OUTPUT_KINDS, at, faults)
+        check_text(outputs.get("language", ""), f"{at}.language", faults, may_be_empty=True)
+        _check_kind(outputs.get("kind"), OUTPUT_KINDS, frozenset(), at, faults)
         _check_names(outputs.get("aliases", []), f"{at}.aliases", faults)
         if check_whole(outputs.get("least", 1), f"{at}.least", faults, least=1, most=10):
             least = outputs.get("least", 1)
@@ -183,8 +181,9 @@ def _check_column(
     optional = {"aliases", "required", "together", "display", "language", "shown"}
     if not check_keys(column, place, faults, needed=needed, optional=optional):
         return
-    _refuse_later(column, place, ("display", "language", "shown"), faults)
+    _refuse_later(column, place, ("display", "shown"), faults)
     check_text(column.get("label", "-"), f"{place}.label", faults)
+    check_text(column.get("language", ""), f"{place}.language", faults, may_be_empty=True)
     check_text(column.get("together", ""), f"{place}.together", faults, may_be_empty=True)
     check_flag(column.get("required", True), f"{place}.required", faults)
     _check_names(column.get("aliases", []), f"{place}.aliases", faults)

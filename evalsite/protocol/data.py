@@ -94,6 +94,8 @@ def _write_layout(layout: Layout) -> dict[str, Any]:
 def _write_item(protocol: "Protocol") -> dict[str, Any]:
     least, most = protocol.outputs
     outputs: dict[str, Any] = {"kind": protocol.output_kind, "least": least, "most": most}
+    if protocol.output_language:
+        outputs["language"] = protocol.output_language
     if protocol.output_aliases:
         outputs["aliases"] = list(protocol.output_aliases)
     item = {"inputs": [_write_column(column) for column in protocol.inputs], "outputs": outputs}
@@ -165,6 +167,7 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
         "inputs": tuple(_read_column(one) for one in item["inputs"]),
         "outputs": (outputs["least"], outputs["most"]),
         "output_kind": outputs["kind"],
+        "output_language": outputs.get("language", ""),
         "output_aliases": tuple(outputs.get("aliases", ())),
         "item_name": item.get("name", "Item"),
         "item_names": item.get("names", "Items"),
@@ -224,6 +227,7 @@ def _read_column(data: Mapping[str, Any]) -> InputColumn:
         name=data["name"],
         label=data["label"],
         kind=data["kind"],
+        language=data.get("language", ""),
         aliases=tuple(data.get("aliases", ())),
         is_required=data.get("required", True),
         together=data.get("together", ""),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from django.apps import apps
 from django.utils.module_loading import import_string
@@ -24,6 +24,7 @@ from evalsite.protocol.parts import (
     IgnoreReason,
     InputColumn,
     Layout,
+    OutputKind,
     Source,
 )
 
@@ -64,7 +65,8 @@ class Protocol:
     instructions: str = ""  # Markdown
     outputs: tuple[int, int] = (1, 1)  # fewest and most outputs in an item
     # "dialogue": a next line, shown without markup and with the speaker it names set apart
-    output_kind: Literal["text", "dialogue"] = "text"
+    output_kind: OutputKind = "text"
+    output_language: str = ""  # of code
     output_name: str = "Response"  # what a page calls an output
     output_aliases: tuple[str, ...] = ()  # of its column
     item_name: str = "Item"  # what a page calls a place of a set: "Item 4 of 11"

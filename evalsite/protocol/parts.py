@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 # an item on a page of its own; all items of a set on one page
 ScreenKind = Literal["one", "sheet"]
-InputKind = Literal["text", "meaning representation", "dialogue", "review", "whole number"]
+InputKind = Literal[
+    "text", "markdown", "code", "table", "conversation", "meaning representation", "dialogue",
+    "review", "whole number",
+]  # fmt: skip
+OutputKind = Literal["text", "markdown", "code", "table", "conversation", "dialogue"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +71,7 @@ class InputColumn:
     name: str
     label: str
     kind: InputKind = "text"
+    language: str = ""  # of code
     aliases: tuple[str, ...] = ()
     is_required: bool = True
     together: str = ""

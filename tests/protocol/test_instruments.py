@@ -97,7 +97,7 @@ BREACHES = [
      "item.inputs.1.name"),
     ("fluency", lambda d: d["item"]["inputs"][0].update(kind="poem"), "not_allowed",
      "item.inputs.0.kind"),
-    ("fluency", lambda d: d["item"]["inputs"][0].update(kind="code"), "not_supported",
+    ("fluency", lambda d: d["item"]["inputs"][0].update(kind="spans"), "not_supported",
      "item.inputs.0.kind"),
     ("fluency", lambda d: d["item"]["outputs"].update(most=11), "out_of_range",
      "item.outputs.most"),

@@ -271,9 +271,9 @@ def _count_strays(places: Iterable[Place], slots: Any) -> int:
     for rank, place in enumerate(places):
         for item_id, arrangement in place:
             at = bisect_left(item_ids, item_id)
-            if at < len(item_ids) and item_ids[at] == item_id:
-                if arrangement == own[at]:
-                    bases[at] = starts[at] - rank
+            is_there = at < len(item_ids) and item_ids[at] == item_id
+            if is_there and arrangement == own[at]:
+                bases[at] = starts[at] - rank
     good = Counter(bases)
     del good[_NOWHERE]
     return len(item_ids) - max(good.values(), default=0)

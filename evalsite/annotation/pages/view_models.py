@@ -22,12 +22,16 @@ from evalsite.annotation.pages.highlights import (
 )
 from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
+from evalsite.lib.rich_text import render_rich
 from evalsite.protocol import Criterion, Example, InputColumn, Protocol
 from evalsite.studies.gold import Feedback
 
 # characters and turns from which a text is shown with a cue that more of it follows
 LONG_TEXT = 900
 LONG_DIALOGUE = 6
+# more than a screen
+SEARCHED_TEXT = 4000
+_DIALOGUES = ("dialogue", "conversation")
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,19 @@ class InputView:
     kind: str
     value: str
     segments: tuple[Segment, ...]
+    language: str = ""  # of code
+
+    @cached_property
+    def html(self) -> SafeString | None:
+        """What it looks like, of a kind that isn't plain text; marks are shown in that."""
+        if any(segment.is_marked for segment in self.segments):
+            return None
+        return render_rich(self.value, self.kind, self.language)
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether it is so long that the page offers to find words in it."""
+        return len(self.value) > SEARCHED_TEXT
 
     @property
     def is_long(self) -> bool:
@@ -55,7 +72,7 @@ class InputView:
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
         """The turns of a dialogue; none of any other kind of input."""
-        return parse_dialogue(self.value) if self.kind == "dialogue" else ()
+        return parse_dialogue(self.value) if self.kind in _DIALOGUES else ()
 
 
 @dataclass(frozen=True)
@@ -116,6 +133,7 @@ class OutputView:
     questions: tuple[QuestionView, ...]
     speaker: str = ""
     marks: MarksView | None = None
+    html: SafeString | None = None  # of a kind that isn't plain text
 
 
 @dataclass(frozen=True)
@@ -307,6 +325,7 @@ def _view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> Input
         kind=column.kind,
         value=text,
         segments=tuple(split_marked(text, marked)),
+        language=column.language,
     )
 
 
@@ -326,7 +345,8 @@ def _view_outputs(
         own = tuple(question for question in questions if question.number == number)
         label = output_label(config, number, len(texts))
         speaker = turn.speaker or (_whose_turn(turns) if is_turn else "")
-        views.append(OutputView(number, label, turn.text, own, speaker))
+        html = render_rich(text, config.output_kind, config.output_language)
+        views.append(OutputView(number, label, turn.text, own, speaker, html=html))
     return tuple(views)
 
 

@@ -1,0 +1,334 @@
+"""Texts of items as what they are: Markdown, code, a table, a conversation, as safe HTML.
+
+Texts come from anywhere. Only listed tags come out, nothing leads away from the page and nothing is
+loaded: links and pictures are shown as text, formulas as their source. What can't be read as its
+kind is shown as the text that it is. The text itself is stored, exported and marked as it came.
+"""
+
+import csv
+import io
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from threading import Lock
+from typing import Any
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, Keyword, String
+from pygments.util import ClassNotFound
+
+from evalsite.lib.markdown import clean_html
+
+_TAGS = {
+    "p", "br", "hr", "h3", "h4", "ul", "ol", "li", "strong", "em", "s", "code", "pre", "span",
+    "blockquote", "table", "thead", "tbody", "tr", "th", "td", "div", "b", "details", "summary",
+}  # fmt: skip
+_CLASSES = {
+    "span": {"hk", "hc", "hs", "math", "text"}, "ol": {"dialogue"}, "li": {"a", "b"},
+    "div": {"swipe"}, "details": {"open"}, "p": {"text"},
+}  # fmt: skip
+_BOX = {"tabindex", "role", "aria-label"}
+_ATTRIBUTES = {
+    "pre": _BOX, "div": _BOX, "th": {"scope"}, "ol": {"start"}, "span": {"dir"}, "b": {"dir"},
+}  # fmt: skip
+# those whose lexers are quick on any text
+_LANGUAGES = {
+    "bash", "c", "c++", "cpp", "cs", "csharp", "css", "diff", "go", "haskell", "html", "java",
+    "javascript", "js", "json", "julia", "kotlin", "latex", "lua", "php", "py", "python", "python3",
+    "r", "rb", "ruby", "rust", "scala", "sh", "shell", "sql", "swift", "tex", "toml", "ts",
+    "typescript", "xml", "yaml", "yml",
+}  # fmt: skip
+_MOST_COLOURED = 20_000  # characters
+_MOST_MARKDOWN = 200_000
+_MOST_ROWS, _MOST_CELLS = 1_000, 20_000
+_KEPT = 512  # texts
+_LEVELS = {"h1": "h3", "h2": "h3", "h5": "h4", "h6": "h4"}
+
+
+def render_rich(text: str, kind: str, language: str = "") -> SafeString | None:
+    """Return the HTML of a text of this kind, kept by its SHA-256; None if it is plain text."""
+    render = _RENDERERS.get(kind)
+    if render is None:
+        return None
+    shown_in = get_language() or ""
+    key = sha256("\0".join((kind, language, shown_in, text)).encode(errors="replace")).digest()
+    with _lock:
+        if key in _html:
+            _html.move_to_end(key)
+            return _html[key]
+    html = render(text, language)
+    cleaned = None if html is None else clean_html(html, _TAGS, _ATTRIBUTES, _CLASSES)
+    with _lock:
+        _html[key] = cleaned
+        if len(_html) > _KEPT:
+            _html.popitem(last=False)
+    return cleaned
+
+
+_html: OrderedDict[bytes, SafeString | None] = OrderedDict()
+_lock = Lock()
+
+
+# --- code -------------------------------------------------------------------------------
+
+
+def _render_code(text: str, language: str) -> str:
+    # a box that can be moved sideways has to be reached by keyboard, and named
+    label = escape(_("Code"))
+    return (
+        f'<pre tabindex="0" role="region" aria-label="{label}"><code>'
+        f"{''.join(_colour(text, language))}</code></pre>"
+    )
+
+
+def _colour(text: str, language: str) -> Iterator[str]:
+    name = language.strip().casefold()
+    if name not in _LANGUAGES or len(text) > _MOST_COLOURED:
+        yield escape(text)
+        return
+    try:
+        lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        yield escape(text)
+        return
+    for kind, piece in lexer.get_tokens(text):
+        names = [name for name, family in _COLOURS.items() if kind in family]
+        yield f'<span class="{names[0]}">{escape(piece)}</span>' if names else escape(piece)
+
+
+_COLOURS = {"hc": Comment, "hs": String, "hk": Keyword}
+
+
+# --- Markdown ---------------------------------------------------------------------------
+
+
+class _Renderer(RendererHTML):
+    """Shows links and pictures as text, and code in boxes of its own."""
+
+    def link_close(self, tokens: Sequence[Token], idx: int, *_args: Any) -> str:
+        target = str(tokens[idx].meta.get("href", ""))
+        return f" ({escape(target)})" if target else ""
+
+    def link_open(self, *_args: Any) -> str:
+        return ""
+
+    def image(self, tokens: Sequence[Token], idx: int, *_args: Any) -> str:
+        token = tokens[idx]
+        return escape(f"![{token.content}]({token.attrGet('src') or ''})")
+
+    def fence(self, tokens: Sequence[Token], idx: int, *_args: Any) -> str:
+        token = tokens[idx]
+        language, *_rest = token.info.split() or [""]
+        return _render_code(token.content.removesuffix("\n"), language)
+
+    def code_block(self, tokens: Sequence[Token], idx: int, *_args: Any) -> str:
+        return _render_code(tokens[idx].content.removesuffix("\n"), "")
+
+    def math(self, tokens: Sequence[Token], idx: int, *_args: Any) -> str:
+        return f'<span class="math">{escape(tokens[idx].content)}</span>'
+
+    def table_open(self, *_args: Any) -> str:
+        return f"{_open_swipe()}<table>"
+
+    def table_close(self, *_args: Any) -> str:
+        return "</table></div>"
+
+
+# $x$ with no space inside and no digit after it, so that $5 and $10 are sums of money
+_MATH = re.compile(
+    r"\$\$.+?\$\$|\\\(.+?\\\)|\\\[.+?\\\]|\$(?=[^\s$])[^$\n]*?(?<=[^\s\\$])\$(?!\d)", re.DOTALL
+)
+_LONGEST_FORMULA = 2_000
+
+
+def _read_math(state: StateInline, silent: bool) -> bool:
+    """Take a formula as it is written: its underscores and backslashes mean nothing here."""
+    if state.src[state.pos] not in "$\\":
+        return False
+    end = min(state.posMax, state.pos + _LONGEST_FORMULA)
+    found = _MATH.match(state.src, state.pos, end)
+    if found is None:
+        return False
+    if not silent:
+        state.push("math", "", 0).content = found[0]
+    state.pos = found.end()
+    return True
+
+
+def _make_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}, renderer_cls=_Renderer)
+    parser.enable(["table", "strikethrough"])
+    parser.inline.ruler.before("escape", "math", _read_math)
+    # links to anything are recognised, since none is followed
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
+    # its rules are listed at the first text, and two threads would find half a list
+    parser.parse("*first*")
+    return parser
+
+
+_PARSER = _make_parser()
+
+
+def _render_markdown(text: str, _language: str) -> str | None:
+    if len(text) > _MOST_MARKDOWN:
+        return None
+    tokens = _PARSER.parse(text)
+    for token in tokens:
+        token.tag = _LEVELS.get(token.tag, token.tag)
+        if token.type in ("th_open", "td_open"):
+            token.attrs = {"scope": "col"} if token.type == "th_open" else {}
+        if token.children:
+            _keep_targets(token.children)
+    return str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
+
+
+def _keep_targets(tokens: Sequence[Token]) -> None:
+    """Note the target of each link at its end, unless the link's own words are the target."""
+    opened: list[tuple[int, str]] = []
+    for place, token in enumerate(tokens):
+        if token.type == "link_open":
+            opened.append((place, str(token.attrGet("href") or "")))
+        elif token.type == "link_close" and opened:
+            start, target = opened.pop()
+            words = "".join(one.content for one in tokens[start:place])
+            if target.removeprefix("mailto:") != words:
+                token.meta = {**token.meta, "href": target}
+
+
+# --- tables -----------------------------------------------------------------------------
+
+
+def _open_swipe() -> str:
+    return f'<div class="swipe" tabindex="0" role="region" aria-label="{escape(_("Table"))}">'
+
+
+def _render_table(text: str, _language: str) -> str | None:
+    rows = _read_records(text) or _read_cells(text)
+    if rows is None or len(rows) > _MOST_ROWS or sum(map(len, rows)) > _MOST_CELLS:
+        return None
+    header, *others = rows
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in others
+    )
+    return (
+        f"{_open_swipe()}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _read_records(text: str) -> list[list[str]] | None:
+    """Return header and rows of a JSON list of objects; None if it is none."""
+    found = _read_list(text)
+    if found is None or not all(isinstance(one, dict) for one in found):
+        return None
+    names = list(dict.fromkeys(name for one in found for name in one))
+    return [names, *([_write(one.get(name)) for name in names] for one in found)]
+
+
+def _read_cells(text: str) -> list[list[str]] | None:
+    """Return the rows of CSV, with two cells at least side by side; None if it is none."""
+    start = text.lstrip("\n").split("\n", 1)[0]
+    delimiter = max(",;\t|", key=start.count)
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(row)]
+    except csv.Error:
+        return None
+    width = max(map(len, rows), default=0)
+    if width < 2 or len(rows) < 2:
+        return None
+    return [row + [""] * (width - len(row)) for row in rows]
+
+
+# --- conversations ----------------------------------------------------------------------
+
+
+def _render_conversation(text: str, _language: str) -> str | None:
+    turns = _read_list(text)
+    if turns is None or not all(isinstance(turn, dict) and "role" in turn for turn in turns):
+        return None
+    return f'<ol class="dialogue">{"".join(map(_render_turn, turns))}</ol>'
+
+
+def _render_turn(turn: Mapping[str, Any]) -> str:
+    role = str(turn["role"])
+    said = _read_content(turn.get("content"))
+    side = "a" if role in ("user", "human") else "b"
+    name = escape(_name_role(role))
+    if role in ("tool", "function"):
+        result = _("Result of %(tool)s") % {"tool": turn.get("name") or _("a tool")}
+        return f'<li class="{side}">{_fold(result, said)}</li>'
+    calls = "".join(_render_call(call) for call in _list_calls(turn))
+    words = f'<span class="text" dir="auto">{escape(said)}</span>' if said else ""
+    return f'<li class="{side}"><b dir="auto">{name}</b> {words}{calls}</li>'
+
+
+def _list_calls(turn: Mapping[str, Any]) -> Iterable[Any]:
+    calls = turn.get("tool_calls")
+    return calls if isinstance(calls, list) else ()
+
+
+def _render_call(call: Any) -> str:
+    made = call.get("function", call) if isinstance(call, dict) else {}
+    made = made if isinstance(made, dict) else {}
+    title = _("Call of %(tool)s") % {"tool": made.get("name") or _("a tool")}
+    return _fold(title, _write(made.get("arguments")))
+
+
+def _fold(title: str, text: str) -> str:
+    code = _render_code(text, "json" if text.lstrip().startswith(("{", "[")) else "")
+    return f'<details class="open"><summary>{escape(title)}</summary>{code}</details>'
+
+
+def _name_role(role: str) -> str:
+    known = {
+        "user": _("User"), "human": _("User"), "assistant": _("Assistant"), "ai": _("Assistant"),
+        "system": _("System"), "developer": _("System"),
+    }  # fmt: skip
+    return known.get(role, role)
+
+
+def _read_content(content: Any) -> str:
+    """Return the text of a turn, also of one in parts."""
+    if isinstance(content, list):
+        parts = [one.get("text", "") if isinstance(one, dict) else one for one in content]
+        return "\n".join(_write(part) for part in parts)
+    return _write(content)
+
+
+def _read_list(text: str) -> list[Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) and found else None
+
+
+def _write(value: Any) -> str:
+    """Write a value of JSON: a text as it is, without what no page can hold."""
+    if value is None:
+        return ""
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        text = "…"
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+_RENDERERS: dict[str, Callable[[str, str], str | None]] = {
+    "markdown": _render_markdown,
+    "code": _render_code,
+    "table": _render_table,
+    "conversation": _render_conversation,
+}
+RICH_KINDS = frozenset(_RENDERERS)
