@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalsite.batches.converting import convert
+from evalsite.batches.batch import convert
 from evalsite.batches.faults import Undecided, Unusable
 from evalsite.batches.options import (
     FILE_HELP,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 class Unusable(Exception):
@@ -13,6 +14,8 @@ class Unusable(Exception):
     def __init__(self, code: str, message: str, *, file: str = "") -> None:
         super().__init__(f"{file}: {message}" if file else message)
         self.code, self.message, self.file = code, message, file
+        # what is known of each file nevertheless
+        self.files: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,10 @@ class Undecided(Exception):
     def __init__(self, questions: Sequence[Question]) -> None:
         super().__init__("\n".join(question.text for question in questions))
         self.questions = tuple(questions)
+        self.files: Sequence[Any] = ()
 
 
-def show(name: object, most: int = 60) -> str:
+def quote(name: object, most: int = 60) -> str:
     """Quote a name or id for a sentence, cut if it is long."""
     text = " ".join(str(name).split())
     return f"“{text}”" if len(text) <= most else f"“{text[: most - 1]}…”"
@@ -40,7 +44,7 @@ def show(name: object, most: int = 60) -> str:
 
 def name_some(names: Sequence[object], most: int = 3) -> str:
     """Name the first few, and say that there are more."""
-    named = ", ".join(show(name) for name in names[:most])
+    named = ", ".join(quote(name) for name in names[:most])
     return f"{named} and {len(names) - most:,} more" if len(names) > most else named
 
 

@@ -10,7 +10,7 @@ from typing import IO
 # as Python's own since 3.14: it reads entries that are compressed with zstd
 from backports.zstd import ZstdError, zipfile
 
-from evalsite.batches.faults import Unusable, show
+from evalsite.batches.faults import Unusable, quote
 
 MOST_FILES = 1_000
 # of a zip that is one file, such as a log with an entry for each sample
@@ -143,10 +143,10 @@ def list_entries(file: SourceFile, most_bytes: int) -> list[zipfile.ZipInfo]:
             or ":" in path.parts[0]
             or len(path.parts) > _DEPTH
         ):
-            message = f"The entry {show(entry.filename)} leads out of the zip file."
+            message = f"The entry {quote(entry.filename)} leads out of the zip file."
             raise Unusable("zip_entry", message, file=file.name)
         if stat.S_ISLNK(entry.external_attr >> 16):
-            message = f"The entry {show(entry.filename)} is a link. Pack the file itself."
+            message = f"The entry {quote(entry.filename)} is a link. Pack the file itself."
             raise Unusable("zip_entry", message, file=file.name)
         if entry.flag_bits & 1:
             raise Unusable("zip_locked", "The zip file has a password.", file=file.name)
@@ -169,7 +169,7 @@ def open_entry(file: SourceFile, name: str) -> IO[bytes]:
         return open_zip(file).open(name)
     except _BROKEN:
         raise Unusable(
-            "file_damaged", f"The entry {show(name)} is damaged.", file=file.name
+            "file_damaged", f"The entry {quote(name)} is damaged.", file=file.name
         ) from None
 
 
@@ -180,9 +180,9 @@ def read_entry(archive: zipfile.ZipFile, name: str, file: SourceFile) -> bytes:
             content = entry.read(MOST_IN_RECORD + 1)
     except _BROKEN:
         raise Unusable(
-            "file_damaged", f"The entry {show(name)} is damaged.", file=file.name
+            "file_damaged", f"The entry {quote(name)} is damaged.", file=file.name
         ) from None
     if len(content) > MOST_IN_RECORD:
-        message = f"The entry {show(name)} has more than {MOST_IN_RECORD // 1024**2} MB."
+        message = f"The entry {quote(name)} has more than {MOST_IN_RECORD // 1024**2} MB."
         raise Unusable("too_large", message, file=file.name)
     return content

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from evalsite.batches.faults import Unusable, count
 from evalsite.batches.files import SourceFile
-from evalsite.batches.reading import read_lines
+from evalsite.batches.rows import read_lines
 from evalsite.batches.texts import check_text
 
 INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"
@@ -31,7 +31,7 @@ def check_lines(roles: Mapping[str, SourceFile]) -> tuple[int, list[str]]:
         )
     if not systems:
         raise Unusable("no_system", "No file holds the outputs of a system.")
-    numbers = {file.name: sum(1 for _ in read_lines(file)) for file in roles.values()}
+    numbers = {file.name: count_lines(file) for file in roles.values()}
     first = numbers[roles[INPUTS].name]
     if differing := [name for name, number in numbers.items() if number != first]:
         told = "; ".join(f"{name} has {count(numbers[name], 'line')}" for name in differing[:3])
@@ -45,6 +45,10 @@ def check_lines(roles: Mapping[str, SourceFile]) -> tuple[int, list[str]]:
     return first, systems
 
 
+def count_lines(file: SourceFile) -> int:
+    return sum(1 for _ in read_lines(file))
+
+
 def write_header(roles: Mapping[str, SourceFile]) -> list[str]:
     return ["item", "prompt", "system", "output", *(["reference"] if REFERENCE in roles else [])]
 
@@ -52,14 +56,14 @@ def write_header(roles: Mapping[str, SourceFile]) -> list[str]:
 def read_items(roles: Mapping[str, SourceFile], systems: Sequence[str]) -> Iterator[list[str]]:
     """Yield a row for each output, reading all files side by side."""
     names = [INPUTS, *systems, *([REFERENCE] if REFERENCE in roles else [])]
-    files = [_read_texts(roles[name]) for name in names]
+    files = [read_texts(roles[name]) for name in names]
     for number, (source, *texts) in enumerate(zip_longest(*files, fillvalue=""), start=1):
         after = texts[len(systems) :]
         for system, text in zip(systems, texts, strict=False):
             yield [str(number), source, system, text, *after]
 
 
-def _read_texts(file: SourceFile) -> Iterator[str]:
+def read_texts(file: SourceFile) -> Iterator[str]:
     for number, line in read_lines(file):
         try:
             yield check_text(line.decode())

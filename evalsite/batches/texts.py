@@ -8,6 +8,11 @@ from evalsite.batches.faults import Unusable
 
 _REASONING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NUMBER = re.compile(r"-?(inf|[0-9.]+(e-?[0-9]+)?)")
+_NO_TEXT = (
+    "An output is no text but a number or a list, as of tasks that compare likelihoods. Only "
+    "generated texts can be rated."
+)
 _MOST_DEEP = 50
 _TEXT_PARTS = {"text", "input_text", "output_text"}
 
@@ -22,11 +27,13 @@ def read_output(value: Any) -> str | None:
         return _join_parts(value)
     if isinstance(value, dict):
         return write_value(value)
-    raise Unusable(
-        "no_text",
-        "An output is no text but a number or a list, as of tasks that compare likelihoods. Only "
-        "generated texts can be rated.",
-    )
+    raise Unusable("no_text", _NO_TEXT)
+
+
+def check_samples(texts: list[str]) -> None:
+    """Refuse the likelihood of a choice with whether it is the best, as lm_eval writes them."""
+    if len(texts) == 2 and texts[1] in ("True", "False") and _NUMBER.fullmatch(texts[0]):
+        raise Unusable("no_text", _NO_TEXT)
 
 
 def read_input(value: Any) -> Any:

@@ -40,7 +40,8 @@ class ImportCommand(BaseCommand):
             metavar="COLUMN=FIELD",
             help="what a column contains, if its name doesn't show it, such as --map "
             '"reply=output"; COLUMN= keeps it without showing it, COLUMN=- leaves it out. Give '
-            "it once for each column. A field that doesn't exist lists all fields",
+            "it once for each column. A value inside JSON is a column, too: --map "
+            "doc.question=prompt. A field that doesn't exist lists all fields",
         )
         parser.add_argument(
             "--no-limit",
@@ -98,7 +99,9 @@ class ImportCommand(BaseCommand):
         options = self.read_choices(arguments)
         if arguments["encoding"]:
             options["encoding"] = arguments["encoding"]
-        mapping = read_mapping(fields, file, arguments["map"], limits, options)
+        mapping = read_mapping(
+            fields, file, arguments["map"], limits, options, importer=self.importer
+        )
         sha256 = hash_file(file)
         if same := self.importer.find_same(found, sha256):
             self.stdout.write(self.describe_same(same))
@@ -158,11 +161,14 @@ def read_mapping(
     pairs: list[str],
     limits: Limits | None = None,
     options: Mapping[str, Any] | None = None,
+    *,
+    importer: Importer | None = None,
 ) -> dict[str, str]:
     """Return what --map says of a file's columns; CommandError lists everything wrong with it."""
     if not pairs:
         return {}
-    header = read_header(file, limits, options)
+    asked = [pair.rpartition("=")[0].strip() for pair in pairs]
+    header = read_header(file, limits, options, importer=importer, asked=asked)
     mapping: dict[str, str] = {}
     problems: list[str] = []
     for pair in pairs:

@@ -17,6 +17,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from evalsite.batches.faults import Question
+from evalsite.batches.paths import last_name
+from evalsite.batches.roles import FileUse
 from evalsite.exports.csv_writer import guard_cell, write_rows
 from evalsite.imports.columns import LEAVE_OUT, Field, check_fields, check_header, known_columns
 from evalsite.imports.models import Upload
@@ -27,6 +29,7 @@ from evalsite.imports.tables.faults import (
     group_faults,
     name_sheet_row,
 )
+from evalsite.imports.tables.nested import Nested
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits, Row, Table
 from evalsite.studies.models import Study
@@ -78,6 +81,12 @@ class Checked:
     decisions: list[Decision] = field(default_factory=list)
     # what the researcher confirmed, as it is kept with what the file becomes
     import_notes: list[dict[str, Any]] = field(default_factory=list)
+    # of several files what each is for, and how they are joined
+    files: list[FileUse] = field(default_factory=list)
+    joined: str = ""
+    # columns that are paths into JSON, and the first value of each
+    paths: set[str] = field(default_factory=set)
+    path_samples: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_importable(self) -> bool:
@@ -146,6 +155,8 @@ class Report:
     decisions: list[dict[str, Any]] = field(default_factory=list)
     import_notes: list[dict[str, Any]] = field(default_factory=list)
     is_importable: bool = False
+    files: list[dict[str, Any]] = field(default_factory=list)
+    joined: str = ""
     # whatever else the importer's part of the page shows
     summary: dict[str, Any] = field(default_factory=dict)
 
@@ -175,6 +186,8 @@ class Importer(ABC):
     # what a file becomes (it has a study and a sha256), and the upload's link to it, if any
     record: type[models.Model]
     link: str = ""
+    # whether paths into JSON may be mapped as well
+    takes_nested: bool = False
     checked: type[Checked] = Checked
     # larger files are undone, or stored, by a job
     rows_undone_at_once: int = 20_000
@@ -262,6 +275,7 @@ def check_source(
         table = open_table(source, limits=limits, options=options)
         checked.encoding, checked.delimiter = table.encoding, table.delimiter
         checked.header = list(table.header)
+        checked.files, checked.joined = list(table.files), table.joined
         for key, text in table.decided.items():
             checked.decisions.append(Decision(key, text, is_made=True))
             checked.import_notes.append({"code": key, "text": text, "rows": []})
@@ -273,6 +287,7 @@ def check_source(
         checked.faults.append(error.fault)
         checked.decisions += _ask_encoding(error.fault)
         checked.decisions += [_ask(question) for question in error.questions]
+        checked.files = error.files or checked.files
     if options.get("encoding") and checked.encoding.startswith("Windows"):
         checked.decisions.append(_ENCODING_CHOSEN)
         checked.import_notes.append(_ENCODING_NOTE)
@@ -297,15 +312,47 @@ def _map_columns(
 ) -> None:
     first = _peek(table)
     guess = importer.guess_from_rows(checked.header, study, [row.cells for row in first])
+    nested = Nested(table, first, mapping) if importer.takes_nested else None
+    if nested is not None and nested.paths:
+        checked.header = list(table.header)
+        checked.paths = set(nested.paths)
+        guess |= dict.fromkeys(nested.objects, "")
+        guess |= _guess_paths(importer, checked.paths, guess, study)
     guess |= {checked.header[number]: LEAVE_OUT for number in table.unnamed}
     guess |= importer.map_systems(
         {column for number, column in enumerate(checked.header) if number in table.systems}
     )
     checked.mapping = guess | known_columns(mapping, guess)
     used = {name for name, field in checked.mapping.items() if field not in ("", LEAVE_OUT)}
+    if nested is not None:
+        nested.used = {name for name in nested.paths if checked.mapping[name] != LEAVE_OUT}
+        checked.path_samples = _sample(nested, first)
     checked.faults += table.check_mapped(used)
     checked.faults += importer.check_mapping(checked.mapping, study, table)
     checked.notes = importer.describe_columns(checked, first)
+
+
+def _guess_paths(
+    importer: Importer, paths: Collection[str], guess: Mapping[str, str], study: Study
+) -> dict[str, str]:
+    """Return what the last name of each path suggests, where no column says so; else left out."""
+    by_name = {last_name(path): path for path in sorted(paths, reverse=True)}
+    taken = set(guess.values())
+    found = importer.guess(list(by_name), study)
+    return dict.fromkeys(sorted(paths), LEAVE_OUT) | {
+        by_name[name]: field
+        for name, field in found.items()
+        if field and field != LEAVE_OUT and field not in taken and not field.endswith("_system")
+    }
+
+
+def _sample(nested: Nested, first: Sequence[Row]) -> dict[str, str]:
+    """Return the first value of each path."""
+    samples: dict[str, str] = {}
+    for row in first:
+        values = zip(nested.paths, nested.read(row.cells, nested.paths), strict=True)
+        samples |= {name: cell for name, cell in values if cell and name not in samples}
+    return samples
 
 
 def _peek(table: Table) -> list[Row]:
@@ -396,7 +443,7 @@ def _count(checked: Checked, row: Row, tell: Callable[[int], None] | None) -> No
         cells = zip(checked.header, row.cells, strict=False)
         checked.samples = {
             name: cell for name, cell in cells if checked.mapping.get(name) != LEAVE_OUT
-        }
+        } | checked.path_samples
     checked.rows += 1
     if tell is not None and checked.rows % _TELL_EVERY == 0:
         tell(checked.rows)
@@ -419,17 +466,29 @@ def describe(importer: Importer, checked: Checked, study: Study) -> Report:
         decisions=[asdict(decision) for decision in checked.decisions],
         import_notes=checked.import_notes,
         is_importable=checked.is_importable,
+        files=[asdict(file) for file in checked.files],
+        joined=checked.joined,
         summary=importer.summarise(checked, study),
     )
 
 
 def read_header(
-    path: Path, limits: Limits | None = None, options: Mapping[str, Any] | None = None
+    path: Path,
+    limits: Limits | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    importer: Importer | None = None,
+    asked: Collection[str] = (),
 ) -> list[str]:
-    """Return the names of a file's columns; none if the file can't be read."""
+    """Return the names of a file's columns, and for an importer that takes them its paths.
+
+    `asked` are paths that the first rows need not have. None if the file can't be read.
+    """
     try:
         with path.open("rb") as source:
             table = open_table(source, limits=limits, options=options)
+            if importer is not None and importer.takes_nested:
+                Nested(table, _peek(table), asked)
             return [name.strip() for name in table.header]
     except UnreadableFile:
         return []

@@ -1,7 +1,8 @@
 """What a researcher sends to upload a file and to say what its columns contain."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import PurePosixPath
 from typing import Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 
+from evalsite.batches.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, WORDS
 from evalsite.imports.columns import Field
 
 
@@ -99,6 +101,83 @@ class MappingForm(forms.Form):
             column: self.cleaned_data[f"column-{number}"]
             for number, column in enumerate(self.header)
         }
+
+
+ROLES = {
+    INPUTS: "Inputs",
+    OUTPUTS: "Outputs of a system",
+    REFERENCE: "Reference",
+    LEAVE_OUT: "Leave out",
+}
+
+
+class RolesForm(forms.Form):
+    """What each of several files is for, and what the system is called whose outputs it holds."""
+
+    def __init__(self, data: Any, *, files: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(data, auto_id="id_%s")
+        self.uses = files
+        for number, file in enumerate(files):
+            role, systems = file["role"], file["systems"]
+            choices = [
+                (key, words) for key, words in ROLES.items() if len(systems) < 2 or key in _WHOLE
+            ]
+            if not role:
+                choices.insert(0, ("", "Choose…"))
+            self.fields[f"role-{number}"] = forms.ChoiceField(
+                choices=choices,
+                initial=role,
+                required=False,
+                label=f"Role of {file['name']}",
+            )
+            self.fields[f"system-{number}"] = forms.CharField(
+                max_length=200, initial=systems[0] if len(systems) == 1 else "", required=False,
+                label=f"System in {file['name']}",
+            )  # fmt: skip
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Return each file with its choices; the name of its system where there is one to say."""
+        return [
+            {
+                "file": file,
+                "role": self[f"role-{number}"],
+                "system": self[f"system-{number}"],
+                "is_named": file["role"] == OUTPUTS and len(file["systems"]) == 1,
+            }
+            for number, file in enumerate(self.uses)
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        for number in range(len(self.uses)):
+            name = values.get(f"system-{number}", "").strip()
+            if values.get(f"role-{number}") == OUTPUTS and name.casefold() in WORDS:
+                raise ValidationError(
+                    f"No system can be called “{name}” here. Choose another name."
+                )
+        return values
+
+    def list_errors(self) -> list[str]:
+        return [str(error) for errors in self.errors.values() for error in errors]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Return what was said of each file, as `evalsite.batches` takes it."""
+        found = {}
+        for number, file in enumerate(self.uses):
+            role = self.cleaned_data[f"role-{number}"]
+            name = self.cleaned_data[f"system-{number}"].strip()
+            if role in WORDS:
+                found[file["name"]] = role
+            elif role == OUTPUTS and len(file["systems"]) < 2:
+                # a file that held something else until now has no name yet
+                found[file["name"]] = name or PurePosixPath(file["name"]).stem
+        return found
+
+
+# of a file with several systems all are taken or none
+_WHOLE = (OUTPUTS, LEAVE_OUT)
 
 
 def _group_choices(fields: Sequence[Field]) -> list[tuple[str, Any]]:

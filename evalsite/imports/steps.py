@@ -95,7 +95,8 @@ def _remember_mapping(upload: Upload) -> None:
     earlier = list(others.exclude(pk=upload.pk).exclude(mapping={}).order_by("-created_at"))
     if not earlier:
         return
-    header = set(read_header(upload.path, options=upload.options))
+    importer = importer_of(upload)
+    header = set(read_header(upload.path, options=upload.options, importer=importer))
     if alike := next((one for one in earlier if one.mapping.keys() == header), None):
         upload.mapping = alike.mapping
         upload.options = {**upload.options, "mapped_as": alike.file_name}

@@ -18,9 +18,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.exports.csv_writer import send_csv
 from evalsite.imports.core import Importer, Report, list_faults
-from evalsite.imports.forms import MappingForm, UploadForm
+from evalsite.imports.forms import MappingForm, RolesForm, UploadForm
 from evalsite.imports.models import Upload
-from evalsite.imports.packing import name_files, pack_files
+from evalsite.imports.packs import name_files, pack_files
 from evalsite.imports.steps import (
     begin_check,
     begin_import,
@@ -168,6 +168,7 @@ class ImportPages:
             "urls": {
                 name: self._address(name, study, upload)
                 for name in ("check", "map", "decide", "faults", "cancel", "import")
+                + (("assign",) if self.takes_several else ())
             },
             "new_page": f"admin:{self.prefix}-new",
         }
@@ -196,6 +197,7 @@ class ImportPages:
                 )
                 for field in form.columns
             ],
+            "roles": RolesForm(None, files=report.files) if len(report.files) > 1 else None,
             "mapping_options": options(initial=upload.options) if options else None,
             "button": self.name_button(report),
             **self.describe(study, upload, report),
@@ -243,6 +245,24 @@ class ImportPages:
                 upload.save(update_fields=["options"])
                 begin_check(upload, by=request.user)
         return self._to_preview(study, upload, "decisions")
+
+    def assign(self, request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
+        """Save what each of several files is for, and check them again."""
+        upload = self._get_upload(study, upload_id)
+        report = find_report(upload) if _may_change(upload) else None
+        if report is not None and report.files:
+            form = RolesForm(request.POST, files=report.files)
+            if form.is_valid():
+                others = (*self.options_of_rows, "outputs_names")
+                kept = {name: v for name, v in upload.options.items() if name not in others}
+                upload.options = {**kept, "outputs_names": form.names}
+                # the columns may be others
+                upload.mapping = {}
+                upload.save(update_fields=["mapping", "options"])
+                begin_check(upload, by=request.user)
+            else:
+                messages.error(request, " ".join(form.list_errors()))
+        return self._to_preview(study, upload, "files")
 
     def faults(self, request: HttpRequest, study: Study, upload_id: UUID) -> HttpResponseBase:
         """Show all faults, to work through them in a spreadsheet."""
@@ -328,6 +348,11 @@ class ImportPages:
             page(f"{one}check/", f"{prefix}-check", require_POST(self.check)),
             page(f"{one}mapping/", f"{prefix}-map", require_POST(self.map)),
             page(f"{one}decision/", f"{prefix}-decide", require_POST(self.decide)),
+            *(
+                [page(f"{one}files/", f"{prefix}-assign", require_POST(self.assign))]
+                if self.takes_several
+                else []
+            ),
             page(f"{one}faults.csv", f"{prefix}-faults", require_safe(self.faults)),
             page(f"{one}cancel/", f"{prefix}-cancel", require_POST(self.cancel)),
             page(f"{one}import/", f"{prefix}-import", require_POST(self.import_), is_shown=True),

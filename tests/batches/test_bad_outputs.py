@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalsite.batches import files as batch_files
-from evalsite.batches.converting import convert
+from evalsite.batches.batch import convert
 from evalsite.batches.faults import Undecided, Unusable
 from evalsite.batches.options import find_named
 from tests.batches.test_formats import FOLDER, read_batch
@@ -187,6 +187,23 @@ def test_likelihoods_are_no_texts(tmp_path):
     write(tmp_path, {"m/samples_t.jsonl": rows})
 
     assert refuse([tmp_path / "m"]).code == "no_text"
+    # as texts, since 0.4.9
+    rows = [{**row, "resps": [[["-0.1", "False"]]], "filtered_resps": [["-0.1", "False"]]}]
+    write(tmp_path, {"m/samples_t.jsonl": rows})
+    assert refuse([tmp_path / "m"]).code == "no_text"
+
+
+def test_outputs_of_two_prompts_are_no_samples(tmp_path):
+    row = {"testIdx": 0, "provider": {"label": "a"}, "vars": {"q": "Why?"}}
+    rows = [
+        {**row, "prompt": {"label": label}, "response": {"output": label}} for label in ("p1", "p2")
+    ]
+    write(tmp_path, {"results.jsonl": rows})
+
+    with pytest.raises(Undecided) as asked:
+        convert(find_named([("", tmp_path / "results.jsonl")])[0])
+
+    assert [question.key for question in asked.value.questions] == ["variant"]
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,14 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 from evalsite.batches.__main__ import main
-from evalsite.batches.converting import convert
-from evalsite.batches.faults import Undecided
+from evalsite.batches.batch import convert
+from evalsite.batches.faults import Undecided, Unusable
+from evalsite.batches.files import SourceFile, find_files
 from evalsite.batches.formats import load_formats
 from evalsite.batches.options import find_named
 
@@ -178,3 +179,94 @@ def test_every_shipped_format_has_example_files():
     assert {one.key for one in load_formats()} - {"table"} == {
         name.partition(",")[0] for name in FILES
     } - {"lines"}
+
+
+def write_files(folder: Path, files: dict[str, str]) -> list[SourceFile]:
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return find_files(folder)
+
+
+def test_inputs_outputs_and_references_come_in_tables_of_their_own(tmp_path):
+    files = write_files(
+        tmp_path,
+        {
+            "tasks.jsonl": '{"id": 2, "passage": "P2", "question": "Q2"}\n'
+            '{"id": 1, "passage": "P1", "question": "Q1"}\n',
+            "alpha.jsonl": '{"id": 1, "output": "A1"}\n{"id": 2, "output": "A2"}\n',
+            "beta.csv": "id,question,output\n1,Q1,B1\n2,Q2,B2\n",
+            "gold.csv": "id,reference\n1,R1\n2,R2\n",
+        },
+    )
+
+    batch = convert(files)
+
+    assert batch.header == ["item", "passage", "question", "system", "output", "reference"]
+    assert list(batch.rows) == [
+        ["2", "P2", "Q2", "alpha", "A2", "R2"],
+        ["2", "P2", "Q2", "beta", "B2", "R2"],
+        ["1", "P1", "Q1", "alpha", "A1", "R1"],
+        ["1", "P1", "Q1", "beta", "B1", "R1"],
+    ]
+    assert batch.joined == "Joined by id: 2 different ids in “id”, in 4 files."
+    assert [
+        (PurePosixPath(use.name).name, use.role, use.systems, use.found) for use in batch.files
+    ] == [
+        ("alpha.jsonl", "outputs", ["alpha"], "2 outputs"),
+        ("beta.csv", "outputs", ["beta"], "2 outputs"),
+        ("gold.csv", "reference", [], "2 rows"),
+        ("tasks.jsonl", "inputs", [], "2 rows"),
+    ]
+
+
+def test_a_text_file_of_references_follows_the_inputs(tmp_path):
+    files = write_files(
+        tmp_path,
+        {
+            "alpha.jsonl": '{"id": 1, "prompt": "Q1", "output": "A1"}\n',
+            "beta.jsonl": '{"id": 1, "prompt": "Q1", "output": "B1"}\n',
+            "reference.txt": "R1\n",
+        },
+    )
+
+    assert [row[-1] for row in convert(files).rows] == ["R1", "R1"]
+    (tmp_path / "reference.txt").write_text("R1\nR2\n", encoding="utf-8")
+    with pytest.raises(Unusable, match="has 2 lines for 1 input") as refused:
+        convert(files)
+    assert refused.value.code == "lines_differ"
+
+
+def test_a_file_has_the_role_that_it_is_given(tmp_path):
+    files = write_files(
+        tmp_path,
+        {
+            "prompts.txt": "Q1\n",
+            "one.txt": "A1\n",
+            "old.txt": "O1\nO2\n",
+            "best.txt": "R1\n",
+        },
+    )
+    folder = tmp_path.name
+
+    with pytest.raises(Unusable) as refused:
+        convert(files)
+    names = {
+        f"{folder}/one.txt": "alpha",
+        f"{folder}/old.txt": "-",
+        f"{folder}/best.txt": "reference",
+    }
+    batch = convert(files, names=names)
+
+    assert [use.role for use in refused.value.files] == ["outputs", "outputs", "outputs", "inputs"]
+    assert list(batch.rows) == [["1", "Q1", "alpha", "A1", "R1"]]
+    assert batch.joined == "Joined by line number: 1 line in each of 3 files."
+
+
+def test_files_without_outputs_are_refused(tmp_path):
+    files = write_files(
+        tmp_path, {"a.csv": "id,prompt,alpha\n1,Q,A\n", "b.csv": "id,prompt\n1,Q\n"}
+    )
+
+    with pytest.raises(Unusable, match="imported by itself") as refused:
+        convert(files)
+    assert refused.value.code == "no_system"

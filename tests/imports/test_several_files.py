@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from playwright.sync_api import Page, expect
 
 from evalsite.batches.__main__ import main as write_batch
 from evalsite.exports.services import Choice, write_file
-from evalsite.imports.packing import name_files, pack_files
+from evalsite.imports.models import MetricScore
+from evalsite.imports.packs import name_files, pack_files
 from evalsite.studies.models import Batch, Study
 from tests.batches.test_formats import ANSWERS, FILES, FOLDER
 from tests.site.test_staff_browser import sign_in
-from tests.support.browsing import Watch, follow
+from tests.support.browsing import Watch, find_faults_in_all_looks, follow
 from tests.support.factories import make_study, make_user
 
 pytestmark = pytest.mark.one_database
@@ -240,3 +242,88 @@ def test_what_has_to_be_decided_is_a_button_each(page, live_server):
 
     assert study.items.main().count() == 5
     assert watch.found == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_each_file_is_for_can_be_changed(page, live_server, tmp_path):
+    study, watch = open_page(page, live_server.url)
+    texts = {
+        "source.txt": "Q1\nQ2\n",
+        "run-7.txt": "A1\nA2\n",
+        "best.txt": "R1\nR2\n",
+        "x.txt": "X\n",
+        "beta.txt": "B1\nB2\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    page.set_input_files("#id_file", [tmp_path / name for name in texts])
+    follow(page, 'button:text-is("Look at the file")')
+    expect(page.get_by_text("x.txt has 1 line")).to_be_visible()
+    for name, role in (("x.txt", "Leave out"), ("best.txt", "Reference")):
+        with page.expect_navigation():
+            page.get_by_label(name, exact=True).select_option(role)
+    with page.expect_navigation():
+        page.get_by_role("textbox", name="System").last.fill("alpha")
+        page.keyboard.press("Enter")
+
+    expect(page.get_by_text("Joined by line number: 2 lines in each of 4 files.")).to_be_visible()
+    expect(page.get_by_role("textbox", name="System").last).to_have_value("alpha")
+    assert find_faults_in_all_looks(page) == []
+    follow(page, "button:has-text('Import')")
+    page.wait_for_selector("text=Undo")
+    assert sorted(study.systems.values_list("name", flat=True)) == ["alpha", "beta"]
+    rows = {row["item"]: row for row in export_items(study)}
+    assert json.loads(rows["2"]["extra"]) == {"reference": "R2"}
+    assert watch.found == []
+
+
+# --- what tools say of outputs -----------------------------------------------------------------
+
+
+def read_scores_of_the_tool(name: str) -> dict[tuple[str, str, str], float]:
+    """The scores as the tool's own files have them, by item, system and metric."""
+    found: dict[tuple[str, str, str], float] = {}
+    if name == "promptfoo":
+        for row in json.loads((FOLDER / "promptfoo/results.json").read_bytes())["results"][
+            "results"
+        ]:
+            key = str(row["testIdx"]), row["provider"]["label"]
+            found |= {(*key, "score"): row["score"], (*key, "success"): float(row["success"])}
+    elif name == "lm_eval":
+        for path in (FOLDER / "lm_eval").rglob("*.jsonl"):
+            for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+                key = str(row["doc_id"]), path.parent.name.replace("__", "/")
+                found[*key, "exact_match"] = row["exact_match"]
+    else:
+        for log in (json.loads((FOLDER / path).read_bytes()) for path in FILES[name]):
+            for sample in log["samples"]:
+                key = sample["id"], log["eval"]["model"]
+                # as Inspect counts correct and incorrect answers
+                found[*key, "includes"] = {"C": 1, "I": 0}[sample["scores"]["includes"]["value"]]
+    return found
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["inspect, JSON", "lm_eval", "promptfoo"])
+def test_scores_of_the_tool_become_metrics_in_one_click(name):
+    user = make_user()
+    study = make_pairwise(by=user)
+    paths = [str(FOLDER / file) for file in FILES[name]]
+    call_command("import_batch", str(study.pk), *paths, *name_options(name), stdout=StringIO())
+    client = Client()
+    client.force_login(user)
+    address = reverse("admin:metrics-list", args=[study.pk])
+    offered = client.get(address).context["kept"]
+
+    told = client.post(
+        reverse("admin:metrics-take", args=[study.pk]), {"score": offered}, follow=True
+    )
+
+    found = {
+        (score.output.item.key, score.output.system.name, score.metric): score.value
+        for score in MetricScore.objects.filter(file__study=study)
+    }
+    assert found == read_scores_of_the_tool(name)
+    assert "scores of 12 outputs" in told.content.decode()
+    assert told.context["kept"] == []

@@ -94,11 +94,11 @@ POST = {
         "study-exclude", "exclusion-take-back", "study-results-compute", "study-repeat-choose",
         "study-planner", "study-plan-keep",
         "upload-new", "upload-check", "upload-decide", "upload-map",
-        "upload-cancel",
+        "upload-assign", "upload-cancel",
         "upload-import", "batch-undo", "ratings-new", "ratings-check", "ratings-decide",
         "ratings-map", "ratings-cancel", "ratings-import", "ratings-undo", "metrics-new",
         "metrics-check", "metrics-decide", "metrics-map", "metrics-cancel", "metrics-import",
-        "metrics-undo", "job-restart",
+        "metrics-undo", "metrics-take", "job-restart",
     ],
     OWNERS: [
         "study-rules", "study-results-reveal",

@@ -13,6 +13,7 @@ sample        the number of a repeated sample
 output        the text, or a list of texts, which are samples
 turns         whether inputs and outputs are lists of turns
 error         why there is no output
+reference     what the output should have been, in a file of references
 metadata      what is kept with the item: the tool's own ids and scores
 keeps_rest    whether columns without a meaning are kept as well
 
@@ -22,10 +23,11 @@ keeps_rest    whether columns without a meaning are kept as well
 container     lines (JSON lines), json, zip (an entry a row), columns (CSV)
 rows          the path of the list, or the folder of the entries; "" or none: all of the file
 header        the entry with the header; of json the object itself
-needs         paths that the first row has
+needs         paths that the first row has; without them, one of those of the output
+needs_one     keys of which it has one at least
 lacks         keys that it doesn't have
 names         a pattern of file names, for what is told by its name
-role          inputs, or ignored; else the file holds outputs
+role          inputs, reference or ignored; else the file holds outputs
 system_from   file or folder, by whose name the system is called
 replace       two texts, of which the first stands for the second in that name
 output_column a pattern of columns with outputs; its groups are `system` and `variant`
@@ -53,6 +55,7 @@ class RowPaths:
     sample: list[str] = field(default_factory=list)
     output: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
+    reference: list[str] = field(default_factory=list)
     metadata: list[str] = field(default_factory=list)
     scores: str = ""
     turns: bool = False
@@ -76,6 +79,7 @@ class Shape:
     rows: str = ""
     header: str = ""
     needs: list[str] = field(default_factory=list)
+    needs_one: list[str] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
     names: str = ""
     role: str = "outputs"

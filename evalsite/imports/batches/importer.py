@@ -28,6 +28,7 @@ class ItemImporter(Importer):
     check_kind, import_kind, undo_kind = "check upload", "import batch", "undo batch"
     record = Batch
     link = "batch"
+    takes_nested = True
     checked = CheckedItems
 
     def list_fields(self, study: Study, mapping: Mapping[str, str]) -> list[Field]:

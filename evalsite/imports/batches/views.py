@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 from evalsite.annotation.running.pilot import pilot_answers
 from evalsite.annotation.running.places_views import describe_places
 from evalsite.annotation.running.previews import Preview, render_item
+from evalsite.batches.formats import load_formats
 from evalsite.exports.csv_writer import write_rows
 from evalsite.imports.batches.columns import makes_pairs
 from evalsite.imports.batches.importer import ITEMS
@@ -245,6 +246,7 @@ class ItemsPage:
     makes_pairs: bool
     templates: Mapping[str, Template]
     limits: list[str]
+    formats: list[str]  # of evaluation tools
 
 
 def _show_items(
@@ -275,6 +277,7 @@ def _show_items(
         makes_pairs=makes_pairs(study.config),
         templates=TEMPLATES,
         limits=_describe_limits(),
+        formats=[one.title for one in load_formats() if not one.is_last],
     )
     return TemplateResponse(request, "imports/items.html", vars(page), status=status)
 

@@ -4,18 +4,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.exports.csv_writer import send_csv, write_rows
 from evalsite.imports.core import Report
 from evalsite.imports.forms import UploadForm
 from evalsite.imports.metrics.importer import METRICS
+from evalsite.imports.metrics.kept_scores import NAME, list_kept_scores, write_kept_scores
 from evalsite.imports.models import MetricFile, MetricScore, Upload
+from evalsite.imports.steps import begin_check, begin_import, read_report
+from evalsite.imports.uploads import keep_upload
 from evalsite.imports.views import ImportPages
 from evalsite.imports.waiting import find_uploads, list_waiting, split_spent
 from evalsite.studies.models import Item, Membership, Output, Study
@@ -95,8 +101,38 @@ def _show_files(
         "form": form,
         "can_upload": may_edit,
         "has_items": total > 0,
+        "kept": list_kept_scores(study) if may_edit else [],
     }
     return TemplateResponse(request, "imports/metrics.html", context, status=status)
+
+
+@require_POST
+def take_kept_scores(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """Make metrics of scores that came with the items; a faulty one is shown as any file is."""
+    chosen = request.POST.getlist("score")
+    names = [name for name in list_kept_scores(study) if name in chosen]
+    if not names:
+        messages.info(request, "Choose at least one score. Those that are metrics already stay.")
+        return redirect("admin:metrics-list", study.pk)
+    try:
+        upload = keep_upload(
+            study=study,
+            file_name=NAME,
+            chunks=[write_kept_scores(study, names)],
+            by=request.user,
+            purpose=METRICS.purpose,
+        )
+        begin_check(upload, by=request.user)
+        report = read_report(upload)
+        is_ready = report is not None and report.is_importable
+        record = begin_import(upload, by=request.user) if is_ready else None
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("admin:metrics-list", study.pk)
+    if record is None:
+        return redirect("admin:metrics-preview", study.pk, upload.pk)
+    messages.success(request, MetricPages().describe_import(study, record))
+    return redirect("admin:metrics-list", study.pk)
 
 
 def _list_outputs(study: Study) -> QuerySet[Output]:
@@ -141,6 +177,8 @@ metrics_views = [
               place="Results", tab="Automatic metrics", order=78),
     StudyView(path="metrics/template.csv", name="metrics-template",
               view=download_metrics_template),
+    StudyView(path="metrics/kept/", name="metrics-take", view=take_kept_scores,
+              role=Membership.Role.EDITOR),
     StudyView(path="metrics/missing.csv", name="metrics-missing", view=download_missing_metrics),
     *MetricPages().list_views(),
 ]  # fmt: skip

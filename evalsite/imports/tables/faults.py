@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from evalsite.batches.faults import Question
+from evalsite.batches.roles import FileUse
 
 LONG_TEXT = 2000
 PLACES = 3
@@ -122,8 +123,11 @@ class UnreadableFile(Exception):
         record: int | None = None,
         preview: EncodingPreview | None = None,
         questions: Sequence[Question] = (),
+        files: Sequence[FileUse] = (),
     ) -> None:
         super().__init__(message)
+        # what is known of several files, whose roles may be the reason
+        self.files = list(files)
         # what has to be decided before it can be read
         self.questions = tuple(questions)
         self.fault = Fault(code, message, line=line, record=record, preview=preview)

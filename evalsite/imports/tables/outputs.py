@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import IO, Any, BinaryIO, cast
 
-from evalsite.batches.converting import Batch, convert, is_nested
+from evalsite.batches.batch import Batch, convert, is_nested
 from evalsite.batches.faults import Question, Undecided, Unusable
 from evalsite.batches.files import SourceFile, is_document
+from evalsite.batches.roles import FileUse
 from evalsite.imports.tables.faults import Remarks, UnreadableFile
 from evalsite.imports.tables.table import Limits, Row, Table, check_cells
 
@@ -51,12 +52,22 @@ def open_outputs(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -
                 Question(_name_option(one.key), one.text, one.answers)
                 for one in undecided.questions
             ],
+            files=undecided.files,
         ) from None
     except Unusable as fault:
         if fault.code in (_NO_FOLDER if is_zip else _NO_OUTPUTS):
             return None
-        raise UnreadableFile(fault.code, str(fault)) from None
+        raise UnreadableFile(fault.code, str(fault), files=fault.files) from None
     return _make_table(batch, limits)
+
+
+def list_files(source: BinaryIO, options: Mapping[str, Any]) -> list[FileUse]:
+    """Return the files of a zip that couldn't be joined, with what each seems to be."""
+    file = SourceFile("", partial(_open_again, source))
+    try:
+        return convert([file], names=options.get(NAMES) or {}).files
+    except (Undecided, Unusable) as problem:
+        return list(problem.files)
 
 
 def _name_option(key: str) -> str:
@@ -74,8 +85,9 @@ def _make_table(batch: Batch, limits: Limits) -> Table:
         if key not in _OPTIONS or "left out" in text
     }
     return Table(
-        "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits), remarks, decided=decided
-    )
+        "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits), remarks,
+        decided=decided, files=batch.files, joined=batch.joined,
+    )  # fmt: skip
 
 
 def _read_rows(rows: Iterable[list[str]], limits: Limits) -> Iterator[Row]:

@@ -12,12 +12,13 @@ from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
+from evalsite.batches.roles import LEAVE_OUT
 from evalsite.imports.tables.archives import BROKEN, Archive, check_size, refuse_locked
 from evalsite.imports.tables.decoding import Lines, TextFile, open_text
 from evalsite.imports.tables.faults import UnreadableFile, show
 from evalsite.imports.tables.frames import open_frame
 from evalsite.imports.tables.json_tables import open_json
-from evalsite.imports.tables.outputs import open_outputs
+from evalsite.imports.tables.outputs import NAMES, list_files, open_outputs
 from evalsite.imports.tables.spreadsheets import open_spreadsheet
 from evalsite.imports.tables.table import Limits, Row, Table, number_rows
 
@@ -71,7 +72,11 @@ def open_table(
         archive = Archive(source, limits)
         if _is_spreadsheet(archive):
             return open_spreadsheet(source, archive, limits)
-        name = _find_table(archive)
+        try:
+            name = _find_table(archive, options or {})
+        except UnreadableFile as error:
+            error.files = list_files(source, options or {})
+            raise
         return _open_packed(lambda target: archive.copy(name, target), limits, options)
     if head.startswith(_GZIP):
         return _open_packed(lambda target: _unpack_gzip(source, target, limits), limits, options)
@@ -141,9 +146,10 @@ def _is_spreadsheet(archive: Archive) -> bool:
     return b"opendocument" in mime
 
 
-def _find_table(archive: Archive) -> str:
-    """Return the name of the only table in an archive, whatever else is in it."""
-    tables = [name for name in archive.names if _is_table(name)]
+def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
+    """Return the name of the only table in an archive that isn't left out."""
+    given = options.get(NAMES) or {}
+    tables = [name for name in archive.names if _is_table(name) and given.get(name) != LEAVE_OUT]
     if not tables:
         message = f"This zip file holds no table ({', '.join(_TABLES)}). {_UNPACK}"
         raise UnreadableFile("archive_unreadable", message)

@@ -10,6 +10,7 @@ from typing import NoReturn, Self
 
 from django.conf import settings
 
+from evalsite.batches.roles import FileUse
 from evalsite.imports.tables.faults import Fault, Remarks, UnreadableFile, find_surrogate
 
 _MEGABYTE = 1024 * 1024
@@ -57,6 +58,9 @@ class Table:
     systems: Collection[int] = ()
     # what was decided about the files that it was joined from, by option, in a sentence
     decided: Mapping[str, str] = field(default_factory=dict)
+    # these files, and how they are joined
+    files: Sequence[FileUse] = ()
+    joined: str = ""
     unnamed: set[int] = field(init=False)
     repeated: dict[int, str] = field(init=False)
 

@@ -17,7 +17,7 @@ from evalsite.imports.batches.importer import ITEMS
 from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
-from evalsite.imports.packing import name_files, pack_files
+from evalsite.imports.packs import name_files, pack_files
 from evalsite.imports.tables.outputs import NAMES, PREFIX
 from evalsite.studies.models import Batch
 

@@ -9,14 +9,24 @@ from pathlib import Path
 from typing import TextIO
 
 from evalsite.batches import lines
-from evalsite.batches.collecting import Collection
-from evalsite.batches.deciding import Chosen, Decisions, decide
-from evalsite.batches.faults import Unusable, count, name_some, show
+from evalsite.batches.collection import Collection
+from evalsite.batches.decisions import Chosen, Decisions, decide
+from evalsite.batches.faults import Undecided, Unusable, count, name_some, quote
 from evalsite.batches.files import MOST_BYTES, SourceFile, unpack
 from evalsite.batches.formats import FOLDER, load_formats
-from evalsite.batches.reading import Recognised, is_zip_of_a_tool, recognise
+from evalsite.batches.roles import (
+    LEAVE_OUT,
+    OUTPUTS,
+    REFERENCE,
+    WORDS,
+    FileUse,
+    find_uses,
+    set_role,
+)
+from evalsite.batches.rows import Recognised, is_zip_of_a_tool, recognise
 
 _TAKEN = {"item", "system", "output"}
+_REFERENCE = "reference"
 
 
 @dataclass
@@ -28,6 +38,9 @@ class Batch:
     summary: str
     # what was decided, by the key of the question, in a sentence
     made: dict[str, str] = field(default_factory=dict)
+    # how the files are joined, and why so
+    joined: str = ""
+    files: list[FileUse] = field(default_factory=list)
 
     def write(self, target: TextIO) -> int:
         """Write the batch as CSV and return the number of rows."""
@@ -51,7 +64,7 @@ def convert(
 ) -> Batch:
     """Join these files. Unusable says what is wrong, Undecided what has to be decided first.
 
-    `names` calls the system of a file by another name, or says what a text file holds: inputs,
+    `names` calls the system of a file by another name, or says what the file holds: inputs,
     reference, or - for nothing. `answers` are those to earlier questions, by key.
     """
     known = load_formats(formats)
@@ -62,19 +75,51 @@ def convert(
     if not found:
         raise Unusable("no_file", "There are no files.")
     if several := [name for name, file in Counter(file.name for file in found).items() if file > 1]:
-        raise Unusable("system_twice", f"Two files are called {show(several[0])}. Rename one.")
+        raise Unusable("system_twice", f"Two files are called {quote(several[0])}. Rename one.")
     if len(found) == 1:
         known = [one for one in known if not one.is_last]
-    recognised = [one for file in found if (one := recognise(file, known))]
-    if len(recognised) == len(found):
-        return _convert_formats(recognised, names, answers or {}, seed)
-    if len(found) > 1 and all(file.name.endswith(".txt") or file.name in names for file in found):
-        return _convert_lines(found, names)
-    there = {one.file.name for one in recognised}
-    other = [file.name for file in found if file.name not in there]
+    recognised = {file.name: one for file in found if (one := recognise(file, known))}
+    uses = find_uses(found, recognised, names)
+    try:
+        batch = _convert_used(found, recognised, uses, names, answers or {}, seed)
+    except (Unusable, Undecided) as problem:
+        problem.files = uses
+        raise
+    batch.files = uses
+    return batch
+
+
+def _convert_used(
+    found: Sequence[SourceFile],
+    recognised: Mapping[str, Recognised],
+    uses: Sequence[FileUse],
+    names: Mapping[str, str],
+    answers: Mapping[str, str],
+    seed: str,
+) -> Batch:
+    roles = {use.name: use for use in uses}
+    used = [file for file in found if roles[file.name].role != LEAVE_OUT]
+    if not used:
+        raise Unusable("no_file", "Every file is left out.")
+    there = [recognised[file.name] for file in used if file.name in recognised]
+    texts = [file for file in used if file.name not in recognised]
+    if there and all(roles[file.name].role == REFERENCE for file in texts) and len(texts) < 2:
+        there = [set_role(one, names.get(one.file.name, "")) for one in there]
+        return _convert_formats(there, texts, roles, names, answers, seed)
+    if len(found) > 1 and all(file.name.endswith(".txt") or file.name in names for file in used):
+        return _convert_lines(used, roles, names)
+    if len(found) == 1:
+        tools = ", ".join(one.title for one in load_formats() if not one.is_last)
+        raise Unusable(
+            "unknown_format",
+            "The file can't be recognised. Several tables are read (CSV, TSV, JSON, JSON lines), "
+            f"text files with a line for each input, and what tools write: {tools}.",
+            file=found[0].name,
+        )
     raise Unusable(
-        "unknown_format" if all(one.format.is_last for one in recognised) else "files_left",
-        f"{count(len(other), 'file')} can't be recognised: {name_some(other)}. Leave out what "
+        "unknown_format" if all(one.format.is_last for one in there) else "files_left",
+        f"{count(len(texts), 'file')} can't be recognised: "
+        f"{name_some([file.name for file in texts])}. Leave out what "
         "holds no outputs. A file with a column for each system, or one that names the system in "
         "each row, is imported by itself.",
     )
@@ -90,21 +135,39 @@ def is_nested(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> bool:
 
 
 def _convert_formats(
-    recognised: Sequence[Recognised],
+    used: Sequence[Recognised],
+    references: Sequence[SourceFile],
+    roles: Mapping[str, FileUse],
     names: Mapping[str, str],
     answers: Mapping[str, str],
     seed: str,
 ) -> Batch:
-    used = [known for known in recognised if known.shape.role != "ignored"]
-    titles = sorted({known.format.title for known in used})
-    if len(titles) != 1:
-        what = " and ".join(titles) if titles else "no outputs"
-        raise Unusable("formats_mixed", f"The files hold {what}. Take those of one tool.")
+    titles = sorted({known.format.title for known in used if known.shape.role == OUTPUTS})
+    if len(titles) > 1:
+        message = f"The files hold {' and '.join(titles)}. Take those of one tool."
+        raise Unusable("formats_mixed", message)
     _check_once(used)
     collection = Collection(answers.get("turns", ""))
     collection.add_files(used)
-    if names:
-        _rename(collection, names)
+    for file, rows in collection.rows.items():
+        systems = [one for one, first in collection.systems.items() if first == file]
+        roles[file].systems = systems
+        roles[file].found = count(rows, "output" if roles[file].role == OUTPUTS else "row")
+    for reference in references:
+        texts = list(lines.read_texts(reference))
+        roles[reference.name].found = count(len(texts), "line")
+        collection.add_references(texts, reference)
+    if called := {name: given for name, given in names.items() if given not in WORDS}:
+        _rename(collection, called)
+        for file in collection.rows:
+            first = [one for one, source in collection.systems.items() if source == file]
+            roles[file].systems = first
+    if not collection.systems:
+        raise Unusable(
+            "no_system",
+            "No file holds the outputs of a system. A file with a column for each system, or one "
+            "that names the system in each row, is imported by itself.",
+        )
     decisions = Decisions(answers, seed)
     chosen = decide(collection, decisions)
     inputs = list(dict.fromkeys(name for item in chosen for name in item.inputs))
@@ -116,13 +179,15 @@ def _convert_formats(
     # an input has the name that it would have anyway, whatever the tool keeps beside it
     metadata = {key: f"{key}_" if key in _TAKEN or key in inputs else key for key in kept}
     header = ["item", *(_free(name) for name in inputs), "system", "output", *metadata.values()]
-    systems = list(collection.systems)
+    if collection.has_references:
+        header.append(_REFERENCE if _REFERENCE not in header else f"{_REFERENCE}_")
     return Batch(
         header,
-        _list_rows(chosen, inputs, kept, systems),
-        f"{titles[0]}: {count(len(systems), 'system')}, {count(len(chosen), 'input')}, joined by "
-        f"{collection.joined_by}",
+        _list_rows(chosen, inputs, kept, collection),
+        f"{titles[0]}: {count(len(collection.systems), 'system')}, {count(len(chosen), 'input')}, "
+        f"joined by {collection.joined_by}",
         decisions.made,
+        f"Joined by {collection.joined_by}: {collection.explain_join(len(used))}.",
     )
 
 
@@ -159,35 +224,41 @@ def _free(name: str) -> str:
 
 
 def _list_rows(
-    chosen: Sequence[Chosen], inputs: Sequence[str], kept: Sequence[str], systems: Sequence[str]
+    chosen: Sequence[Chosen], inputs: Sequence[str], kept: Sequence[str], collection: Collection
 ) -> Iterator[list[str]]:
     for item in chosen:
         shown = [str(item.inputs.get(name, "")) for name in inputs]
-        for system in systems:
+        last = [item.reference] if collection.has_references else []
+        for system in collection.systems:
             output = item.outputs.get(system)
             if output is not None:
                 after = [output.metadata.get(key, "") for key in kept]
-                yield [item.id, *shown, system, output.said or "", *after]
+                yield [item.id, *shown, system, output.said or "", *after, *last]
 
 
 # --- text files ---------------------------------------------------------------------------
 
 
-def _convert_lines(found: Sequence[SourceFile], names: Mapping[str, str]) -> Batch:
-    words = {"inputs": lines.INPUTS, "reference": lines.REFERENCE, "-": lines.LEAVE_OUT}
-    roles: dict[str, SourceFile] = {}
-    for file in found:
+def _convert_lines(
+    used: Sequence[SourceFile], roles: Mapping[str, FileUse], names: Mapping[str, str]
+) -> Batch:
+    words = {"inputs": lines.INPUTS, "reference": lines.REFERENCE}
+    parts: dict[str, SourceFile] = {}
+    for file in used:
         name = names.get(file.name, "")
-        role = words.get(name, name) or lines.guess_role(file)
-        if role == lines.LEAVE_OUT:
-            continue
-        if role in roles:
-            message = f"It would be the same part as {roles[role].name}. Rename one of them."
+        part = words.get(name, name) or lines.guess_role(file)
+        if part in parts:
+            message = f"It would be the same part as {parts[part].name}. Rename one of them."
             raise Unusable("system_twice", message, file=file.name)
-        roles[role] = file
-    number, systems = lines.check_lines(roles)
-    summary = (
+        parts[part] = file
+    for file in used:
+        roles[file.name].found = count(lines.count_lines(file), "line")
+    number, systems = lines.check_lines(parts)
+    reason = f"{count(number, 'line')} in each of {len(parts)} files"
+    return Batch(
+        lines.write_header(parts),
+        lines.read_items(parts, systems),
         f"text files: {count(len(systems), 'system')}, {count(number, 'input')}, joined by line "
-        f"({count(number, 'line')} in each of {len(roles)} files)"
+        f"({reason})",
+        joined=f"Joined by line number: {reason}.",
     )
-    return Batch(lines.write_header(roles), lines.read_items(roles, systems), summary)

@@ -1,11 +1,12 @@
 """What only a person can decide about outputs: asked at once, with counts, and applied."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from evalsite.batches.collecting import Collection, Input, Item, Output
-from evalsite.batches.faults import Question, Undecided, Unusable, count, name_some, show
+from evalsite.batches.collection import Collection, Input, Item, Output
+from evalsite.batches.faults import Question, Undecided, Unusable, count, name_some, quote
 from evalsite.batches.texts import drop_reasoning, has_reasoning, write_value
 
 EACH, FIRST, ALL, RANDOM = "each", "first", "all", "random"
@@ -23,6 +24,7 @@ class Chosen:
     inputs: dict[str, Input]
     outputs: dict[str, Output]
     place: str
+    reference: str = ""
 
 
 @dataclass
@@ -41,7 +43,7 @@ class Decisions:
         if not given:
             self.questions.append(Question(key, text, tuple(answers.items())))
         elif given not in answers:
-            message = f"{show(given)} is no answer. {text} Choose one of: {', '.join(answers)}."
+            message = f"{quote(given)} is no answer. {text} Choose one of: {', '.join(answers)}."
             raise Unusable("no_answer", message)
         else:
             self.made[key] = f"{text} {answers[given]}."
@@ -85,7 +87,7 @@ def _choose_variant(items: list[Item], collection: Collection, decisions: Decisi
     answer = decisions.ask(
         "variant",
         f"The systems have outputs of {count(len(variants), 'variant')} (prompts or filters).",
-        {name: f"Only {show(name)} is taken" for name in variants}
+        {name: f"Only {quote(name)} is taken" for name in variants}
         | {EACH: "Each is a system of its own"},
     )
     if not answer:
@@ -159,7 +161,15 @@ def _choose_reasoning(items: list[Item], decisions: Decisions) -> None:
 
 
 def _choose_samples(items: list[Item], decisions: Decisions) -> list[Chosen]:
-    most = max((len(some) for item in items for some in item.outputs.values()), default=1)
+    # those of other prompts or filters are asked about by themselves
+    most = max(
+        (
+            max(Counter(one.variant for one in some).values(), default=1)
+            for item in items
+            for some in item.outputs.values()
+        ),
+        default=1,
+    )
     answer = FIRST
     if most > 1:
         answer = decisions.ask(
@@ -181,6 +191,7 @@ def _choose_samples(items: list[Item], decisions: Decisions) -> list[Chosen]:
                 item.inputs,
                 {name: some[number] for name, some in item.outputs.items() if number < len(some)},
                 item.place,
+                item.reference,
             )
             for item in items
             for number in range(max((len(some) for some in item.outputs.values()), default=1))
@@ -194,6 +205,7 @@ def _choose_samples(items: list[Item], decisions: Decisions) -> list[Chosen]:
                 for name, some in item.outputs.items()
             },
             item.place,
+            item.reference,
         )
         for item in items
     ]
@@ -218,7 +230,7 @@ def _choose_failed(chosen: list[Chosen], decisions: Decisions) -> list[Chosen]:
         "failed",
         f"{count(len(failed), 'input')} of {len(chosen):,} "
         f"{'has' if len(failed) == 1 else 'have'} a failed or empty output ({names}"
-        f"{f'; {show(reason, 100)}' if reason else ''}).",
+        f"{f'; {quote(reason, 100)}' if reason else ''}).",
         {
             LEAVE_OUT: "These inputs are left out for every system",
             SHOW: "“(no output)” is shown instead",
@@ -247,7 +259,7 @@ def _choose_incomplete(
     if not lacking and not without_input:
         return chosen
     parts = [
-        f"{show(system)} has no output for {count(len(ids), 'input')} of {len(chosen):,} "
+        f"{quote(system)} has no output for {count(len(ids), 'input')} of {len(chosen):,} "
         f"({name_some(ids)})"
         for system, ids in lacking.items()
     ]

@@ -1,14 +1,15 @@
 """All outputs of some files by input and system, in the order in which inputs first come."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalsite.batches.faults import Unusable, show
+from evalsite.batches.faults import Unusable, count, quote
+from evalsite.batches.files import SourceFile
 from evalsite.batches.formats import RowPaths
 from evalsite.batches.paths import find, find_first, last_name
-from evalsite.batches.reading import Recognised, Row, read_rows
-from evalsite.batches.texts import read_input, read_output, write_value
+from evalsite.batches.rows import Recognised, Row, read_rows
+from evalsite.batches.texts import check_samples, read_input, read_output, write_value
 
 # what an input may be: a text, or a conversation
 Input = str | list[dict[str, str]]
@@ -33,6 +34,9 @@ class Item:
     inputs: dict[str, Input]
     place: str
     outputs: dict[str, list[Output]] = field(default_factory=dict)
+    reference: str = ""
+    # whether its inputs are those of a file of inputs
+    is_given: bool = False
 
 
 class Collection:
@@ -42,12 +46,21 @@ class Collection:
         self._turns = turns
         self.items: dict[str, Item] = {}
         self.systems: dict[str, str] = {}  # each with the file that it came from first
-        self.has_turns = False
+        self.rows: dict[str, int] = {}  # by file
+        self.has_turns = self.has_references = False
         self._by_inputs = False
+        self._id = ""
 
     @property
     def joined_by(self) -> str:
         return "equal inputs" if self._by_inputs else "id"
+
+    def explain_join(self, files: int) -> str:
+        """Say why the files are joined so."""
+        number = count(len(self.items), "different input" if self._by_inputs else "different id")
+        where = "the file" if files == 1 else f"{files} files"
+        what = "without ids" if self._by_inputs else f"in “{self._id}”"
+        return f"{number} {what}, in {where}"
 
     def add_files(self, files: Iterable[Recognised]) -> None:
         """Take all rows; Unusable names the file, and the row by its number."""
@@ -65,13 +78,19 @@ class Collection:
                     raise Unusable(fault.code, message, file=known.file.name) from None
             if not rows:
                 raise Unusable("no_rows", "The file has no rows.", file=known.file.name)
+            self.rows[known.file.name] = rows
 
     def _add(self, row: Row, known: Recognised) -> None:
         paths, data = known.format.row, row.data
-        inputs = self._read_inputs(data, paths)
+        inputs = self._read_inputs(data, paths, known.shape.role)
         place = f"{known.file.name}, row {row.place:,}"
         item = self._find_item(data, paths, inputs, place)
         if known.shape.role == "inputs":
+            item.is_given = True
+            return
+        if known.shape.role == "reference":
+            item.reference = write_value(find_first(data, [*paths.reference, *paths.output]))
+            self.has_references = True
             return
         system = write_value(find_first(data, paths.system)) or row.system
         if not system:
@@ -83,6 +102,7 @@ class Collection:
             texts: list[Any] = [self._join_turns(found)]
         elif isinstance(found, list) and found and all(isinstance(one, str) for one in found):
             texts = found
+            check_samples(texts)
         else:
             texts = [found]
         number = find_first(data, paths.sample)
@@ -99,8 +119,23 @@ class Collection:
                 )
             )
 
-    def _read_inputs(self, data: dict[str, Any], paths: RowPaths) -> dict[str, Input]:
+    def add_references(self, texts: Sequence[str], file: SourceFile) -> None:
+        """Take a reference for each input, in the order of the inputs."""
+        if len(texts) != len(self.items):
+            message = (
+                f"It has {count(len(texts), 'line')} for {count(len(self.items), 'input')}. Its "
+                "lines are taken in the order of the inputs, so it needs as many."
+            )
+            raise Unusable("lines_differ", message, file=file.name)
+        for item, text in zip(self.items.values(), texts, strict=True):
+            item.reference = text
+        self.has_references = True
+
+    def _read_inputs(self, data: dict[str, Any], paths: RowPaths, role: str) -> dict[str, Input]:
         inputs: dict[str, Input] = {}
+        if role == "inputs" and paths.keeps_rest and find_first(data, paths.id) is not None:
+            # a table of inputs: each column may be one
+            return {key: read_input(one) for key, one in data.items() if key not in paths.id}
         for path in paths.open:
             value = find(data, path)
             if isinstance(value, dict):
@@ -128,7 +163,8 @@ class Collection:
             listed = find(data, paths.scores) or []
             metadata |= {str(key): write_value(data[key]) for key in listed if key in data}
         if paths.keeps_rest:
-            taken = {*paths.id, *paths.output, *(p for some in paths.inputs.values() for p in some)}
+            shown = (path for some in paths.inputs.values() for path in some)
+            taken = {*paths.id, *paths.output, *shown}
             metadata |= {key: write_value(value) for key, value in data.items() if key not in taken}
         return metadata
 
@@ -144,6 +180,7 @@ class Collection:
             item_id = f"item-{len(self.items) + 1:04}"
         else:
             key = item_id = write_value(value).strip()
+            self._id = self._id or next(path for path in paths.id if find(data, path) is not None)
         found = self.items.get(key)
         if found is None:
             found = self.items[key] = Item(item_id, inputs, place)
@@ -151,11 +188,19 @@ class Collection:
             found.inputs = inputs
         elif inputs and found.inputs != inputs:
             column = next(
-                (name for name in inputs if inputs[name] != found.inputs.get(name)), "an input"
+                (
+                    name
+                    for name in inputs
+                    if inputs[name] != found.inputs.get(name)
+                    and (name in found.inputs or not found.is_given)
+                ),
+                "" if found.is_given else "an input",
             )
+            if not column:
+                return found
             raise Unusable(
                 "inputs_differ",
-                f"{show(column)} of {show(item_id)} isn't what it is in {found.place}. "
+                f"{quote(column)} of {quote(item_id)} isn't what it is in {found.place}. "
                 "Outputs that are compared must have one input.",
             )
         return found

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import ijson
 
 from evalsite.batches.documents import read_items, read_value
-from evalsite.batches.faults import Unusable, show
+from evalsite.batches.faults import Unusable, quote
 from evalsite.batches.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
 from evalsite.batches.formats import Format, Shape
 from evalsite.batches.paths import find, has
@@ -22,6 +22,8 @@ _MOST_IN_CELL = 10 * 1024**2
 _START = 64 * 1024
 # of a JSON document, to know it by its first row
 _MOST_SEARCHED = 256 * 1024
+# if its first row is longer
+_MOST_SEARCHED_AGAIN = 16 * 1024**2
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,16 @@ def is_zip_of_a_tool(names: Sequence[str], formats: Sequence[Format]) -> bool:
 def recognise(file: SourceFile, formats: Sequence[Format]) -> Recognised | None:
     """Return what the file is; None if no format fits."""
     containers, first = _look(file)
-    start = file.read_start(_MOST_SEARCHED) if "json" in containers else b""
-    for one in formats:
-        for shape in one.shapes:
-            if shape.container in containers and _fits(file, one, shape, first, start):
-                return Recognised(file, one, shape)
+    searched = [_MOST_SEARCHED, _MOST_SEARCHED_AGAIN] if "json" in containers else [0]
+    start = b""
+    for size in searched:
+        before, start = start, file.read_start(size)
+        if size and start == before:
+            break  # the whole file was searched
+        for one in formats:
+            for shape in one.shapes:
+                if shape.container in containers and _fits(file, one, shape, first, start):
+                    return Recognised(file, one, shape)
     return None
 
 
@@ -87,7 +94,7 @@ def _look(file: SourceFile) -> tuple[set[str], Any]:
 
 def _read_first_line(file: SourceFile) -> bytes:
     with file.open() as opened:
-        return opened.readline(_MOST_SEARCHED)
+        return opened.readline(_MOST_SEARCHED_AGAIN)
 
 
 def _fits(file: SourceFile, one: Format, shape: Shape, line: Any, start: bytes) -> bool:
@@ -105,6 +112,8 @@ def _fits(file: SourceFile, one: Format, shape: Shape, line: Any, start: bytes) 
         first = row.data if row else None
     if not isinstance(first, dict) or any(name in first for name in shape.lacks):
         return False
+    if shape.needs_one:
+        return any(name in first for name in shape.needs_one)
     if shape.needs:
         return all(has(first, path) for path in shape.needs)
     return any(has(first, path) for path in one.row.output)
@@ -138,7 +147,7 @@ def read_rows(known: Recognised, *, is_first: bool = False) -> Iterator[Row]:
 
 
 def refuse_json(file: SourceFile, why: str) -> NoReturn:
-    message = f"The file isn't valid JSON, or it is incomplete ({show(why, 120)})."
+    message = f"The file isn't valid JSON, or it is incomplete ({quote(why, 120)})."
     raise Unusable("file_damaged", message, file=file.name)
 
 
@@ -170,7 +179,7 @@ def _parse(line: bytes, file: SourceFile, number: int) -> dict[str, Any]:
             "json_depth", f"Line {number:,} is nested too deep.", file=file.name
         ) from None
     except (ValueError, UnicodeDecodeError) as error:
-        message = f"Line {number:,} isn't valid JSON ({show(error, 120)})."
+        message = f"Line {number:,} isn't valid JSON ({quote(error, 120)})."
         raise Unusable("file_damaged", message, file=file.name) from None
     if not isinstance(value, dict):
         raise Unusable("file_damaged", f"Line {number:,} is no JSON object.", file=file.name)
@@ -228,7 +237,7 @@ def _read_header(known: Recognised, find: Any) -> str:
         raise Unusable("file_damaged", "The log has no header.", file=known.file.name)
     if header.finished and status not in header.finished:
         message = (
-            f"The run isn't finished (its status is {show(status)}). Run it to its end, and take "
+            f"The run isn't finished (its status is {quote(status)}). Run it to its end, and take "
             "that log."
         )
         raise Unusable("run_unfinished", message, file=known.file.name)
