@@ -1,6 +1,7 @@
 """Form fields that scales and pages share: native controls, nothing preselected."""
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 # ASCII only: int() and str.isdigit() also take full-width and Arabic-Indic digits.
 WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,8}")
 LONGEST_NOTE = 5000
 _UNSTORABLE_TEXT = _("This text has a character that can’t be stored. Type it again")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -34,6 +36,51 @@ class PointField(forms.Field):
         return self.values[value]
 
 
+class EntryInput(forms.TextInput):
+    """Reads the entry of a question that may have several controls, as its scale puts it."""
+
+    def __init__(self, read: Callable[[Mapping[str, Any], str], str]) -> None:
+        super().__init__()
+        self.read = read
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> str:
+        return self.read(data, name)
+
+
+class BoundedField(forms.Field):
+    """A whole number from `lowest` to `highest`, in plain digits."""
+
+    def __init__(
+        self, *, lowest: int, highest: int, missing: str, step: int = 1, **kwargs: Any
+    ) -> None:
+        self.lowest, self.highest, self.step, self.missing = lowest, highest, step, missing
+        super().__init__(required=False, **kwargs)
+
+    def clean(self, value: Any) -> int:
+        typed = str(value or "").strip(" \t\r\n\u00a0")
+        if not typed:
+            raise ValidationError(self.missing, code="required")
+        about = {"missing": self.missing, "lowest": self.lowest, "highest": self.highest}
+        if not _WHOLE.fullmatch(typed):
+            raise ValidationError(
+                _("%(missing)s: a whole number from %(lowest)s to %(highest)s, in digits only")
+                % about,
+                code="whole",
+            )
+        number = int(typed)
+        if not self.lowest <= number <= self.highest:
+            raise ValidationError(
+                _("%(missing)s: it must be from %(lowest)s to %(highest)s") % about, code="range"
+            )
+        if (number - self.lowest) % self.step:
+            raise ValidationError(
+                _("%(missing)s in steps of %(step)s, from %(lowest)s")
+                % {**about, "step": self.step},
+                code="step",
+            )
+        return number
+
+
 def refuse_halves(text: str) -> None:
     """Raise ValidationError for half of a character (a lone surrogate), which can't be stored."""
     if _HALF.search(text):
@@ -51,7 +98,7 @@ class NoteField(forms.CharField):
     Browsers count a line break as one letter, and send two.
     """
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *, max_length: int = LONGEST_NOTE, **kwargs: Any) -> None:
         messages = {
             "max_length": _(
                 "Shorten this text to at most %(limit_value)d characters. It has %(show_value)d now"
@@ -60,7 +107,7 @@ class NoteField(forms.CharField):
         }
         super().__init__(
             required=False,
-            max_length=LONGEST_NOTE,
+            max_length=max_length,
             error_messages=messages,
             widget=forms.Textarea,
             validators=[refuse_halves],

@@ -26,6 +26,12 @@ SCALES = [
     "evalsite.scales.magnitude",
     "evalsite.scales.decision",
     "evalsite.scales.preference",
+    "evalsite.scales.slider",
+    "evalsite.scales.number",
+    "evalsite.scales.choice",
+    "evalsite.scales.choices",
+    "evalsite.scales.checklist",
+    "evalsite.scales.text",
 ]
 
 # One line for each platform that people come from.

@@ -194,7 +194,8 @@ def _take_groups(rows: pd.DataFrame, outputs: pd.DataFrame) -> None:
 # Texts, then numbers: every table has all of them, empty where the file has none.
 TEXTS = ("participant", "item", "group", "cluster", "system", "output", "criterion", "scale",
          "kind", "status", "origin", "annotation", "repeat_of", "system_1", "system_2",
-         "preferred", "shown_first", "submitted_at")  # fmt: skip
+         "preferred", "shown_first", "submitted_at", "part", "text",
+         "not_applicable")  # fmt: skip
 NUMBERS = ("value", "standard", "seconds", "trial", "place", "place_in_set", "set", "scale_min",
            "scale_max")  # fmt: skip
 COUNTED = ("counted",)
@@ -216,6 +217,8 @@ class Table:
     rows: pd.DataFrame
     raters_known: bool = True
     left_out: Mapping[str, int] = field(default_factory=dict)
+    # rows that say that a question doesn't apply, and nothing else
+    silent: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -235,6 +238,14 @@ class Table:
         """The ratings of one criterion."""
         return replace(self, rows=self.rows[self.rows.criterion == criterion])
 
+    def keep_silent(self, statuses: tuple[str, ...], *, with_excluded: bool) -> pd.DataFrame | None:
+        """Return those of the rows without a value that results are made of."""
+        if self.silent is None:
+            return None
+        rows = self.silent
+        rows = rows[(rows.kind == "main") & rows.status.isin(statuses)]
+        return rows if with_excluded else rows[~rows.is_excluded]
+
     def results(
         self, *, with_excluded: bool = False, statuses: tuple[str, ...] = COUNTED
     ) -> "Table":
@@ -248,7 +259,7 @@ class Table:
                  ("not counted", ~rows.status.isin(statuses))]  # fmt: skip
         if not with_excluded:
             steps.append(("excluded", rows.is_excluded))
-        same = ["participant", "output", "criterion"]
+        same = ["participant", "output", "criterion", "part"]
         gone = pd.Series(data=False, index=rows.index)
         for why, hit in steps:
             out[why] = int((hit & ~gone).sum())
@@ -256,7 +267,8 @@ class Table:
         rows = rows[~gone]
         double = rows.duplicated(same)
         out["rated twice"] = int(double.sum())
-        return replace(self, rows=rows[~double], left_out=out)
+        silent = self.keep_silent(statuses, with_excluded=with_excluded)
+        return replace(self, rows=rows[~double], left_out=out, silent=silent)
 
 
 def read_table(
@@ -368,9 +380,11 @@ def make_table(
         raters_known = False
     own = rows.output.where(rows.output != "", rows["item"] + "|" + rows.system)
     rows["output"] = own.where(rows.preferred == "", rows["item"])
-    out = {"no value": int(missing.sum())}
+    is_silent = missing & (rows.not_applicable == "yes")
+    is_comment = missing & (rows.text != "") & ~is_silent
+    out = {"no value": int((missing & ~is_silent & ~is_comment).sum())}
     return Table(rows=rows[~missing].copy(), raters_known=raters_known, left_out=out,
-                 notes=tuple(notes))  # fmt: skip
+                 silent=rows[is_silent].copy(), notes=tuple(notes))  # fmt: skip
 
 
 def _take_texts(frame: pd.DataFrame) -> pd.DataFrame:

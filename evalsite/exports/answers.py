@@ -4,10 +4,9 @@ They are in a fixed order, take little memory, and are of one moment inside a sn
 """
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby, islice, repeat
 from operator import itemgetter
@@ -17,7 +16,7 @@ from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision
-from evalsite.exports.columns import TIE
+from evalsite.exports.columns import TIE, comment_column
 from evalsite.exports.rows import (
     PAGE,
     Group,
@@ -28,9 +27,12 @@ from evalsite.exports.rows import (
     find_exclusions,
     hyphenate,
 )
+from evalsite.exports.safe_names import SafeNames
 from evalsite.exports.selection import Selection
 from evalsite.participants.models import Origin
-from evalsite.protocol import Scale
+from evalsite.protocol import Criterion, Scale
+from evalsite.protocol.parts import COMMENT
+from evalsite.protocol.scale import NA, Row
 from evalsite.studies.gold import Gold
 from evalsite.studies.models import Item, Output, Study, StudyVersion, System
 
@@ -130,10 +132,21 @@ class Score:
 
     scale: Scale | None
     criterion: str
-    value: int
+    value: int | None
     value_typed: str
     standard: int | None
     comparison: Comparison
+    part: str = ""
+    text: str = ""
+    detail: dict[str, Any] | None = None
+
+    @property
+    def is_not_applicable(self) -> bool:
+        return bool(self.detail and self.detail.get(NA))
+
+    def at(self, output_id: int | None) -> Row:
+        """Return the row that is stored of the output with this id."""
+        return Row(output_id, self.value, self.part, self.text, self.detail)
 
 
 class RatingRow(NamedTuple):
@@ -201,6 +214,8 @@ class AnswerReader:
         versions = StudyVersion.objects.filter(study=study).values_list("id", "number")
         self._versions: dict[int | None, str] = {None: ""}
         self._versions.update((pk, str(number)) for pk, number in versions)
+        self._has_more = any(criterion.columns for criterion in criteria)
+        self._criteria = {criterion.key: criterion for criterion in criteria}
         self._gold = Gold(study)
         self._exclusions = find_exclusions(study)
         self._has_revisions = Revision.objects.filter(study=study).exists()
@@ -309,12 +324,13 @@ class AnswerReader:
             answer.id: (answer, []) for answer in answers
         }
         ratings = self._find_related(Rating, answers).order_by().values_list(
-            "annotation_id", "file_row", "criterion", "output_id", "id", "value", "value_typed"
+            "annotation_id", "file_row", "criterion", "output_id", "id", "value", "value_typed",
+            *(("part", "text", "detail") if self._has_more else ()),
         )  # fmt: skip
         find_output, find_score, compared = self._outputs.find, self._find_score, self._compared
         ranks, last = self._ranks, len(self._ranks)
         for row in ratings.iterator(chunk_size=PAGE):
-            annotation, file_row, criterion, output, pk, value, typed = row
+            annotation, file_row, criterion, output, pk, value, typed, *more = row
             if annotation not in found:
                 continue
             answer, rows = found[annotation]
@@ -327,6 +343,8 @@ class AnswerReader:
                 score = find_score(criterion, value, typed, None, comparison)
             else:
                 score = find_score(criterion, value, typed, answer.standard)
+            if more and any(more):
+                score = replace(score, **dict(zip(("part", "text", "detail"), more, strict=True)))
             rank = ranks.get(criterion, last)
             rows.append(
                 RatingRow(
@@ -342,7 +360,7 @@ class AnswerReader:
         return self._compare(systems, answer.order_shown, preferred)
 
     def _make_score(
-        self, criterion: str, value: int, typed: str, standard: int | None,
+        self, criterion: str, value: int | None, typed: str, standard: int | None,
         comparison: Comparison = _NOT_COMPARED,
     ) -> Score:  # fmt: skip
         standard = standard if criterion in self._with_standard else None
@@ -352,14 +370,14 @@ class AnswerReader:
     def read_wide(self) -> Iterator[Group]:
         """Rows of ratings_wide.csv: by annotation, then output as uploaded."""
         for answer, ratings in self.read_ratings():
-            yield answer, _spread(answer, ratings)
+            yield answer, _spread(answer, ratings, self._criteria)
 
     def read_simple(self) -> Iterator[Group]:
         """Rows of ratings_simple.csv: by annotation, then output as uploaded."""
         names = SafeNames(self.study)
         of_output = any(criterion.per_output for criterion in self.study.config.criteria)
         for answer, ratings in self.read_ratings():
-            rows = _spread(answer, ratings)
+            rows = _spread(answer, ratings, self._criteria)
             # what is said of no output is said beside each
             of_item = {
                 key: cell for row in rows if not row.number for key, cell in row.values.items()
@@ -384,7 +402,9 @@ class AnswerReader:
             counts = self._count_by_answer(Rating, answers)
             checked = [answer for answer in answers if self._gold.has(answer.item_id)]
             for answer, ratings in zip(checked, self._read_ratings(checked), strict=True):
-                given = {(row.score.criterion, row.output_pk): row.score.value for row in ratings}
+                given: dict[str, list[Row]] = {}
+                for row in ratings:
+                    given.setdefault(row.score.criterion, []).append(row.score.at(row.output_pk))
                 answer.agrees_with_gold = self._gold.compare(
                     answer.item_id, given, [*answer.outputs.values()], answer.standard
                 )
@@ -411,7 +431,9 @@ class AnswerReader:
                     )
 
 
-def _spread(answer: Answer, ratings: Sequence[RatingRow]) -> list[WideRow]:
+def _spread(
+    answer: Answer, ratings: Sequence[RatingRow], criteria: Mapping[str, Criterion]
+) -> list[WideRow]:
     """Make rows of ratings: one for each output that is rated, and one for what is of none."""
     found: defaultdict[int, list[RatingRow]] = defaultdict(list)
     for rating in ratings:
@@ -421,13 +443,29 @@ def _spread(answer: Answer, ratings: Sequence[RatingRow]) -> list[WideRow]:
             answer,
             number,
             rows[0].system,
-            {score.criterion: score.comparison.preferred or score.comparison.outcome
-             or str(score.value) for *_, score in rows},
+            _write_cells(rows, criteria),
             next((score.standard for *_, score in rows if score.standard is not None), None),
             max(score.comparison for *_, score in rows),
         )
         for number, rows in sorted(found.items())
-    ]  # fmt: skip
+    ]
+
+
+def _write_cells(rows: Sequence[RatingRow], criteria: Mapping[str, Criterion]) -> dict[str, str]:
+    """Write the cells of a wide row, by the name of the column."""
+    cells: dict[str, str] = {}
+    own: dict[str, list[Row]] = {}
+    for row in rows:
+        score = row.score
+        if score.part == COMMENT:
+            cells[comment_column(score.criterion)] = score.text
+        elif score.comparison.outcome:
+            cells[score.criterion] = score.comparison.preferred or score.comparison.outcome
+        elif score.criterion in criteria:
+            own.setdefault(score.criterion, []).append(score.at(row.output_pk))
+        else:
+            cells[score.criterion] = "" if score.value is None else str(score.value)
+    return cells | {key: criteria[key].scale.write_cell(some) for key, some in own.items()}
 
 
 def _compare(outputs: Sequence[tuple[int, str]], order_shown: str, preferred: int) -> Comparison:
@@ -449,46 +487,3 @@ def _find_places(order_shown: str) -> dict[int, str]:
 def _paginate(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:
     while page := list(islice(rows, size)):
         yield page
-
-
-# --- ids for a quick look -------------------------------------------------------------------
-
-# Starts with a letter, and nothing takes it for a missing value, a truth value, infinity, or a
-# month with a number; "tie" is a separate value.
-_SAFE_ID = re.compile(
-    r"(?!(na|n/a|nan|null|none|nil|true|t|false|f|inf|infinity|tie)$)"
-    r"(?!(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?"
-    r"|oct(ober)?|nov(ember)?|dec(ember)?)[\W_]*\d[\W\d_]*$)"
-    r"[^\W\d_]",
-    re.IGNORECASE,
-)
-
-
-class SafeNames:
-    """Names of items, systems and participants that pandas, R and spreadsheets read as texts.
-
-    If one id of a kind would be misread, all of that kind begin with a word: "item 007".
-    """
-
-    def __init__(self, study: Study) -> None:
-        ids: dict[str, QuerySet[Any, str]] = {
-            "item": Item.objects.main().filter(study=study).values_list("key", flat=True),
-            "system": System.objects.filter(study=study).values_list("name", flat=True),
-            "participant": study.participants.values_list("pseudonym", flat=True),
-        }
-        self._prefixes = {
-            kind: "" if all(map(_SAFE_ID.match, found.order_by().iterator(PAGE))) else f"{kind} "
-            for kind, found in ids.items()
-        }
-
-    def guard(self, kind: str, name: str) -> str:
-        return f"{self._prefixes[kind]}{name}"
-
-    def guard_ids(self, row: WideRow) -> dict[str, str]:
-        return {
-            "item": self.guard("item", row.answer.item),
-            "participant": self.guard("participant", row.answer.participant),
-            "system": self.guard("system", row.system),
-            "system_1": self.guard("system", row.comparison.system_1),
-            "system_2": self.guard("system", row.comparison.system_2),
-        }

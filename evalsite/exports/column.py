@@ -21,7 +21,8 @@ class Column:
 
     Without a function, the cell is the attribute of the row that has the column's name. `missing`
     says what an empty cell means. `of` says what cells depend on, since what rows share is put
-    together once: the annotation ("answer"), the row ("row"), or its score ("score").
+    together once: the annotation ("answer"), the row ("row"), or its score ("score"). `withheld`:
+    of words that people wrote, what stands in their place where they are left out.
     """
 
     name: str
@@ -33,11 +34,15 @@ class Column:
     derived: str = ""
     of: Literal["answer", "row", "score"] = "answer"
     cell: Cell | None = None
+    withheld: str | None = None
 
     @property
     def get_cell(self) -> Cell:
         return self.cell or attrgetter(self.name)
 
+
+# in place of a text without which a row would say nothing
+WITHHELD = "(left out)"
 
 # --- how cells are written --------------------------------------------------------------
 

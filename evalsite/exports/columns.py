@@ -1,5 +1,6 @@
 """Every column of every exported file, in order, declared once. Shared ones are in `column.py`."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import log
 from typing import Any
@@ -10,7 +11,6 @@ from evalsite.exports.column import (
     EXCLUDED,
     FLAG,
     ID,
-    ISO,
     ITEM,
     NUMBER,
     ONE_OF,
@@ -23,21 +23,22 @@ from evalsite.exports.column import (
     STATUS,
     STUDY,
     TEXT,
-    TIME,
     TIMES,
     VERSION,
     WHOLE,
+    WITHHELD,
     YES_NO,
     Column,
     name_output,
     write_json,
     write_known,
-    write_score,
     write_text,
-    write_time,
     yes_no,
 )  # fmt: skip
+from evalsite.exports.kind_columns import MORE_OF_RATINGS
+from evalsite.exports.people_columns import METRICS, PARTICIPANTS
 from evalsite.protocol import Criterion, Protocol, installed_scales
+from evalsite.protocol.parts import COMMENT
 
 # --- ratings.csv --------------------------------------------------------------------------
 
@@ -47,6 +48,13 @@ _NO_PREFERENCE = "the rating is no preference"
 
 def _name_output(row: Any) -> str:
     return f"{row.answer.item}#{row.number}" if row.number else ""
+
+
+def _name_value(score: Any) -> str:
+    if score.is_not_applicable:
+        return str(score.scale.not_applicable)
+    label: str = "" if score.value is None else score.scale.label_of_row(score.value, score.part)
+    return label
 
 
 RATINGS = (
@@ -71,21 +79,21 @@ RATINGS = (
     Column(
         "scale_min", WHOLE, "The lowest value allowed.",
         missing="as for scale", of="score",
-        cell=lambda score: str(score.scale.minimum) if score.scale else "",
+        cell=lambda score: write_text(score.scale.minimum) if score.scale else "",
     ),
     Column(
         "scale_max", WHOLE, "The highest value allowed.",
         missing="as for scale", of="score",
-        cell=lambda score: str(score.scale.maximum) if score.scale else "",
+        cell=lambda score: write_text(score.scale.maximum) if score.scale else "",
     ),
     Column(
         "value", WHOLE, "The rating.",
-        allowed="scale_min to scale_max", of="score", cell=lambda score: str(score.value),
+        allowed="scale_min to scale_max", of="score", cell=lambda score: write_text(score.value),
     ),
     Column(
         "label", TEXT, "The label of this value on the scale.",
         missing="the scale has none, as magnitudes", of="score",
-        cell=lambda score: score.scale.label_of(score.value) if score.scale else "",
+        cell=lambda score: _name_value(score) if score.scale else "",
     ),
     Column(
         "value_typed", TEXT, "The value as it was typed, before spaces were trimmed.",
@@ -149,13 +157,20 @@ RATINGS = (
 )  # fmt: skip
 
 
-def _list_rating_columns() -> tuple[Column, ...]:
+def comment_column(criterion: str) -> str:
+    """Name the column of comments on a criterion in a wide file."""
+    return f"{criterion}_{COMMENT}"
+
+
+def _list_rating_columns(config: Protocol) -> tuple[Column, ...]:
     """List the columns, with the kinds of installed scales and what the numbers of each mean."""
     kinds = installed_scales()
+    used = frozenset[str]().union(*(criterion.columns for criterion in config.criteria))
+    columns = (*RATINGS, *(column for column in MORE_OF_RATINGS if column.name in used))
     notes = [scale.note_on_values for scale in kinds.values() if scale.note_on_values]
     allowed = {"scale": ", ".join(kinds), "value": ". ".join(["scale_min to scale_max", *notes])}
     return tuple(
-        replace(column, allowed=allowed.get(column.name, column.allowed)) for column in RATINGS
+        replace(column, allowed=allowed.get(column.name, column.allowed)) for column in columns
     )
 
 
@@ -180,11 +195,24 @@ def _list_wide_columns(config: Protocol) -> tuple[Column, ...]:
     columns: list[Column] = []
     for column in RATINGS:
         if column.name == "criterion":
-            columns += map(_describe_criterion, config.criteria)
+            columns += _describe_criteria(config)
         elif column.name not in left_out:
             # a row is no single rating: nothing repeats by its value
             columns.append(replace(column, of="row") if column.of == "score" else column)
     return tuple(columns)
+
+
+def _describe_criteria(config: Protocol) -> Iterator[Column]:
+    for criterion in config.criteria:
+        yield _describe_criterion(criterion)
+    for criterion in config.criteria:
+        if criterion.comment:
+            name = comment_column(criterion.key)
+            yield Column(
+                name, TEXT, f"The comment on {criterion.label}. Read it before you share the file.",
+                missing="nothing was written", of="row", withheld=WITHHELD,
+                cell=lambda row, name=name: row.values.get(name, ""),  # type: ignore[misc]
+            )  # fmt: skip
 
 
 def _describe_criterion(criterion: Criterion) -> Column:
@@ -194,6 +222,7 @@ def _describe_criterion(criterion: Criterion) -> Column:
         allowed=allowed,
         missing="not rated: the criterion does not apply to this row, or was left out", of="row",
         cell=lambda row: row.values.get(criterion.key, ""),
+        withheld=WITHHELD if "text" in criterion.scale.columns else None,
     )  # fmt: skip
 
 
@@ -228,7 +257,7 @@ def _list_simple_columns(config: Protocol) -> tuple[Column, ...]:
     taken = {column.name for column in ids}
     criteria = [
         replace(column, name=f"{column.name}_rating") if column.name in taken else column
-        for column in map(_describe_criterion, config.criteria)
+        for column in _describe_criteria(config)
     ]
     return (*ids, *criteria)
 
@@ -259,7 +288,7 @@ ANNOTATIONS = (
     ),
     Column(
         "note", TEXT, "The participant's comment. Read it before you share the file.",
-        missing="nothing was written",
+        missing="nothing was written", withheld="",
     ),
     *STATUS,
     Column(
@@ -395,95 +424,13 @@ def _write_input(cell: object) -> str:
     return cell if isinstance(cell, str) else write_json(cell)
 
 
-# --- participants.csv and metrics.csv --------------------------------------------------------
-
-PARTICIPANTS = (
-    STUDY,
-    PARTICIPANT,
-    PERSON,
-    Column(
-        "origin", ONE_OF, "Where the participant comes from. Simulated ones aren't data.",
-        allowed="own, imported, simulated",
-    ),
-    Column(
-        "pilot", YES_NO, "Whether this is a pilot, whose answers are never part of the results.",
-        allowed=FLAG, cell=lambda person: yes_no(person.is_pilot),
-    ),
-    Column(
-        "arrived_at", TIME, "When the participant first pressed Start.",
-        allowed=ISO, missing="the participant came with imported ratings",
-        cell=lambda person: "" if person.is_imported else write_time(person.created_at),
-    ),
-    Column(
-        "consent", YES_NO, "Whether the participant agreed to take part.",
-        allowed=FLAG, missing="imported: known to those who collected the ratings",
-        cell=lambda person: "" if person.is_imported else yes_no(person.consented_to),
-    ),
-    Column(
-        "eligible", YES_NO, "Whether the answers to the entry questions allowed taking part.",
-        allowed=FLAG, missing="not asked, or not answered",
-        cell=lambda person: write_known(person.is_eligible),
-    ),
-    Column(
-        "tries", WHOLE, "How many attempts at the qualification the participant finished.",
-        allowed="0 and more", cell=lambda person: str(person.tries),
-    ),
-    Column(
-        "qualified", YES_NO, "Whether one of these attempts reached the pass mark.",
-        allowed=FLAG, missing="not decided yet, or the study asks for no qualification",
-        cell=lambda person: write_known(person.is_qualified),
-    ),
-    Column(
-        "sets_finished", WHOLE, "How many sets the participant finished.",
-        allowed="0 and more", cell=lambda person: str(person.sets_finished),
-    ),
-    Column(
-        "answers", WHOLE, "How many items the participant answered, without practice, checks and "
-        "repeats.",
-        allowed="0 and more", derived="rows of annotations.csv with this participant and kind main",
-        cell=lambda person: str(person.answers),
-    ),
-    Column(
-        "bonus", YES_NO, "Whether the bonus for completing all sets is due to this participant.",
-        allowed=FLAG, missing="imported",
-        derived="yes once the participant has finished as many sets as one person may complete; "
-        "or fewer, if they finished all they got and no further set was available",
-        cell=lambda person: "" if person.is_imported else yes_no(person.has_bonus),
-    ),
-    Column(
-        "withdrawn_at", TIME, "When the participant withdrew from the study.",
-        allowed=ISO, missing="not withdrawn",
-        cell=lambda person: "" if person.withdrawn_at is None else write_time(person.withdrawn_at),
-    ),
-    *EXCLUDED,
-)  # fmt: skip
-
-METRICS = (
-    Column(
-        "output_id", ID, "The output that the metric scored, as the other files name it.",
-        allowed=OUTPUT_ID, cell=lambda score: name_output(score.item, score.position),
-    ),
-    Column("item", ID, "The item of the output, as in items.csv."),
-    Column(
-        "system", TEXT, "The system that produced the output.",
-        cell=lambda score: score.system or "",
-    ),
-    Column("metric", TEXT, "The automatic metric, as the uploaded file names it."),
-    Column(
-        "value", NUMBER, "The score that the metric gave. No person gave it.",
-        allowed="any number; whether more is better depends on the metric",
-        cell=lambda score: write_score(score.value),
-    ),
-)  # fmt: skip
-
-
 # --- files ---
 
 
 def list_files(config: Protocol) -> dict[str, tuple[Column, ...]]:
     """List the data files that a study of this protocol has, with their columns in order."""
     files = {
-        "ratings": _list_rating_columns(),
+        "ratings": _list_rating_columns(config),
         "ratings_wide": _list_wide_columns(config),
         "annotations": ANNOTATIONS,
         "items": _list_item_columns(config),

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
+from evalsite.protocol.conditions import check_condition
 from evalsite.protocol.data import FORMAT
 from evalsite.protocol.entry_questions import check_eligibility
 from evalsite.protocol.examples import check_comprehension, check_examples
@@ -24,12 +25,15 @@ from evalsite.protocol.faults import (
     check_unique,
     check_whole,
 )
-from evalsite.protocol.scale import installed_scales
+from evalsite.protocol.parts import LONGEST_COMMENT
+from evalsite.protocol.scale import get_scale, installed_scales
 from evalsite.protocol.translations import LANGUAGE, check_translations
 
 RESERVED_COLUMNS = frozenset({"item", "system", "output", "group", "cluster", "kind"})
-# columns of files of ratings beside one for each criterion, and fields of rating pages
+# columns of files of ratings beside one for each criterion, and fields of rating pages; and beside
+# the right answers by criterion, gold says why they are right
 RESERVED_KEYS = frozenset({
+    "why",
     "study", "version", "batch", "item", "group", "cluster", "kind", "system", "output_id",
     "standard", "annotation", "participant", "person", "set", "place", "place_in_group",
     "place_in_set", "trial", "repeat_of", "status", "origin", "aids", "device", "language",
@@ -40,8 +44,8 @@ RESERVED_KEYS = frozenset({
     "still", "report", "reported", "csrfmiddlewaretoken",
 })  # fmt: skip
 _RICH_KINDS = frozenset({"text", "markdown", "code", "table", "conversation", "dialogue"})
-INPUT_KINDS = _RICH_KINDS | {"meaning representation", "review", "whole number"}
-LATER_INPUT_KINDS = frozenset({"statements", "spans", "turns"})
+INPUT_KINDS = _RICH_KINDS | {"meaning representation", "review", "whole number", "statements"}
+LATER_INPUT_KINDS = frozenset({"spans", "turns"})
 OUTPUT_KINDS = _RICH_KINDS
 HOOKS = frozenset(
     {
@@ -84,6 +88,7 @@ def check_instrument(data: Any, *, is_foreign: bool = False) -> Faults:
     _check_aids(data.get("aids", []), faults)
     _check_hooks(data.get("hooks", {}), faults, is_foreign=is_foreign)
     check_comprehension(data.get("comprehension", []), faults)
+    _check_columns(scales, columns, faults)
     if not faults:  # these are read against the rest, so the rest has to be right
         check_examples(data, columns, scales, faults)
         check_translations(data, faults)
@@ -306,29 +311,89 @@ def _check_criterion(
     is_pair: bool,
 ) -> None:
     texts = {"question", "definition", "summary", "range_note"}
-    later = ("ask_if", "comment", "turns")
     if not check_keys(
         criterion, place, faults,
-        needed={"key", "label", "per", "scale"}, optional=texts | {*later, "required"},
+        needed={"key", "label", "per", "scale"},
+        optional=texts | {"ask_if", "comment", "turns", "required"},
     ):  # fmt: skip
         return
-    _refuse_later(criterion, place, later, faults)
+    _refuse_later(criterion, place, ("turns",), faults)
     check_text(criterion.get("label", "-"), f"{place}.label", faults)
     for name in sorted(texts & criterion.keys()):
         check_text(criterion[name], f"{place}.{name}", faults)
     if not texts & {"question", "definition"} & criterion.keys():
         faults.add("no_question", place, "needs a question or a definition")
     check_flag(criterion.get("required", True), f"{place}.required", faults)
-    if criterion.get("required") is False:
-        faults.add("not_supported", f"{place}.required", "can only be true in this version")
     key = criterion.get("key")
     if key is not None and check_key(key, f"{place}.key", faults) and key in known:
         faults.add("duplicate", place, "has the key of another criterion")
     if isinstance(key, str) and key in RESERVED_KEYS:
         faults.add("reserved_column", f"{place}.key", "is a name that the site uses itself")
     if "scale" in criterion:
+        before = len(faults)
         _check_scale(criterion, place, faults, is_pair=is_pair)
+        earlier = {name: known[name] for name in known if name != key}
         known[str(key)] = (str(criterion.get("per")), criterion["scale"])
+        if len(faults) == before:
+            _check_conditions(criterion, place, earlier, faults)
+
+
+def _check_conditions(
+    criterion: Mapping[str, Any],
+    place: str,
+    earlier: Mapping[str, tuple[str, Mapping[str, Any]]],
+    faults: Faults,
+) -> None:
+    """Check when a question is asked, and when a comment on it; its own scale has no fault."""
+    scales = {
+        key: (per, get_scale(data["kind"]).from_data(data))
+        for key, (per, data) in earlier.items()
+        if per in _PER and not _has_faults(data)
+    }
+    key, per, own = str(criterion.get("key")), criterion.get("per"), criterion["scale"]
+    if per not in _PER:
+        return
+    if "ask_if" in criterion:
+        check_condition(
+            criterion["ask_if"], f"{place}.ask_if", per=per, earlier=scales, faults=faults
+        )
+    comment, at = criterion.get("comment"), f"{place}.comment"
+    if comment is None or not check_keys(
+        comment, at, faults, needed={"ask"}, optional={"label", "if", "most"}
+    ):
+        return
+    check_choice(comment.get("ask", "optional"), {"optional", "required"}, f"{at}.ask", faults)
+    check_text(comment.get("label", "-"), f"{at}.label", faults)
+    check_whole(comment.get("most", 1), f"{at}.most", faults, least=1, most=LONGEST_COMMENT)
+    if "if" in comment:
+        scales[key] = (per, get_scale(own["kind"]).from_data(own))
+        check_condition(comment["if"], f"{at}.if", per=per, earlier=scales, faults=faults)
+
+
+def _check_columns(
+    known: Mapping[str, tuple[str, Mapping[str, Any]]],
+    columns: Mapping[str, Mapping[str, Any]],
+    faults: Faults,
+) -> None:
+    """Check that inputs from which questions get their statements are declared as such."""
+    for key, (_per, data) in known.items():
+        if _has_faults(data):
+            continue
+        for name in get_scale(data["kind"]).from_data(data).name_columns():
+            at = f"criteria.{key}.scale.from_column"
+            if name not in columns:
+                faults.add("unknown_column", at, f"is {name!r}, which is no declared input")
+            elif columns[name].get("kind") != "statements":
+                faults.add("wrong_column", at, f"is {name!r}, which isn't of the kind statements")
+
+
+def _has_faults(data: Any) -> bool:
+    """Tell whether the scale of an earlier criterion can't be read."""
+    faults = Faults()
+    if not isinstance(data, Mapping) or str(data.get("kind")) not in installed_scales():
+        return True
+    get_scale(str(data["kind"])).check_data(data, "", faults)
+    return bool(faults)
 
 
 def _check_scale(
@@ -349,12 +414,13 @@ def _check_scale(
     if scale.pair_only and not is_pair:
         needs = f"has a {scale.kind} scale, which needs a pair of outputs"
         faults.add("wrong_layout", place, needs)
-    if per is None or not is_known_per or per == scale.per:
+    if per is None or not is_known_per or per in scale.list_per():
         return
     if per in scale.later_per:
-        faults.add("not_supported", f"{place}.per", f"can only be {scale.per} in this version")
+        faults.add("not_supported", f"{place}.per", f"can't be {per} in this version")
     else:
-        faults.add("wrong_per", f"{place}.per", f"must be {scale.per} for a {scale.kind} scale")
+        asked = " or ".join(scale.list_per())
+        faults.add("wrong_per", f"{place}.per", f"must be {asked} for a {scale.kind} scale")
 
 
 # --- the rest ---------------------------------------------------------------------

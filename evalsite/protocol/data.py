@@ -4,9 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from evalsite.protocol.conditions import Condition
 from evalsite.protocol.entry_questions import read_eligibility, write_eligibility
 from evalsite.protocol.parts import (
+    LONGEST_COMMENT,
     Aid,
+    Comment,
     ComprehensionQuestion,
     Criterion,
     Design,
@@ -47,11 +50,11 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
         "layout": _write_layout(protocol.layout),
         "criteria": [_write_criterion(criterion) for criterion in protocol.criteria],
     }  # fmt: skip
-    scales = {criterion.key: criterion.scale for criterion in protocol.criteria}
+    criteria = {criterion.key: criterion for criterion in protocol.criteria}
     optional = {
         "instructions_title": protocol.instructions_title,
-        "examples": [_write_example(example, scales) for example in protocol.examples],
-        "practice": [_write_example(example, scales) for example in protocol.practice],
+        "examples": [_write_example(example, criteria) for example in protocol.examples],
+        "practice": [_write_example(example, criteria) for example in protocol.practice],
         "comprehension": [_write(question) for question in protocol.comprehension],
         "eligibility": protocol.eligibility and write_eligibility(protocol.eligibility),
         "ignore": protocol.ignore and _write_ignore(protocol.ignore),
@@ -115,12 +118,24 @@ def _write_column(column: InputColumn) -> dict[str, Any]:
 
 
 def _write_criterion(criterion: Criterion) -> dict[str, Any]:
-    data = {"key": criterion.key, "label": criterion.label, "per": criterion.scale.per}
+    data: dict[str, Any] = {
+        "key": criterion.key, "label": criterion.label, "per": criterion.asked_per,
+    }  # fmt: skip
     data |= {name: text for name in _CRITERION_TEXTS if (text := getattr(criterion, name))}
+    data |= {} if criterion.is_required else {"required": False}
+    data |= {"comment": _write_comment(criterion.comment)} if criterion.comment else {}
+    data |= {"ask_if": criterion.ask_if.to_data()} if criterion.ask_if else {}
     return data | {"scale": criterion.scale.to_data()}
 
 
-def _write_example(example: Example, scales: Mapping[str, Any]) -> dict[str, Any]:
+def _write_comment(comment: Comment) -> dict[str, Any]:
+    data: dict[str, Any] = {"ask": "required" if comment.is_required else "optional"}
+    data |= {"label": comment.label} if comment.label else {}
+    data |= {"most": comment.most} if comment.most != LONGEST_COMMENT else {}
+    return data | ({"if": comment.if_met.to_data()} if comment.if_met else {})
+
+
+def _write_example(example: Example, criteria: Mapping[str, Criterion]) -> dict[str, Any]:
     data: dict[str, Any] = {
         **({"label": example.label} if example.label else {}),
         **({"criterion": example.criterion} if example.criterion else {}),
@@ -131,12 +146,12 @@ def _write_example(example: Example, scales: Mapping[str, Any]) -> dict[str, Any
     if example.ratings:
         data["ratings"] = {
             # an unknown criterion is a fault that the check names
-            key: scales[key].rating_to_data(values) if key in scales else list(values)
+            key: criteria[key].rating_to_data(values) if key in criteria else list(values)
             for key, values in example.ratings.items()
         }
     if example.gold:
         data["gold"] = {
-            key: scales[key].gold_to_data(text) if key in scales else text
+            key: criteria[key].gold_to_data(text) if key in criteria else text
             for key, text in example.gold.items()
         }
     if example.marked:
@@ -195,10 +210,10 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read_examples(data: Mapping[str, Any], criteria: Iterable[Criterion]) -> dict[str, Any]:
     """Return worked examples, practice items and questions on the instructions."""
-    scales = {criterion.key: criterion.scale for criterion in criteria}
+    known = {criterion.key: criterion for criterion in criteria}
     return {
-        "examples": tuple(_read_example(one, scales) for one in data.get("examples", [])),
-        "practice": tuple(_read_example(one, scales) for one in data.get("practice", [])),
+        "examples": tuple(_read_example(one, known) for one in data.get("examples", [])),
+        "practice": tuple(_read_example(one, known) for one in data.get("practice", [])),
         "comprehension": tuple(
             ComprehensionQuestion(**_without_own(one) | {"choices": tuple(one["choices"])})
             for one in data.get("comprehension", [])
@@ -235,24 +250,37 @@ def _read_column(data: Mapping[str, Any]) -> InputColumn:
 
 
 def _read_criterion(data: Mapping[str, Any]) -> Criterion:
-    scale = data["scale"]
+    scale = get_scale(data["scale"]["kind"]).from_data(data["scale"])
     return Criterion(
         key=data["key"],
         label=data["label"],
-        scale=get_scale(scale["kind"]).from_data(scale),
+        scale=scale,
+        per="" if data["per"] == scale.per else data["per"],
+        is_required=data.get("required", True),
+        comment=_read_comment(data["comment"]) if "comment" in data else None,
+        ask_if=Condition.from_data(data["ask_if"]) if "ask_if" in data else None,
         **{name: data[name] for name in _CRITERION_TEXTS if name in data},
     )
 
 
-def _read_example(data: Mapping[str, Any], scales: Mapping[str, Any]) -> Example:
+def _read_comment(data: Mapping[str, Any]) -> Comment:
+    return Comment(
+        is_required=data["ask"] == "required",
+        label=data.get("label", ""),
+        most=data.get("most", LONGEST_COMMENT),
+        if_met=Condition.from_data(data["if"]) if "if" in data else None,
+    )
+
+
+def _read_example(data: Mapping[str, Any], criteria: Mapping[str, Criterion]) -> Example:
     return Example(
         inputs=data["inputs"],
         outputs=tuple(data["outputs"]),
         why=data["why"],
         ratings={
-            key: scales[key].rating_from_data(one) for key, one in data.get("ratings", {}).items()
+            key: criteria[key].rating_from_data(one) for key, one in data.get("ratings", {}).items()
         },
-        gold={key: scales[key].gold_from_data(one) for key, one in data.get("gold", {}).items()},
+        gold={key: criteria[key].gold_from_data(one) for key, one in data.get("gold", {}).items()},
         marked=data.get("x_marked", {}),
         label=data.get("label", ""),
         criterion=data.get("criterion", ""),

@@ -102,10 +102,13 @@ def _check_answers(
             if key not in scales:
                 faults.add("unknown_criterion", at, "isn't a criterion of this instrument")
                 continue
-            data = scales[key][1]
+            per, data = scales[key]
             scale = get_scale(data["kind"]).from_data(data)
             check = scale.check_rating if part == "ratings" else scale.check_gold
-            check(answer, outputs, at, faults)
+            if per == scale.per:
+                check(answer, outputs, at, faults)
+            else:  # one answer, to all outputs together
+                check([answer], 1, at, faults)
 
 
 def _check_marked(example: Mapping[str, Any], place: str, faults: Faults) -> None:

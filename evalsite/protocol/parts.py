@@ -1,10 +1,11 @@
 """The parts of an instrument: what is asked, about what, and of whom."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalsite.protocol.scale import Scale
+from evalsite.protocol.conditions import Condition
+from evalsite.protocol.scale import Row, Scale, Stored
 
 if TYPE_CHECKING:
     from django.forms import Field
@@ -13,9 +14,14 @@ if TYPE_CHECKING:
 ScreenKind = Literal["one", "sheet"]
 InputKind = Literal[
     "text", "markdown", "code", "table", "conversation", "meaning representation", "dialogue",
-    "review", "whole number",
+    "review", "whole number", "statements",
 ]  # fmt: skip
 OutputKind = Literal["text", "markdown", "code", "table", "conversation", "dialogue"]
+# what a question shows, and not the item
+NOT_SHOWN = frozenset({"statements"})
+# the part of a stored rating that is a comment on a question
+COMMENT = "comment"
+LONGEST_COMMENT = 5000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +43,21 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Comment:
+    """A box for words about an answer; `if_met` says when it has to be filled."""
+
+    is_required: bool = False
+    label: str = ""
+    most: int = LONGEST_COMMENT
+    if_met: Condition | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Criterion:
     """One quality that is judged. `definition` is Markdown and always in full view.
 
-    `range_note` says in one line what may be entered. The scale says whether each output is
-    rated or the item as a whole.
+    `range_note` says in one line what may be entered. `per`: each output or the item as a whole;
+    "": as the scale does. `ask_if` says when it is asked; without it always.
     """
 
     key: str
@@ -51,14 +67,81 @@ class Criterion:
     summary: str = ""
     question: str = ""
     range_note: str = ""
+    per: Literal["", "output", "item"] = ""
+    is_required: bool = True
+    comment: Comment | None = None
+    ask_if: Condition | None = None
+
+    @property
+    def asked_per(self) -> Literal["output", "item"]:
+        return self.per or self.scale.per
 
     @property
     def per_output(self) -> bool:
-        return self.scale.per == "output"
+        return self.asked_per == "output"
+
+    @property
+    def is_always_answered(self) -> bool:
+        """Tell whether every answer to an item holds one to this criterion."""
+        return self.is_required and self.ask_if is None
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Name the columns of files that its answers need beside the number."""
+        return self.scale.columns | ({"part", "text"} if self.comment else frozenset())
+
+    def for_item(self, inputs: Mapping[str, Any]) -> "Criterion":
+        """Return the criterion with what the inputs of an item bring to it."""
+        scale = self.scale.for_item(inputs)
+        return self if scale is self.scale else replace(self, scale=scale)
 
     def make_field(self, output_name: str, *, is_one_of_several: bool = False) -> "Field":
         """Make the form field that asks for one rating of an output of this name."""
         return self.scale.make_field(self, output_name, is_one_of_several=is_one_of_several)
+
+    # --- what a scale of outputs stores of an item as a whole is of no output
+
+    @property
+    def _is_lifted(self) -> bool:
+        return self.per == "item" and self.scale.per == "output"
+
+    def make_rows(self, answer: Any, output_ids: Sequence[int], number: int) -> tuple[Row, ...]:
+        """Return what to store of an answer. `output_ids` are in the order of the page."""
+        if self._is_lifted:
+            return self.scale.make_rows(answer, [None], 1)
+        return self.scale.make_rows(answer, output_ids, number)
+
+    def read_values(self, rows: Iterable[Stored], output_ids: Sequence[int]) -> list[Any | None]:
+        """Return the values that these rows hold, comments aside, for outputs in this order."""
+        own = [row for row in rows if row.part != COMMENT]
+        return self.scale.read_values(own, [None] if self._is_lifted else output_ids)
+
+    def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
+        """Return the entry of each question that has a value, by its number on the page."""
+        if self._is_lifted:
+            found = self.scale.write_entries(values, [0])
+            return {0: found[1]} if found else {}
+        return self.scale.write_entries(values, order)
+
+    def list_judged(self, outputs: Sequence[str]) -> Sequence[str]:
+        """Return which of these outputs its gold speaks of: all, or the item as a whole."""
+        return outputs[:1] if self._is_lifted else outputs
+
+    # --- worked examples and gold in data: one answer of an item, or a list
+
+    def rating_to_data(self, ratings: Sequence[Any]) -> Any:
+        data = self.scale.rating_to_data(ratings)
+        return data[0] if self._is_lifted else data
+
+    def rating_from_data(self, data: Any) -> tuple[Any, ...]:
+        return self.scale.rating_from_data([data] if self._is_lifted else data)
+
+    def gold_to_data(self, text: str) -> Any:
+        data = self.scale.gold_to_data(text)
+        return data[0] if self._is_lifted else data
+
+    def gold_from_data(self, data: Any) -> str:
+        return self.scale.gold_from_data([data] if self._is_lifted else data)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +226,7 @@ class Example:
     inputs: Mapping[str, Any]
     outputs: tuple[str, ...]
     why: str = ""
-    ratings: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    ratings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     gold: Mapping[str, str] = field(default_factory=dict)
     marked: Mapping[str, Sequence[str]] = field(default_factory=dict)
     label: str = ""

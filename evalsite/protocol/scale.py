@@ -5,40 +5,76 @@ The site knows scales by this class alone. A scale says what its answer is in fo
 - an *entry*: the text of a form control ("4", "tie"), by the number of the question's output on
   the page, from 1; 0 means a question about all outputs;
 - an *answer*: what its form field cleans an entry to;
-- *values*: one whole number for each output in the order uploaded, or for a question about all
-  outputs the scale's own list; None where something was not answered;
-- *rows*: what is stored, as (output id, value); the output id is None where no output is meant.
+- *values*: one for each output in the order uploaded, or for a question about all outputs the
+  scale's own list; None where something was not answered, NA where it is not applicable;
+- *rows*: what is stored (`Row`); the output id is None where no output is meant.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 
-from evalsite.protocol.faults import Faults, check_keys, check_list, check_whole
+from evalsite.protocol.faults import Faults, check_keys, check_list, check_text, check_whole
 
 if TYPE_CHECKING:
     from django import forms
 
     from evalsite.protocol import Criterion
 
-Row = tuple[int | None, int]
+# as entry, as value and in data: the question is not applicable
+NA = "na"
+
+
+class Row(NamedTuple):
+    """One row that is stored: a number, a text, or that the question is not applicable."""
+
+    output_id: int | None
+    value: int | None
+    part: str = ""
+    text: str = ""
+    detail: dict[str, Any] | None = None
+
+
+class Stored(Protocol):
+    """What a scale reads back: a rating, or anything else with the fields of a row."""
+
+    @property
+    def output_id(self) -> int | None: ...
+    @property
+    def value(self) -> int | None: ...
+    @property
+    def part(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def detail(self) -> dict[str, Any] | None: ...
+
+
 # for each thing that a gold asks: whether it is met, and a sentence for the participant
 Judged = list[tuple[bool, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """The kind of answer to a criterion, with its parameters. Defaults suit a plain number."""
+    """The kind of answer to a criterion, with its parameters. Defaults suit a plain number.
 
+    `not_applicable`: the words of a further answer, that the question doesn't apply; "": none.
+    """
+
+    not_applicable: str = ""
     kind: ClassVar[str]
     title: ClassVar[str] = ""  # what a researcher calls it: "Likert scale"; "": its kind
     family: ClassVar[str]  # of the analysis: a module of evalsite.analysis.families
     per: ClassVar[Literal["output", "item"]] = "output"
+    # it may be asked of the item as a whole, too
+    may_ask_item: ClassVar[bool] = False
+    has_parts: ClassVar[bool] = False  # an answer is several rows
+    is_typed: ClassVar[bool] = False  # what is entered varies too much for a page to be kept
     keeps_typed: ClassVar[bool] = False  # the text that was typed is kept beside the number
     has_standard: ClassVar[bool] = False  # values relate to a standard of their item
     compares: ClassVar[bool] = False  # an answer prefers one of two outputs, or neither
@@ -46,7 +82,9 @@ class Scale:
     is_told_in_words: ClassVar[bool] = False  # its label says more than the number
     pair_only: ClassVar[bool] = False  # an item must have exactly two outputs
     # what the format lets it be asked per, and no page can do yet
-    later_per: ClassVar[frozenset[str]] = frozenset({"item", "turn"})
+    later_per: ClassVar[frozenset[str]] = frozenset({"turn"})
+    # what conditions may ask of its answers, beside whether there is one
+    tests: ClassVar[frozenset[str]] = frozenset()
     note_on_values: ClassVar[str] = ""  # for the codebook: what the numbers mean
     # in data: the keys of its parameters, and of those that can be left out
     needed: ClassVar[frozenset[str]] = frozenset()
@@ -63,6 +101,11 @@ class Scale:
     def has_notes(self) -> bool:
         """Tell whether points have notes below them, which may be folded away after a while."""
         return False
+
+    @classmethod
+    def list_per(cls) -> tuple[str, ...]:
+        """List what it can be asked of, its default first."""
+        return (cls.per, "item") if cls.may_ask_item else (cls.per,)
 
     # --- values
 
@@ -88,8 +131,20 @@ class Scale:
         """Return the words at this value; "" if there are none."""
         return ""
 
+    def label_of_row(self, value: int, part: str) -> str:
+        """Return the words at the value of a row; those of its part, where it has parts."""
+        return self.label_of(value)
+
     def list_answers(self) -> tuple[tuple[int, str], ...]:
         """List values with their labels, low to high; none where any number in a range will do."""
+        return ()
+
+    def is_part(self, part: str) -> bool:
+        """Tell whether an answer has a row of this part."""
+        return False
+
+    def list_options(self) -> tuple[tuple[str, str], ...]:
+        """List key and label of the options that an analysis looks at one by one."""
         return ()
 
     def reserved_values(self) -> tuple[int, ...]:
@@ -105,8 +160,22 @@ class Scale:
         return has_output and self.minimum <= value <= self.maximum
 
     def select_rows(self) -> Q:
-        """Return the condition on stored ratings that `is_row` states."""
-        return Q(value__gte=self.minimum, value__lte=self.maximum, output__isnull=False)
+        """Return the condition on stored ratings, whichever output they are of."""
+        found = Q(value__gte=self.minimum, value__lte=self.maximum, **PLAIN)
+        return found | _IS_NA if self.not_applicable else found
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Name the columns of files that answers need beside the number."""
+        return frozenset({"not_applicable"} if self.not_applicable else ())
+
+    def view_entry(self, entry: str) -> Any:
+        """Return what the template shows of an entry, where it has several controls."""
+        return entry
+
+    def for_item(self, inputs: Mapping[str, Any]) -> Self:
+        """Return the scale with what the inputs of an item bring to it."""
+        return self
 
     # --- page
 
@@ -115,9 +184,34 @@ class Scale:
         """Name the template of a question, in the scale's own folder."""
         return f"scales/{self.kind}.html"
 
+    @property
+    def na_entry(self) -> dict[str, Any]:
+        """Return the entry that says “not applicable”, if there is one, with its answer."""
+        return {NA: NA} if self.not_applicable else {}
+
+    @property
+    def na_key(self) -> str:
+        """Return the key that answers “not applicable”: 0, unless that is a point."""
+        return "x" if any(value == 0 for value, _label in self.list_answers()) else "0"
+
+    def name_na(self) -> tuple[str, ...]:
+        """Return the words of “not applicable”, where there are some."""
+        return (self.not_applicable,) if self.not_applicable else ()
+
+    def list_na(self) -> list[str]:
+        """Return the line of “not applicable” in a list of answers in Markdown."""
+        return [f"- {words} (not applicable)" for words in self.name_na()]
+
+    def na_to_data(self) -> dict[str, str]:
+        return {"not_applicable": self.not_applicable} if self.not_applicable else {}
+
     def first_control(self, name: str) -> str:
         """Return the id of a question's first control, where the link of an error leads."""
         return name
+
+    def read_entry(self, data: Mapping[str, Any], name: str) -> str:
+        """Return the entry that was posted; controls of its own are called `<name>.<part>`."""
+        return str(data.get(name) or "")
 
     def make_field(
         self, criterion: "Criterion", output_name: str, *, is_one_of_several: bool = False
@@ -130,17 +224,38 @@ class Scale:
 
     # --- stored and read back
 
-    def make_rows(self, answer: Any, output_ids: Sequence[int], number: int) -> tuple[Row, ...]:
+    def make_rows(
+        self, answer: Any, output_ids: Sequence[int | None], number: int
+    ) -> tuple[Row, ...]:
         """Return what to store of an answer. `output_ids` are in the order of the page."""
-        return ((output_ids[number - 1], int(answer)),)
+        output_id = output_ids[number - 1]
+        if answer == NA:
+            return (Row(output_id, None, detail={NA: True}),)
+        return (Row(output_id, int(answer)),)
 
     def read_values(
-        self, given: Mapping[int | None, int], output_ids: Sequence[int]
-    ) -> list[int | None]:
+        self, rows: Iterable[Stored], output_ids: Sequence[int | None]
+    ) -> list[Any | None]:
         """Return the values that these rows hold, for the outputs in this order."""
+        given = {row.output_id: NA if row.value is None else row.value for row in rows}
         return [given.get(output_id) for output_id in output_ids]
 
-    def write_entries(self, values: Sequence[int | None], order: Sequence[int]) -> dict[int, str]:
+    def list_testable(self) -> tuple[Any, ...] | None:
+        """List the answers that conditions may name; None: any whole number."""
+        answers = tuple(value for value, _label in self.list_answers())
+        return (*answers, *([NA] if self.not_applicable else ())) if answers else None
+
+    def name_tested(self, value: Any) -> str:
+        """Return the words of an answer that a condition names."""
+        if value == NA:
+            return self.not_applicable
+        return self.label_of(value) or str(value)
+
+    def list_tested(self, answer: Any) -> tuple[Any, ...]:
+        """List what conditions of other questions may ask for in an answer, as data names it."""
+        return (answer,)
+
+    def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
         """Return the entry of each question that has a value, by its number on the page.
 
         `order`: for each place of the page, the index of its output in `values`.
@@ -163,7 +278,7 @@ class Scale:
     def judge(
         self,
         right: Any,
-        values: Sequence[int],
+        values: Sequence[Any],
         standard: int | None,
         names: Sequence[str],
         *,
@@ -181,14 +296,14 @@ class Scale:
         right = self.parse_gold(text, names)
         return len(self.judge(right, [self.minimum] * outputs, standard, names))
 
-    def right_values(self, right: Any, outputs: int, standard: int | None) -> list[int | None]:
+    def right_values(self, right: Any, outputs: int, standard: int | None) -> list[Any | None]:
         """Return values that meet a parsed gold; None where it asks nothing."""
         raise NotImplementedError
 
     # --- files
 
-    def file_words(self) -> dict[str, int]:
-        """Map words, in lower case, to the values they mean in files of ratings."""
+    def file_words(self) -> dict[str, Any]:
+        """Map words, in lower case, to the answers they mean in files of ratings."""
         return {}
 
     def describe_choices(self) -> str:
@@ -198,6 +313,11 @@ class Scale:
     def describe_values(self) -> str:
         """Say what the values are, for the codebook."""
         return f"{self.minimum} to {self.maximum}"
+
+    def write_cell(self, rows: Sequence[Stored]) -> str:
+        """Write what was answered about one output as one cell of a wide file."""
+        (row,) = rows
+        return NA if row.value is None else str(row.value)
 
     def describe_wide(self) -> tuple[str, bool, str]:
         """Describe its column in wide files: a cell, whether it is a number, what is allowed."""
@@ -229,8 +349,13 @@ class Scale:
         """Return the entry of a simulated rater who values the outputs this much, around 0."""
         middle = (self.minimum + self.maximum) / 2
         spread = (self.maximum - self.minimum) / 3
-        value = middle + felt[max(number - 1, 0)] * spread
-        return str(round(min(max(value, self.minimum), self.maximum)))
+        worth = felt[max(number - 1, 0)]
+        value = middle + worth * spread
+        return self.doubt_as_bot(worth) or str(round(min(max(value, self.minimum), self.maximum)))
+
+    def doubt_as_bot(self, worth: float) -> str:
+        """Return “not applicable” where a simulated rater says that: of what is worth least."""
+        return NA if self.not_applicable and worth <= _DOUBTED else ""
 
     # --- plain data
 
@@ -257,6 +382,7 @@ class Scale:
         """Add a fault for everything that is wrong with these parameters."""
         check_keys(data, place, faults, needed={"kind", *cls.needed},
                    optional=cls.optional | cls.unsupported)  # fmt: skip
+        check_text(data.get("not_applicable", "-"), f"{place}.not_applicable", faults)
         for name in sorted(cls.unsupported & data.keys()):
             faults.add("not_supported", f"{place}.{name}", "is not shown by this version yet")
 
@@ -273,8 +399,24 @@ class Scale:
             check_list(data, place, faults, least=outputs, most=outputs)
         ):
             at = f"{place}.{number}"
+            if value == NA and self.not_applicable:
+                continue
             if check_whole(value, at, faults) and not self.is_row(value, has_output=True):
                 faults.add("unknown_answer", at, "isn't an answer on this scale")
+
+    def name_columns(self) -> frozenset[str]:
+        """Name the inputs from which an item's statements or the like come."""
+        return frozenset()
+
+    def check_listed(
+        self, data: Any, known: Sequence[Any], outputs: int, place: str, faults: Faults
+    ) -> None:
+        """Add a fault for each rating of a worked example that isn't one of these answers."""
+        for number, value in enumerate(
+            check_list(data, place, faults, least=outputs, most=outputs)
+        ):
+            if not any(value == one and type(value) is type(one) for one in known):
+                faults.add("unknown_answer", f"{place}.{number}", "isn't an answer on this scale")
 
     def gold_to_data(self, text: str) -> Any:
         """Write the gold of a practice item: text of a gold column as one part for each output."""
@@ -283,7 +425,7 @@ class Scale:
     def gold_from_data(self, data: Any) -> str:
         return ", ".join("" if part is None else str(part) for part in data)
 
-    def write_gold(self, values: Sequence[int | None]) -> str:
+    def write_gold(self, values: Sequence[Any | None]) -> str:
         """Return the text of a gold column that these values meet, in the form of `judge`."""
         return self.gold_from_data(list(values))
 
@@ -296,6 +438,12 @@ class Scale:
             faults.add("bad_gold", place, str(error.message))
         except (KeyError, TypeError):
             faults.add("bad_gold", place, "isn't gold of this scale")
+
+
+_DOUBTED = -2.0
+# of a stored rating: that it is a number and nothing else; that the question is not applicable
+PLAIN: dict[str, Any] = {"part": "", "text": "", "detail__isnull": True}
+_IS_NA = Q(value__isnull=True, part="", text="", detail__na=True)
 
 
 def join_choices(words: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from evalsite.annotation.allocation.controls import CHECKS
 from evalsite.annotation.models import Annotation, Rating
+from evalsite.protocol.scale import Row
 from evalsite.studies.gold import Given, Named, agrees_with_gold
 from evalsite.studies.models import Output, Study
 from evalsite.studies.versions import shown_content
@@ -58,14 +59,14 @@ def judge_answers(
 
 
 def _ratings_of(annotations: Collection[int]) -> dict[int, Given]:
-    found: dict[int, dict[tuple[str, int | None], int]] = defaultdict(dict)
-    ratings = Rating.objects.filter(annotation__in=annotations).order_by()
-    for pk, criterion, output, value in ratings.values_list(
-        "annotation_id", "criterion", "output_id", "value"
+    found: defaultdict[int, dict[str, list[Row]]] = defaultdict(dict)
+    ratings = Rating.objects.filter(annotation__in=annotations).order_by("id")
+    for pk, criterion, output, value, part, text, detail in ratings.values_list(
+        "annotation_id", "criterion", "output_id", "value", "part", "text", "detail"
     ):
-        if value is not None:
-            found[pk][criterion, output] = value
-    return defaultdict(dict, found)
+        row = Row(output, value, part, text, detail)
+        found[pk].setdefault(criterion, []).append(row)
+    return {pk: found.get(pk, {}) for pk in annotations}
 
 
 def _outputs_of(items: Collection[int]) -> dict[int, list[Named]]:

@@ -1,19 +1,27 @@
 """What scales of points and of two answers share: gold in parts, one for each output."""
 
+import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
-from evalsite.protocol.scale import Judged
+from evalsite.protocol.scale import NA, Judged
 
 # for each output the values that are right, or None where nothing is asked
-Parts = list[range | None]
+Parts = list[Sequence[Any] | None]
 _LONGEST_QUOTE = 60
+_RANGE = re.compile(r"(-?[0-9]{1,9})(?:\s*\.\.\s*(-?[0-9]{1,9}))?")
 
 
-def parse_parts(text: str, outputs: int, parse: Callable[[str], range]) -> Parts:
-    """Read one part for each output, separated by commas; an empty part asks nothing."""
+def parse_parts(
+    text: str, outputs: int, parse: Callable[[str], Sequence[Any]], *, may_be_na: bool = False
+) -> Parts:
+    """Read one part for each output, separated by commas; an empty part asks nothing.
+
+    `may_be_na`: "na" stands for "not applicable".
+    """
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != outputs:
         raise ValidationError(
@@ -21,16 +29,19 @@ def parse_parts(text: str, outputs: int, parse: Callable[[str], range]) -> Parts
             "output in the order of the file, separated by commas; leave a place empty to ask "
             "nothing."
         )
-    return [parse(part) if part else None for part in parts]
+    return [
+        None if not part else (NA,) if may_be_na and part.casefold() == NA else parse(part)
+        for part in parts
+    ]
 
 
 def judge_parts(
     parts: Parts,
-    values: Sequence[int],
+    values: Sequence[Any],
     names: Sequence[str],
     *,
-    say_value: Callable[[int], str],
-    say_given: Callable[[int], str],
+    say_value: Callable[[Any], str],
+    say_given: Callable[[Any], str],
     is_by_document: bool,
 ) -> Judged:
     """Compare each value with its part, and say what was given and what is suggested."""
@@ -63,9 +74,27 @@ def say_verdict(given: str, right: str, *, is_met: bool, is_by_document: bool) -
     return words % {"given": given, "right": right}
 
 
-def middle_values(parts: Parts) -> list[int | None]:
+def middle_values(parts: Parts) -> list[Any | None]:
     """Return a value that meets each part."""
     return [None if part is None else part[len(part) // 2] for part in parts]
+
+
+def parse_range(part: str, lowest: int, highest: int) -> range:
+    """Read a number or a range of numbers in a gold: "4" or "4..6"."""
+    found = _RANGE.fullmatch(part)
+    if not found:
+        raise ValidationError(
+            f"{quote(part)} is not a point or a range of points. Write it like "
+            f"{highest} or {lowest}..{highest}."
+        )
+    low, high = int(found[1]), int(found[2] or found[1])
+    if not (lowest <= low <= highest and lowest <= high <= highest):
+        raise ValidationError(
+            f"{quote(part)} is outside the scale. Use points from {lowest} to {highest}."
+        )
+    if low > high:
+        raise ValidationError(f"{quote(part)} runs backwards. Write the lower point first.")
+    return range(low, high + 1)
 
 
 def quote(text: str) -> str:

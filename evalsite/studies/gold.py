@@ -12,6 +12,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from evalsite.protocol import Criterion, Protocol
+from evalsite.protocol.scale import Stored
 from evalsite.studies.models import Item, Study, StudyVersion
 
 
@@ -38,7 +39,7 @@ def check_gold(criterion: Criterion, text: str, outputs: Sequence[str]) -> None:
     if not text.strip():
         return
     try:
-        criterion.scale.parse_gold(text, outputs)
+        criterion.scale.parse_gold(text, criterion.list_judged(outputs))
     except ValidationError as fault:
         column = f"gold_{criterion.key}"
         raise ValidationError(f"{column}: {fault.message}", code="gold") from None
@@ -47,7 +48,7 @@ def check_gold(criterion: Criterion, text: str, outputs: Sequence[str]) -> None:
 def feedback(
     criterion: Criterion,
     gold: str,
-    values: Sequence[int],
+    values: Sequence[Any],
     standard: int | None,
     output_names: Sequence[str],
     systems: Sequence[str] = (),
@@ -63,28 +64,31 @@ def feedback(
     """
     if not gold.strip():
         return []
-    right = criterion.scale.parse_gold(gold, systems or output_names)
+    names = criterion.list_judged(output_names)
+    right = criterion.scale.parse_gold(gold, criterion.list_judged(systems or output_names))
     return [
         Feedback(
             criterion=criterion.label, is_met=is_met, sentence=sentence[:1].upper() + sentence[1:]
         )
         for is_met, sentence in criterion.scale.judge(
-            right, values, standard, output_names, is_by_document=is_by_document
+            right, values, standard, names, is_by_document=is_by_document
         )
     ]
 
 
 def right_values(
     criterion: Criterion, gold: str, outputs: Sequence[str], standard: int | None
-) -> list[int | None]:
+) -> list[Any | None]:
     """Values that meet this gold, in the form of `feedback`; None where it asks nothing."""
-    right = criterion.scale.parse_gold(gold, outputs)
-    return criterion.scale.right_values(right, len(outputs), standard)
+    judged = criterion.list_judged(outputs)
+    right = criterion.scale.parse_gold(gold, judged)
+    return criterion.scale.right_values(right, len(judged), standard)
 
 
 def count_asked(criterion: Criterion, gold: str, outputs: int, standard: int | None) -> int:
     """Return how many entries `feedback` has for an answer to this gold."""
-    return criterion.scale.count_asked(gold, outputs, standard) if gold.strip() else 0
+    judged = len(criterion.list_judged([""] * outputs))
+    return criterion.scale.count_asked(gold, judged, standard) if gold.strip() else 0
 
 
 def count_met(results: Iterable[Feedback]) -> tuple[int, int]:
@@ -95,8 +99,8 @@ def count_met(results: Iterable[Feedback]) -> tuple[int, int]:
 
 # an output's id and the name of its system; no name: the system gave none, as in practice
 Named = tuple[int, str | None]
-# a rating by its criterion and its output; no output: a tie
-Given = Mapping[tuple[str, int | None], int]
+# the rows of an answer by their criterion
+Given = Mapping[str, Sequence[Stored]]
 
 
 def agrees_with_gold(
@@ -114,12 +118,11 @@ def agrees_with_gold(
     systems = [system for _, system in outputs if system]
     found = []
     for criterion in find_gold(config, gold):
-        rows = {pk: value for (key, pk), value in given.items() if key == criterion.key}
-        values = criterion.scale.read_values(rows, [pk for pk, _ in outputs])
-        answered = [value for value in values if value is not None]
-        if len(answered) < len(values):
+        rows = given.get(criterion.key, ())
+        values = criterion.read_values(rows, [pk for pk, _ in outputs])
+        if any(value is None for value in values):
             return None
-        found += feedback(criterion, gold[criterion.key], answered, standard, names, systems)
+        found += feedback(criterion, gold[criterion.key], values, standard, names, systems)
     return all(one.is_met for one in found) if found else None
 
 
@@ -143,13 +146,13 @@ class Gold:
     def compare(
         self,
         item_id: int,
-        given: Mapping[tuple[str, int | None], int],
-        outputs: Sequence[tuple[int, str | None]],
+        given: Given,
+        outputs: Sequence[Named],
         standard: int | None,
     ) -> bool | None:
         """Return whether the answer meets the gold of its item; None if there is none.
 
-        `given`: its values, by criterion and id of the output; `outputs`: id and system.
+        `outputs`: id and system.
         """
         gold = self._gold.get(item_id)
         if gold is None or not given:

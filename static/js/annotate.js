@@ -42,17 +42,20 @@ const tab = () => sessionStorage;
 
 // --- questions -------------------------------------------------------------------
 
-const controlsOf = (question) => [...question.querySelectorAll("input:enabled")];
+const CONTROLS = "input:enabled:not([type=range]), textarea:enabled";
+const controlsOf = (question) => [...question.querySelectorAll(CONTROLS)];
+const isChoice = (control) => ["radio", "checkbox"].includes(control.type);
 
 const isAnswered = (question) =>
-  controlsOf(question).some((one) => (one.type === "radio" ? one.checked : one.value.trim()));
+  controlsOf(question).some((one) => (isChoice(one) ? one.checked : one.value.trim()));
 
 // On a sheet each part has an item of its own; else the whole page has one.
 const partOf = (element) => element?.closest("[data-part]") ?? form;
-const questionsOf = (part) => questions.filter((one) => part.contains(one));
+const isAsked = (question) => !question.closest("[data-ask-if][hidden]");
+const questionsOf = (part) => questions.filter((one) => part.contains(one) && isAsked(one));
 
 function nextUnanswered(after = null) {
-  const own = after ? questionsOf(partOf(after)) : questions;
+  const own = after ? questionsOf(partOf(after)) : questions.filter(isAsked);
   const open = own.filter((one) => !isAnswered(one));
   return open.find((one) => own.indexOf(one) > own.indexOf(after)) ?? open[0];
 }
@@ -109,15 +112,25 @@ opener.parentElement.hidden = false;
 opener.addEventListener("click", () => keysDialog.showModal());
 
 function step(by) {
-  const place = questions.indexOf(current);
-  if (place < 0) goTo(nextUnanswered() ?? questions[0]);
-  else goTo(questions[Math.min(Math.max(place + by, 0), questions.length - 1)]);
+  const asked = questions.filter(isAsked);
+  const place = asked.indexOf(current);
+  if (place < 0) goTo(nextUnanswered() ?? asked[0]);
+  else goTo(asked[Math.min(Math.max(place + by, 0), asked.length - 1)]);
 }
 
 const press = (selector) => document.querySelector(selector)?.click();
 const pressHere = (selector) => partOf(current).querySelector(selector)?.click();
 
+// the comment on the current question
+function openComment() {
+  const comment = (current?.closest(".asked") ?? form).querySelector(".asked .open");
+  if (!comment) return;
+  comment.open = true;
+  comment.querySelector("textarea").focus();
+}
+
 const commands = {
+  c: openComment,
   j: () => step(1),
   k: () => step(-1),
   e: () => press("#examples"),
@@ -148,11 +161,13 @@ function choose(key) {
     goTo(asked);
     return true;
   }
-  const radio = keyed(asked, key);
-  radio.checked = true;
-  radio.focus();
+  const control = keyed(asked, key);
+  control.checked = control.type === "radio" || !control.checked;
+  control.focus();
   setCurrent(asked);
-  radio.dispatchEvent(new Event("change", { bubbles: true }));
+  control.dispatchEvent(new Event("change", { bubbles: true }));
+  // of several options more may be ticked: j goes on
+  if (control.type === "checkbox") return true;
   const next = nextUnanswered(asked);
   if (next) goTo(next);
   return true;
@@ -174,7 +189,8 @@ form.addEventListener("change", (event) => {
 // in which nothing else is touched. An item that opens complete, or again by Undo, stays.
 const MOMENT = 600;
 const MOVED = "evalsite:moved";
-const isComplete = (part) => questionsOf(part).every(isAnswered);
+const isOptional = (question) => question.closest("[data-optional]") !== null;
+const isComplete = (part) => questionsOf(part).every((one) => isAnswered(one) || isOptional(one));
 const settled = new Set([...new Set(questions.map(partOf))].filter(isComplete));
 let moveTimer = null;
 
@@ -387,7 +403,7 @@ function restore() {
   let isBack = false;
   for (const [name, value] of JSON.parse(kept)) {
     for (const control of form.querySelectorAll(`[name="${name}"]:enabled`)) {
-      if (control.type === "radio") {
+      if (isChoice(control)) {
         if (control.value !== value || control.checked) continue;
         control.checked = true;
       } else {
@@ -465,6 +481,7 @@ async function showErrors(response) {
     old.replaceWith(answered[place]);
   });
   questions = [...form.querySelectorAll("[data-question]")];
+  tell("replaced");
   form.querySelector(".wrap").prepend(problem);
   setCurrent(nextUnanswered());
   scrollTo(0, 0);
@@ -826,6 +843,10 @@ if (new URLSearchParams(location.search).has("was")) {
 
 setCurrent(questions.every(isAnswered) ? null : nextUnanswered());
 restore();
+// sliders, ticks and questions that depend on others: not every page has some
+if (form.querySelector("[data-slide], [data-ask-if], [data-instead], .ticks")) {
+  import(words.answers);
+}
 if (marked.some((box) => box.querySelector("[data-kept]").value.length > 2)) fetchMarks();
 if (location.search === "?undo") settled.add(form);
 offerUndo();

@@ -12,6 +12,7 @@ from evalsite.annotation.running.checklist import check_launch
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.participants.models import Participant
 from evalsite.protocol import get_protocol
+from evalsite.protocol.scale import Row
 from evalsite.quality.check_results import count_checks
 from evalsite.results.progress import items_by_progress, progress_by_system, progress_of
 from evalsite.studies.gold import agrees_with_gold
@@ -230,7 +231,8 @@ def test_gold_of_each_scale_is_compared(name, gold, entered, agrees):
     criterion = config.criteria[0]
     outputs = [(7, "alpha"), (9, "beta")][: config.outputs[0]]
     place = entered["first"]
-    given = {(criterion.key, None if place is None else outputs[place][0]): entered.get("value", 1)}
+    output = None if place is None else outputs[place][0]
+    given = {criterion.key: [Row(output, entered.get("value", 1))]}
 
     assert agrees_with_gold(config, {criterion.key: gold}, outputs, given, None) is agrees
 

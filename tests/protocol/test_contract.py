@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pandas
 import pytest
+from django.core.exceptions import ValidationError
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -104,13 +105,16 @@ def test_criteria_are_declared_whole(config):
     for criterion in config.criteria:
         where = f"Criterion {criterion.key!r}"
         assert criterion.label, f"{where} has no label."
-        assert criterion.definition, f"{where} has no definition: it is always in view."
+        assert criterion.definition or criterion.question, (
+            f"{where} has neither a definition nor a question."
+        )
         answers = criterion.scale.list_answers()
         values = [value for value, _ in answers]
         assert values == list(range(values[0], values[0] + len(values))) if values else True, (
             f"{where}: its answers are {values}. Number them one by one, from low to high."
         )
-        unnamed = [value for value, label in answers if not label]
+        # only the ends of a line of points must have words
+        unnamed = [value for value, label in (*answers[:1], *answers[-1:]) if not label]
         assert not unnamed, f"{where}: give these answers a label: {unnamed}"
 
 
@@ -183,7 +187,13 @@ def test_crowd_rates_all_of_the_example_batch(config):
     assert rated.count() > 0.8 * items, "Too few items can be rated. Is too much ignored?"
     for annotation in rated.prefetch_related("ratings", "item__outputs"):
         outputs = annotation.item.outputs.count()
-        assert len(annotation.ratings.all()) == len(question_names(config, outputs))
+        plain = [one for one in config.criteria if is_plain(one)]
+        given = [
+            one
+            for one in annotation.ratings.all()
+            if one.criterion in {one.key for one in plain} and not one.part
+        ]
+        assert len(given) == len(question_names(config, outputs, plain))
     assert read_back(study) == in_database(study)
 
 
@@ -199,7 +209,7 @@ def in_database(study: Study) -> list[tuple[str, ...]]:
     rows = Rating.objects.filter(study=study).values_list(
         "annotation__participant__pseudonym", "annotation__item__key", "criterion", "value"
     )
-    return sorted((*names, str(value)) for *names, value in rows)
+    return sorted((*names, "" if value is None else str(value)) for *names, value in rows)
 
 
 def test_demo_study_is_launched_and_greets_with_its_own_words(config):
@@ -238,15 +248,32 @@ def fill(screen: Screen, answers: dict[str, str]) -> dict[str, str]:
     """These answers, and any other where a question asks for what gold leaves open."""
     names = question_names(screen.study.config, len(screen.outputs), screen.criteria)
     felt = [0.0] * len(screen.outputs)
-    return {
+    given = {
         name: answers.get(name, one.scale.answer_as_bot(felt, number))
         for name, one, number in names
     }
+    return given | {f"{name}.comment": "So it is." for name, one, _ in names if one.comment}
+
+
+def is_plain(criterion: Criterion) -> bool:
+    """Tell whether its question always has an answer of one row."""
+    return criterion.is_always_answered and not criterion.scale.has_parts
+
+
+def find_other(criterion: Criterion, right: str) -> str:
+    """Another answer that people might give."""
+    felt = ([2.0, -2.0], [-2.0, 2.0], [0.0, 0.0], [-0.5, 0.4])
+    entries = (criterion.scale.answer_as_bot(one, 1) for one in felt)
+    # of a preference with reasons, the preference itself
+    head = (lambda one: one.split(" ")[0]) if criterion.scale.compares else str
+    return next(one for one in entries if head(one) != head(right))
 
 
 def make_wrong(criterion: Criterion, right: str, standard: int) -> str:
     """An answer that this gold does not suggest, made from one that it does."""
     scale = criterion.scale
+    if right not in {"first", "second", "tie"} and not right.isdigit():
+        return find_other(criterion, right)
     if scale.compares:
         return {"first": "second", "second": "tie", "tie": "first"}[right]
     if scale.has_standard:
@@ -265,7 +292,7 @@ def test_practice_asks_what_the_work_asks_and_agrees_with_who_answers_by_its_gol
 
         assert page.status_code == 200
         asked = [question.criterion for question in page.context["item"].questions]
-        assert list(dict.fromkeys(asked)) == list(config.criteria)
+        assert [one.key for one in dict.fromkeys(asked)] == [one.key for one in config.criteria]
         judged = {one.label for one in find_gold(config, item.gold)}
         for question in page.context["item"].questions:
             assert {line.criterion for line in question.feedback} <= judged
@@ -302,15 +329,35 @@ def test_practice_says_what_is_suggested_to_who_answers_otherwise(config):
     assert unmet >= len([item for item in learner.items if find_gold(config, item.gold)])
 
 
+def needs(criterion: Criterion) -> bool:
+    """Tell whether saying nothing is no answer to a criterion that is always asked."""
+    field = criterion.make_field("this output")
+    try:
+        field.clean("")
+    except ValidationError:
+        return criterion.is_always_answered
+    return False
+
+
+def check_missing(page: Any) -> list[str]:
+    """All that is always asked is missing, in the order of the page; return its questions."""
+    named = [name for name, _ in page.context["errors"]]
+    questions = page.context["item"].questions
+    asked = [one.name for one in questions if needs(one.criterion)]
+    # others may be asked because of what is not answered
+    optional = {one.name for one in questions if one.criterion.ask_if is not None}
+    assert [name for name in named if name not in optional] == asked
+    return asked
+
+
 def test_empty_check_is_refused_and_names_what_is_missing(config):
     learner = Learner(config)
 
-    for number, item in enumerate(learner.items, start=1):
+    for number in range(1, len(learner.items) + 1):
         page = learner.check(number, {})
 
-        asked = question_names(config, item.outputs.count())
         assert page.status_code == 422
-        assert [name for name, _ in page.context["errors"]] == [name for name, _, _ in asked]
+        check_missing(page)
     assert not Annotation.objects.filter(study=learner.study).exists()
 
 
@@ -370,7 +417,8 @@ def test_rating_page_shows_every_output_and_asks_every_question(config):
     html = response.content.decode()
     assert response.context["item"].questions
     for question in response.context["item"].questions:
-        assert f'name="{question.name}"' in html, (
+        name = re.escape(question.name)
+        assert re.search(rf'name="{name}(\.[^"]+)?"', html), (
             f"The page doesn't ask {question.name!r}. In item.html, fill the block “item” only; "
             'with layout "live" it shows the questions, too.'
         )
@@ -397,8 +445,7 @@ def test_empty_form_is_refused_and_says_what_is_missing(config):
     response = client.post(page, {"state": state, "go": "next"})
 
     assert response.status_code == 422
-    asked = [question.name for question in response.context["item"].questions]
-    assert [name for name, _ in response.context["errors"]] == asked
+    asked = check_missing(response)
     html = response.content.decode()
     assert html.count('class="error"') >= len(asked)
     assert "<title>Error: " in html

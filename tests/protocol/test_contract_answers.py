@@ -7,13 +7,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
+from evalsite.analysis.families import FAMILIES
+from evalsite.analysis.report.answer_parts import name_option
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.screens import answered_screen, entered_values
 from evalsite.annotation.pages.view_models import QuestionView
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.exports.codebook import write_codebook
 from evalsite.imports.demo import make_demo_study
-from evalsite.protocol import Protocol, installed_protocols
+from evalsite.protocol import Criterion, Protocol, installed_protocols
 from evalsite.results.models import Report
 from evalsite.results.report.computation import analyse_study
 from evalsite.results.report.study_facts import collect_facts
@@ -36,7 +38,8 @@ def test_every_question_is_answered_by_keys(config):
     for question in page.context["item"].questions:
         found = controls.of(question.name)
         assert found, f"{question.name} has no control."
-        assert all("data-key" in one or "number" in one.get("class", "") for one in found), (
+        by_tab = ("number", "note-box")  # boxes, into which keys type
+        assert any("data-key" in one or one.get("class", "") in by_tab for one in found), (
             f"{question.name}: give each button a data-key, or a box the class “number”."
         )
 
@@ -54,7 +57,7 @@ class _Controls(HTMLParser):
             self.found.append({name: value or "" for name, value in attrs})
 
     def of(self, name: str) -> list[dict[str, str]]:
-        return [one for one in self.found if one.get("name") == name]
+        return [one for one in self.found if one.get("name", "").split(".")[0] == name]
 
 
 def test_answer_comes_back_to_be_reviewed_and_changed(config):
@@ -67,12 +70,18 @@ def test_answer_comes_back_to_be_reviewed_and_changed(config):
     again = page.show(page.client.get(page.address))
 
     assert review.status_code == 200
-    assert {name: again.entered.get(name) for name in answers} == answers
+    scales = {one.name: one.criterion.scale for one in again.questions}
+    # what depends on another answer may not have been asked
+    always = {one.name for one in again.questions if one.criterion.ask_if is None}
+    for name in always:
+        assert scales[name].read_entry(again.entered, name) == answers[name]
     changed = {one.name: another_right(one, answers[one.name]) for one in again.questions}
+    changed |= {name: text for name, text in answers.items() if name not in changed}
     assert again.post(changed).status_code == 302
     kept = Annotation.objects.get(study=study, item__kind="main")
     stored = entered_values(answered_screen(kept, study), kept)
-    assert {name: stored[name] for name in changed} == changed
+    for name in always:
+        assert stored[name] == changed[name]
     assert kept.revisions.count() == 1
 
 
@@ -85,6 +94,15 @@ def test_codebook_says_what_the_values_of_each_criterion_are(config):
 
     for criterion in config.criteria:
         assert f"{criterion.key}: {criterion.scale.describe_values()}" in codebook
+
+
+def list_analysed(criterion: Criterion) -> list[str]:
+    """What a report has of a criterion: each option of a choice, and nothing of words."""
+    family = FAMILIES[criterion.scale.family]
+    if family.splits:
+        options = criterion.scale.list_options()
+        return [name_option(criterion.key, key) for key, _label in options]
+    return [criterion.key] if family.is_analysed else []
 
 
 @pytest.mark.slow
@@ -100,11 +118,13 @@ def test_report_is_computed_and_shown_from_its_answers(config, client):
     client.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(reverse("admin:study-results", args=[study.pk]))
 
-    assert list(criteria) == [criterion.key for criterion in config.criteria]
+    assert list(criteria) == [key for one in config.criteria for key in list_analysed(one)]
     for criterion in config.criteria:
-        assert criteria[criterion.key]["family"] == criterion.scale.family
-        assert criteria[criterion.key]["systems"]
-        assert escape(criterion.label) in page.content.decode()
+        for key in list_analysed(criterion):
+            is_option = key != criterion.key
+            assert criteria[key]["family"] == ("decision" if is_option else criterion.scale.family)
+            assert criteria[key]["systems"]
+            assert escape(criterion.label) in page.content.decode()
     assert [asked.scale for asked in facts.criteria] == [
         criterion.scale.words() for criterion in config.criteria
     ]

@@ -1,9 +1,10 @@
-"""A new kind of question is one folder and one line in settings: a slider is built here."""
+"""A new kind of question is one folder and one line in settings: a thermometer is built here."""
 
 import csv
 import json
 
 import pytest
+from django.conf import settings
 from django.db import connection
 
 from tests.support.plugins import COMPREHENSION, ROOT, count_results, read_documented, run_tests
@@ -14,14 +15,14 @@ APPS = """
 from evalsite.protocol import (
     Criterion, Design, InputColumn, Layout, Protocol, ProtocolConfig, Source,
 )
-from slider import Slider
+from thermometer import Thermometer
 
 
-class SlidersConfig(ProtocolConfig):
-    name = "sliders"
+class ThermometersConfig(ProtocolConfig):
+    name = "thermometers"
     protocol = Protocol(
-        key="sliders",
-        title="Translations on a slider",
+        key="thermometers",
+        title="Translations on a thermometer",
         summary="Two translations of one sentence, each given a number from 0 to 100.",
         source=Source(cite="made by a test", licence="none", exact="nothing", ours="all of it"),
         instructions_title="Rate translations",
@@ -30,13 +31,13 @@ class SlidersConfig(ProtocolConfig):
                 key="adequacy",
                 label="Adequacy",
                 definition="How much of the **meaning** is kept.",
-                scale=Slider(minimum=0, maximum=100, low="nothing", high="everything"),
+                scale=Thermometer(minimum=0, maximum=100, low="nothing", high="everything"),
             ),
             Criterion(
                 key="style",
                 label="Style",
                 definition="How well it reads.",
-                scale=Slider(minimum=0, maximum=100),
+                scale=Thermometer(minimum=0, maximum=100),
             ),
         ),
         inputs=(InputColumn(name="source", label="Sentence"),),
@@ -71,9 +72,9 @@ PRACTICE = {
 SETTINGS = """
 from tests.settings import *
 
-SCALES = [*SCALES, "slider"]
-PROTOCOLS = [*PROTOCOLS, "sliders"]
-INSTALLED_APPS = [*INSTALLED_APPS, "slider", "sliders"]
+SCALES = [*SCALES, "thermometer"]
+PROTOCOLS = [*PROTOCOLS, "thermometers"]
+INSTALLED_APPS = [*INSTALLED_APPS, "thermometer", "thermometers"]
 """
 
 
@@ -81,10 +82,10 @@ INSTALLED_APPS = [*INSTALLED_APPS, "slider", "sliders"]
 def folder(tmp_path):
     """A folder with a scale and a protocol that uses it, beside settings that list both."""
     for name, content in read_documented("new-scale.md").items():
-        path = tmp_path / "slider" / name
+        path = tmp_path / "thermometer" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-    protocol = tmp_path / "sliders"
+    protocol = tmp_path / "thermometers"
     protocol.mkdir()
     (tmp_path / "fifth_settings.py").write_text(SETTINGS, encoding="utf-8")
     (protocol / "__init__.py").touch()
@@ -111,7 +112,7 @@ def test_a_fifth_scale_passes_the_whole_contract_without_a_change_to_the_site(fo
     bad_input = ("bad_answers", "bad_batches", "hostile_text")
 
     names = (*contract, *files, *bad_input)
-    counts = count_results(run_tests(folder, "fifth_settings", "sliders", names))
+    counts = count_results(run_tests(folder, "fifth_settings", "thermometers", names))
 
     assert counts["passed"] >= 53
     assert set(counts) == {"passed", "deselected"}
@@ -121,4 +122,4 @@ def test_the_site_names_no_scale():
     """Only settings, scales and the analysis know kinds; see also the import contracts."""
     listed = (ROOT / "evalsite" / "settings.py").read_text(encoding="utf-8")
 
-    assert listed.count("evalsite.scales.") == 4
+    assert listed.count("evalsite.scales.") == len(settings.SCALES)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsite.fields import WHOLE_NUMBER
-from evalsite.imports.ratings.answers import ValueReader
 from evalsite.imports.ratings.columns import RatingRow
+from evalsite.imports.ratings.values import ValueReader
 from evalsite.lib.rating_columns import Part
 from evalsite.protocol import Criterion, Scale
 from evalsite.scales.decision import Decision
@@ -278,7 +278,9 @@ def read_cell(scale: Scale, value: str, **cells: str) -> tuple[int, str]:
         label=cells.get("label", ""), typed=cells.get("typed", ""), is_tie=False, time="", note="",
         part=Part(columns={}, fixed={}, is_wide=False),
     )  # fmt: skip
-    return ValueReader().read(row)
+    (stored,), kept = ValueReader().read(row)
+    assert stored.value is not None
+    return stored.value, kept
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,8 @@ class RatingPage:
         for number, question in enumerate(self.questions):
             right = right_answers(question)
             found[question.name] = right[number % len(right)]
+            if question.criterion.comment:
+                found[f"{question.name}.comment"] = f"Said of question {number}."
         return found
 
     def post(self, answers: dict[str, Any], *, to: str = "") -> Any:

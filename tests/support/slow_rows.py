@@ -98,7 +98,7 @@ def _sorted_ratings(one: Annotation) -> list[Rating]:
 
     def rank(rating: Rating) -> tuple[Any, ...]:
         position = rating.output.position if rating.output else 0
-        return rating.file_row or 0, order.index(rating.criterion), position
+        return rating.file_row or 0, order.index(rating.criterion), position, rating.pk
 
     return sorted(Rating.objects.filter(annotation=one), key=rank)
 
@@ -155,17 +155,43 @@ def _ratings(study: Study) -> list[Row]:
                 | {
                     "criterion": rating.criterion,
                     "scale": scale.kind,
-                    "scale_min": str(scale.minimum),
-                    "scale_max": str(scale.maximum),
-                    "value": str(rating.value),
-                    "label": scale.label_of(rating.value),
+                    "scale_min": _text(scale.minimum),
+                    "scale_max": _text(scale.maximum),
+                    "value": _text(rating.value),
+                    "label": _label(scale, rating),
                     "value_typed": rating.value_typed,
                     "standard": _text(standard),
                     "log_ratio": str(log(rating.value / standard)) if standard else "",
                     "file_row": _text(rating.file_row),
                 }
+                | _of_kind(rating)
             )
     return rows
+
+
+def _label(scale: Any, rating: Rating) -> str:
+    if rating.value is None:
+        return scale.not_applicable if rating.detail else ""
+    if scale.kind == "choices":
+        return next(one.label for one in scale.options if one.key == rating.part)
+    return str(scale.label_of(rating.value))
+
+
+def _of_kind(rating: Rating) -> Row:
+    """What only some kinds of questions have."""
+    detail = rating.detail or {}
+    told = []
+    for pk, keys in sorted(detail.get("reasons", {}).items()):
+        position = rating.annotation.item.outputs.get(pk=pk).position  # type: ignore[attr-defined]
+        told.append(f"{rating.annotation.item.key}#{position + 1}: {' '.join(keys)}")
+    return {
+        "part": rating.part,
+        "text": rating.text,
+        "not_applicable": _yes(detail.get("na")),
+        "option": detail.get("option", ""),
+        "both": detail.get("both", ""),
+        "reasons": "; ".join(told),
+    }
 
 
 def _wide(study: Study) -> list[Row]:
@@ -215,7 +241,9 @@ def _judge(one: Annotation, ratings: list[Rating]) -> str:
         return ""
     outputs = one.item.outputs.order_by("position")  # type: ignore[attr-defined]
     named = [(output.pk, output.system and output.system.name) for output in outputs]
-    given = {(rating.criterion, rating.output_id): rating.value for rating in ratings}
+    given: dict[str, list[Rating]] = {}
+    for rating in ratings:
+        given.setdefault(rating.criterion, []).append(rating)
     agrees = agrees_with_gold(one.study.config, one.item.gold, named, given, _standard(one))
     return "" if agrees is None else _yes(agrees)
 

@@ -8,17 +8,20 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from evalsite.analysis.families.categories import CATEGORIES
 from evalsite.analysis.families.decision import DECISION
 from evalsite.analysis.families.family import Family, Planner
 from evalsite.analysis.families.magnitude import MAGNITUDE
 from evalsite.analysis.families.points import POINTS
 from evalsite.analysis.families.preference import PREFERENCE
+from evalsite.analysis.families.shares import SHARES
+from evalsite.analysis.families.text import TEXT
 
 if TYPE_CHECKING:
     from evalsite.analysis.families.numbers import Numbers
 
 FAMILIES: Mapping[str, Family] = {
-    one.name: one for one in (POINTS, MAGNITUDE, DECISION, PREFERENCE)
+    one.name: one for one in (POINTS, MAGNITUDE, DECISION, PREFERENCE, CATEGORIES, SHARES, TEXT)
 }
 # of the kinds of questions that reports and files of version 0.1 name without a family
 KNOWN_KINDS: Mapping[str, Family] = {

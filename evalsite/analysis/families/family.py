@@ -75,5 +75,9 @@ class Family:
     # a table of its own on raters: its title, and the figures of a rater with their labels
     rater_part: str = ""
     rater_columns: Mapping[str, str] = field(default_factory=dict)
+    # whether there are statistics, one criterion for each option, or a mean of several statements
+    is_analysed: bool = True
+    splits: bool = False
+    averages: bool = False
     planner: Planner | None = None
     unplanned: str = ""  # what to do without a planner

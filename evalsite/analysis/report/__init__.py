@@ -6,6 +6,7 @@ Made from the files that the study exports, so that anyone who has them can make
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,7 @@ from evalsite.analysis.figure import LEVEL, METHODS_VERSION, Figure
 from evalsite.analysis.findings import describe_of_one_rater
 from evalsite.analysis.plan import NO_PLAN, Plan
 from evalsite.analysis.report.across_criteria import report_together, warn_of_likeness
+from evalsite.analysis.report.answer_parts import count_missing, describe_missing, split_parts
 from evalsite.analysis.report.ignored import (
     drop_ignored,
     keep_compared,
@@ -43,6 +45,8 @@ Progress = Callable[[int, int], None]
 Instrument = Sequence[Mapping[str, Any]]
 KeepOutputs = Callable[[pd.DataFrame], None]
 
+# what is missing by design: by criterion, why, and system
+Missing = Mapping[str, Mapping[str, Mapping[str, int]]]
 MANY_RATERS = 2
 
 
@@ -72,6 +76,8 @@ def make_reports(
     """
     limits = make_thresholds(thresholds or {})
     table = read_table(paths["ratings"], outputs=paths.get("outputs"), raters_known=raters_known)
+    as_given, asked = table, instrument
+    table, instrument = split_parts(table, asked)
     others = {
         name: pd.read_csv(paths[name], dtype=str, keep_default_na=False)
         for name in ("annotations", "highlights", "items")
@@ -91,8 +97,9 @@ def make_reports(
         progress(next(done), steps)
 
     def report(some: Table, keep_outputs: KeepOutputs | None = None) -> dict[str, Any]:
+        missing = _count_missing(as_given, asked, with_excluded=some is everything)
         return make_report(
-            some, table, others, instrument=instrument, seed=seed, plan=plan,
+            some, table, others, instrument=instrument, missing=missing, seed=seed, plan=plan,
             limits=limits, step=step, keep_outputs=keep_outputs,
         )  # fmt: skip
 
@@ -109,6 +116,7 @@ def make_report(
     *,
     instrument: Instrument,
     seed: int,
+    missing: Missing = MappingProxyType({}),
     plan: Plan = NO_PLAN,
     limits: Thresholds = START,
     step: Callable[[], None] = lambda: None,
@@ -139,6 +147,10 @@ def make_report(
                 keep_outputs(list_outputs())
             found["notes"] = write_notes(found, seed)
             found["other_papers"] = _list_of_others(found, part, others.get("texts"), seed)
+            gone = missing.get(str(described.get("of", key)), {})
+            if any(gone.values()):
+                found["missing"] = gone
+            found["notes"][-1:-1] = describe_missing(gone)
             found["undropped"] = _report_undropped(whole, len(part), described, seed, plan, family)
             criteria.append(_add_metrics(found, part, others.get("metrics"), seed))
         step()
@@ -171,6 +183,13 @@ def make_report(
     step()
     plain: dict[str, Any] = to_plain(report)
     return plain
+
+
+def _count_missing(table: Table, instrument: Instrument, *, with_excluded: bool) -> Missing:
+    """Return what is missing by design, by criterion; nothing where no question allows it."""
+    loose = [str(one["key"]) for one in instrument if one.get("is_loose")]
+    counted = table.results(with_excluded=with_excluded) if loose else table
+    return {key: count_missing(counted, key) for key in loose}
 
 
 def _take_parts(table: Table, instrument: Instrument) -> dict[str, Table]:

@@ -36,6 +36,7 @@ from evalsite.annotation.pages.held_items import REPORTS_TO_HOLD
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
 from evalsite.participants.models import Origin
 from evalsite.protocol import Criterion
+from evalsite.protocol.parts import COMMENT
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 
@@ -186,24 +187,34 @@ def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
     """Find rated items without a rating for each question.
 
     In practice, a question without gold may have none. Ratings collected elsewhere may lack some,
-    if that was confirmed at the import.
+    if that was confirmed at the import. Counted are the questions that always have one row: others
+    are optional, depend on others, or have several parts.
     """
+    counted = [one for one in study.config.criteria if _has_one_row(one)]
+    keys = [one.key for one in counted]
     rated = Annotation.objects.filter(study=study, outcome=_RATED).exclude(status=_WITHDRAWN)
-    ratings = Rating.objects.filter(annotation=OuterRef("pk")).order_by()
+    ratings = Rating.objects.filter(
+        annotation=OuterRef("pk"), criterion__in=keys, part=""
+    ).order_by()
     outputs = Output.objects.filter(item=OuterRef("item")).order_by()
     rated = rated.annotate(
         given=_count(ratings.values("annotation")), shown=_count(outputs.values("item"))
     )
     is_main = ~Q(item__kind=Item.Kind.PRACTICE)
-    each, once = _questions(study.config.criteria)
+    each, once = _questions(counted)
     is_whole = Q(given=each * F("shown") + once)
     is_part = Q(origin=Origin.IMPORTED, given__gt=0, given__lt=each * F("shown") + once)
     yield from name_answers(rated.filter(is_main).exclude(is_whole | is_part))
     for item in Item.objects.practice().filter(study=study):
         # a qualification asks only what has gold, and so did practice at first
-        each, once = _questions(find_gold(study.config, item.gold) or study.config.criteria)
+        asked = find_gold(study.config, item.gold) or study.config.criteria
+        each, once = _questions([one for one in asked if one in counted])
         is_judged = Q(given=each * F("shown") + once)
         yield from name_answers(rated.filter(item=item).exclude(is_whole | is_judged))
+
+
+def _has_one_row(criterion: Criterion) -> bool:
+    return criterion.is_always_answered and not criterion.scale.has_parts
 
 
 def _count(rows: QuerySet) -> Coalesce:
@@ -237,7 +248,12 @@ def criterion_that_is_not_asked(study: Study) -> Iterable[str]:
 def value_outside_its_scale(study: Study) -> Iterable[str]:
     for criterion in study.config.criteria:
         ratings = _ratings(study).filter(criterion=criterion.key)
-        yield from _name(ratings.exclude(criterion.scale.select_rows()), "rating")
+        fitting = criterion.scale.select_rows()
+        if not criterion.scale.compares:
+            fitting &= Q(output__isnull=not criterion.per_output)
+        if criterion.comment:
+            fitting |= Q(part=COMMENT, value__isnull=True, detail__isnull=True)
+        yield from _name(ratings.exclude(fitting), "rating")
 
 
 def rating_given_twice(study: Study) -> Iterable[str]:
@@ -254,9 +270,10 @@ def rating_given_twice(study: Study) -> Iterable[str]:
 
 
 def rating_of_a_kind_that_no_scale_has(study: Study) -> Iterable[str]:
-    """No scale asks about turns or parts, or stores a text or details."""
+    """No scale asks about turns; few about parts, or store a text or details."""
     plain = Q(turn=0, part="", text="", detail__isnull=True)
-    return _name(_ratings(study).exclude(plain), "rating")
+    others = [one.key for one in study.config.criteria if one.columns]
+    return _name(_ratings(study).exclude(plain | Q(turn=0, criterion__in=others)), "rating")
 
 
 def typed_text_that_says_another_number(study: Study) -> Iterable[str]:

@@ -97,7 +97,7 @@ _answers_of = Prepared(
 _ratings_of = Prepared(
     lambda *annotations: (
         Rating.objects.filter(annotation__pk__in=annotations)
-        .only("annotation", "criterion", "output", "value", "value_typed")
+        .only("annotation", "criterion", "output", "value", "value_typed", "part", "text", "detail")
         .order_by("id")
     )
 )
@@ -153,10 +153,10 @@ def _describe_unrated(config: Protocol, place: int, text: str, annotation: Annot
 def _list_cells(screen: Screen, ratings: Sequence[Rating]) -> tuple[AnswerCell, ...]:
     config = screen.study.config
     entries = entered_ratings(screen, ratings)
-    asked = question_names(config, len(screen.outputs))
+    asked = question_names(config, len(screen.outputs), screen.criteria)
     cells = []
-    for criterion in config.criteria:
-        names = [name for name, one, _number in asked if one == criterion]
+    for criterion in screen.criteria:
+        names = [name for name, one, _number in asked if one is criterion]
         said = [criterion.scale.name_entry(entries[name]) for name in names if name in entries]
         cells.append(AnswerCell(criterion.label, " · ".join(said)))
     return tuple(cells)

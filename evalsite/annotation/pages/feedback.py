@@ -19,19 +19,17 @@ def explain_answers(screen: Screen, ratings: Iterable[Rating | Value]) -> list[F
     names = [output_label(config, screen.outputs.index(one) + 1, count) for one in uploaded]
     is_by_document = config.has_example(screen.item.inputs, [one.text for one in uploaded])
     found: list[Feedback] = []
-    for criterion in find_gold(config, screen.item.gold):
-        values = criterion.scale.read_values(
-            {
-                rating.output_id: rating.value
-                for rating in ratings
-                if rating.criterion == criterion.key and rating.value is not None
-            },
+    for criterion in screen.bind(find_gold(config, screen.item.gold)):
+        values = criterion.read_values(
+            [rating for rating in ratings if rating.criterion == criterion.key],
             [output.pk for output in uploaded],
         )
+        if any(value is None for value in values):
+            continue  # it wasn't asked
         found += feedback(
             criterion,
             screen.item.gold[criterion.key],
-            [value for value in values if value is not None],
+            values,
             standard_of(screen),
             names,
             _systems(uploaded),
@@ -50,11 +48,11 @@ def right_entries(screen: Screen) -> dict[str, str]:
     uploaded, count = _as_uploaded(screen), len(screen.outputs)
     order = [uploaded.index(output) for output in screen.outputs]
     entries = {}
-    for criterion in find_gold(screen.study.config, screen.item.gold):
+    for criterion in screen.bind(find_gold(screen.study.config, screen.item.gold)):
         gold = screen.item.gold[criterion.key]
         names = _systems(uploaded) or [str(number) for number in range(1, count + 1)]
         values = right_values(criterion, gold, names, standard_of(screen))
-        right = criterion.scale.write_entries(values, order)
+        right = criterion.write_entries(values, order)
         for name, _, number in question_names(screen.study.config, count, [criterion]):
             if number in right:
                 entries[name] = right[number]

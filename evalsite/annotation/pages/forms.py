@@ -11,11 +11,14 @@ from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from evalsite.annotation.pages.asked import settle_questions
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
 from evalsite.annotation.pages.submitted_values import Passage, Value
 from evalsite.annotation.pages.view_models import output_label, question_names
-from evalsite.fields import NoteField, drop_unstorable, unify_breaks
+from evalsite.fields import LONGEST_NOTE, NoteField, drop_unstorable, unify_breaks
 from evalsite.protocol import ComprehensionQuestion, Criterion, Protocol
+from evalsite.protocol.parts import COMMENT
+from evalsite.protocol.scale import Row
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +62,8 @@ class RatingForm(forms.Form):
         for name, criterion, number in question_names(config, outputs, criteria):
             label = output_label(config, number, outputs)
             self.fields[name] = criterion.make_field(label, is_one_of_several=outputs > 1)
+            if criterion.comment:
+                self.fields[f"{name}.{COMMENT}"] = NoteField(max_length=criterion.comment.most)
         if config.has_note:
             self.fields["note"] = NoteField()
         if config.has_ignore:
@@ -69,6 +74,7 @@ class RatingForm(forms.Form):
         if unasked := set(self.data) - set(self.fields) - _OF_THE_PAGE:
             logger.debug("ignored fields that this page does not have: %s", sorted(unasked))
         self._read_marks()
+        settle_questions(self)
         # scores that depend on each other can't be checked while one of them is not asked
         if not self.errors and len(self.criteria) == len(self.config.criteria):
             self.config.clean(self.cleaned_data)
@@ -95,18 +101,17 @@ class RatingForm(forms.Form):
 
     def values(self, output_ids: Sequence[int]) -> tuple[Value, ...]:
         """The ratings, given the outputs in the order in which they were shown."""
-        return tuple(
-            Value(
-                criterion=criterion.key,
-                output_id=output_id,
-                value=value,
-                typed=str(self.data.get(name, "")) if criterion.scale.keeps_typed else "",
-            )
-            for name, criterion, number in question_names(self.config, self.outputs, self.criteria)
-            for output_id, value in criterion.scale.make_rows(
-                self.cleaned_data[name], output_ids, number
-            )
-        )
+        found: list[Value] = []
+        for name, criterion, number in question_names(self.config, self.outputs, self.criteria):
+            answer = self.cleaned_data[name]
+            if answer is not None:
+                typed = str(self.data.get(name, "")) if criterion.scale.keeps_typed else ""
+                rows = criterion.make_rows(answer, output_ids, number)
+                found += [_make_value(criterion, row, typed) for row in rows]
+            if text := self.cleaned_data.get(f"{name}.{COMMENT}", ""):
+                of = output_ids[number - 1] if number else None
+                found.append(_make_value(criterion, Row(of, None, COMMENT, text), ""))
+        return tuple(found)
 
     def passages(self, output_ids: Sequence[int]) -> tuple[Passage, ...]:
         """The highlights, given the outputs in the order in which they were shown."""
@@ -122,9 +127,17 @@ class RatingForm(forms.Form):
         )
 
 
+def _make_value(criterion: Criterion, row: Row, typed: str) -> Value:
+    return Value(criterion=criterion.key, typed=typed, **row._asdict())
+
+
 def _refuse_sent_twice(form: forms.Form) -> None:
-    for name in form.fields:
-        if isinstance(form.data, QueryDict) and len(set(form.data.getlist(name))) > 1:
+    if not isinstance(form.data, QueryDict):
+        return
+    for posted in form.data:
+        # controls of a question are called as it is, with a point and the name of a part
+        name = posted if posted in form.fields else posted.rpartition(".")[0]
+        if name in form.fields and len(set(form.data.getlist(posted))) > 1:
             form.errors.pop(name, None)
             form.add_error(name, SENT_TWICE)
 
@@ -135,8 +148,13 @@ def _refuse(value: str) -> None:
 
 def read_entered(config: Protocol, outputs: int, data: Mapping[str, Any]) -> dict[str, str]:
     """The raw text of each question in posted data; other fields are ignored."""
-    names = [name for name, _, _ in question_names(config, outputs)]
-    entered = {name: str(data[name])[:5000] for name in names if name in data}
+    entered: dict[str, str] = {}
+    for name, criterion, _number in question_names(config, outputs):
+        entry = criterion.scale.read_entry(data, name)[:LONGEST_NOTE]
+        if entry or name in data:
+            entered[name] = entry
+        if criterion.comment and (comment := data.get(f"{name}.{COMMENT}")):
+            entered[f"{name}.{COMMENT}"] = unify_breaks(str(comment))[:_LONGEST_MARKS]
     if config.has_note and "note" in data:
         # longer than a note may be: a person who has to shorten it needs all of it
         entered["note"] = unify_breaks(str(data["note"]))[:_LONGEST_MARKS]
@@ -168,7 +186,9 @@ class IgnoreForm(forms.Form):
 
     def __init__(self, data: Any = None, *, config: Protocol, outputs: int) -> None:
         super().__init__(data)
-        self.scores = [name for name, _, _ in question_names(config, outputs)]
+        self.scores = [
+            (name, criterion.scale) for name, criterion, _ in question_names(config, outputs)
+        ]
         why = _("Choose why you are ignoring this example")
         self.fields["ignore"] = forms.ChoiceField(
             choices=[(reason.key, reason.label) for reason in config.ignore_reasons],
@@ -177,7 +197,7 @@ class IgnoreForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         _refuse_sent_twice(self)
-        if any(self.data.get(name) for name in self.scores):
+        if any(scale.read_entry(self.data, name) for name, scale in self.scores):
             self.errors.pop("ignore", None)
             self.add_error("ignore", IGNORE_OR_SCORE)
         return self.cleaned_data

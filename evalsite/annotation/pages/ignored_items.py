@@ -169,10 +169,7 @@ def _restore(me: Participant, annotation: Annotation, before: Revision) -> None:
         outcome=state["outcome"],
         reason=state["reason"],
         note=state["note"],
-        values=tuple(
-            Value(criterion=criterion, output_id=output_id, value=value, typed=typed)
-            for criterion, output_id, value, typed in state["ratings"]
-        ),
+        values=tuple(map(Value.from_state, state["ratings"])),
         highlights=tuple(
             Passage(output_id=output_id, start=start, end=end, quote=quote)
             for output_id, start, end, quote in state.get("highlights", ())

@@ -75,7 +75,13 @@ def show_unsaved(
     except Http404:
         return unknown_link(request)
     texts = [output.text for output in screen.outputs]
-    form = RatingForm(request.POST, config=me.study.config, outputs=len(texts), texts=texts)
+    form = RatingForm(
+        request.POST,
+        config=me.study.config,
+        outputs=len(texts),
+        criteria=screen.criteria,
+        texts=texts,
+    )
     status = ngettext(
         "Not saved yet: too much came at once. Wait %(seconds)s second, then press Save again.",
         "Not saved yet: too much came at once. Wait %(seconds)s seconds, then press Save again.",
@@ -288,7 +294,9 @@ def _save(request: HttpRequest, me: Participant) -> HttpResponse:
     go = request.POST.get("go")
     target = asked_place(go, shown, has_menu=bool(config.layout.menu))
     texts = [output.text for output in screen.outputs]
-    form = RatingForm(request.POST, config=config, outputs=len(texts), texts=texts)
+    form = RatingForm(
+        request.POST, config=config, outputs=len(texts), criteria=screen.criteria, texts=texts
+    )
     # a jump saves what is complete, so that the menu never shows it as missing
     if target is not None and (go == "back" or not form.is_valid()):
         keep_entered(me, screen, request.POST)

@@ -18,7 +18,7 @@ from evalsite.annotation.allocation.leases import (
 )
 from evalsite.annotation.models import Annotation, Draft, Highlight, Rating, Revision, Slot
 from evalsite.annotation.pages.held_items import hold_or_release
-from evalsite.annotation.pages.submitted_values import Passage, Value
+from evalsite.annotation.pages.submitted_values import Passage, Value, identify, state_of
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.prepared import PreparedInsert
@@ -282,6 +282,9 @@ def _write_answers(annotation: Annotation, submission: Submission) -> None:
                 output_id=value.output_id,
                 value=value.value,
                 value_typed=value.typed,
+                part=value.part,
+                text=value.text,
+                detail=value.detail,
             )
             for value in submission.values
         ]
@@ -338,7 +341,7 @@ def _settle(
     if agreement is Agreement.OUTDATED and not standing.awaits_consent:
         return Saved.UNCHANGED
     ratings, highlights = list(standing.ratings.all()), list(standing.highlights.all())
-    before = {(rating.criterion, rating.output_id, rating.value) for rating in ratings}
+    before = {identify(rating) for rating in ratings}
     marked = {(one.output_id, one.start, one.end) for one in highlights}
     is_same = before == {value.identity for value in submission.values}
     is_same = is_same and marked == {passage.identity for passage in submission.highlights}
@@ -365,10 +368,7 @@ def keep_revision(standing: Annotation, **more: Any) -> None:
             "outcome": standing.outcome,
             "reason": standing.reason,
             "note": standing.note,
-            "ratings": [
-                [rating.criterion, rating.output_id, rating.value, rating.value_typed]
-                for rating in standing.ratings.all()
-            ],
+            "ratings": [state_of(rating) for rating in standing.ratings.all()],
             "highlights": [
                 [one.output_id, one.start, one.end, one.quote] for one in standing.highlights.all()
             ],

@@ -20,6 +20,7 @@ from evalsite.annotation.pages.view_models import (
 from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion
+from evalsite.protocol.parts import COMMENT
 from evalsite.studies.gold import find_gold
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import shown_content
@@ -49,8 +50,12 @@ class Screen:
         """What is asked of this item: everything, but a qualification asks only what it scores."""
         config = self.study.config
         if self.item.kind == Item.Kind.PRACTICE and self.study.is_qualification_on:
-            return find_gold(config, self.item.gold) or config.criteria
-        return config.criteria
+            return self.bind(find_gold(config, self.item.gold) or config.criteria)
+        return self.bind(config.criteria)
+
+    def bind(self, criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
+        """Return these criteria with what the item's inputs bring to them."""
+        return tuple(criterion.for_item(self.item.inputs) for criterion in criteria)
 
     def order_mark(self, me: Participant) -> str:
         """The same for the same outputs in the same places, and telling nothing of them."""
@@ -120,12 +125,14 @@ def entered_values(screen: Screen, annotation: Annotation) -> dict[str, str]:
 
 
 def entered_ratings(screen: Screen, ratings: Iterable[Rating]) -> dict[str, str]:
-    """Return the entries of the questions, by their names."""
-    given, typed = _given_values(ratings)
+    """Return the entries of the questions and of comments on them, by their names."""
+    given: dict[str, list[Rating]] = {}
+    for rating in ratings:
+        given.setdefault(rating.criterion, []).append(rating)
     places = range(len(screen.outputs))
     entries = {
-        criterion.key: criterion.scale.write_entries(
-            criterion.scale.read_values(given[criterion.key], screen.output_ids), places
+        criterion.key: criterion.write_entries(
+            criterion.read_values(given[criterion.key], screen.output_ids), places
         )
         for criterion in screen.criteria
         if criterion.key in given
@@ -134,25 +141,20 @@ def entered_ratings(screen: Screen, ratings: Iterable[Rating]) -> dict[str, str]
     for name, criterion, number in question_names(
         screen.study.config, len(screen.outputs), screen.criteria
     ):
+        own = given.get(criterion.key, ())
+        output_id = screen.output_ids[number - 1] if number else None
         entry = entries.get(criterion.key, {}).get(number)
         if entry is not None:
-            output_id = screen.output_ids[number - 1] if number else None
-            values[name] = typed.get((criterion.key, output_id)) or entry
+            values[name] = _find_typed(own, output_id) or entry
+        for rating in own:
+            if rating.part == COMMENT and (not number or rating.output_id == output_id):
+                values[f"{name}.{COMMENT}"] = rating.text
     return values
 
 
-def _given_values(
-    ratings: Iterable[Rating],
-) -> tuple[dict[str, dict[int | None, int]], dict[tuple[str, int | None], str]]:
-    """Return the stored values by criterion and output, and what was typed for them."""
-    values: dict[str, dict[int | None, int]] = {}
-    typed = {}
-    for rating in ratings:
-        if rating.value is None:
-            continue
-        values.setdefault(rating.criterion, {})[rating.output_id] = rating.value
-        typed[rating.criterion, rating.output_id] = rating.value_typed
-    return values, typed
+def _find_typed(ratings: Iterable[Rating], output_id: int | None) -> str:
+    typed = (one.value_typed for one in ratings if one.output_id == output_id)
+    return next((text for text in typed if text), "")
 
 
 def _entered_marks(screen: Screen, annotation: Annotation) -> dict[str, str]:

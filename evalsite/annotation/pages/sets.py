@@ -187,7 +187,13 @@ def find_changes(me: Participant, item_set: ItemSet) -> list[Change]:
         if draft.values == entered_values(screen, annotation):
             continue
         texts = [output.text for output in screen.outputs]
-        form = RatingForm(draft.values, config=me.study.config, outputs=len(texts), texts=texts)
+        form = RatingForm(
+            draft.values,
+            config=me.study.config,
+            outputs=len(texts),
+            criteria=screen.criteria,
+            texts=texts,
+        )
         if annotation.outcome in LEFT_TO_OTHERS and not form.is_valid():
             # nobody has to rate an item that they reported or skipped
             continue

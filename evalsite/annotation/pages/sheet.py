@@ -98,7 +98,9 @@ def _load_part(
 def judge(screen: Screen, data: Mapping[str, Any]) -> RatingForm:
     """Return the form that judges these entries of an item."""
     texts = [output.text for output in screen.outputs]
-    return RatingForm(data, config=screen.study.config, outputs=len(texts), texts=texts)
+    return RatingForm(
+        data, config=screen.study.config, outputs=len(texts), criteria=screen.criteria, texts=texts
+    )
 
 
 def write_known(values: Mapping[str, str]) -> str:

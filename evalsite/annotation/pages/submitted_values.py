@@ -1,20 +1,54 @@
 """What is submitted, as plain values that forms make and services store."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 
 @dataclass(frozen=True, kw_only=True)
 class Value:
-    """One rating as submitted: `output_id` None is a tie."""
+    """One rating as submitted: `output_id` None is a tie, or about all outputs.
+
+    `value` None: not applicable, or a text.
+    """
 
     criterion: str
     output_id: int | None
-    value: int
+    value: int | None
     typed: str = ""
+    part: str = ""
+    text: str = ""
+    detail: dict[str, Any] | None = None
 
     @property
-    def identity(self) -> tuple[str, int | None, int]:
-        return (self.criterion, self.output_id, self.value)
+    def identity(self) -> tuple[Any, ...]:
+        return identify(self)
+
+    @classmethod
+    def from_state(cls, state: Sequence[Any]) -> Self:
+        criterion, output_id, value, typed, *more = state
+        part, text, detail = more or ("", "", None)
+        return cls(
+            criterion=criterion, output_id=output_id, value=value, typed=typed,
+            part=part, text=text, detail=detail,
+        )  # fmt: skip
+
+
+def identify(rating: Any) -> tuple[Any, ...]:
+    """Return what tells a rating, stored or submitted, from one that says something else."""
+    detail = json.dumps(rating.detail, sort_keys=True) if rating.detail else ""
+    return (
+        rating.criterion, rating.output_id, rating.value, rating.part, rating.text, detail,
+    )  # fmt: skip
+
+
+def state_of(rating: Any) -> list[Any]:
+    """Write a stored rating for a revision; what only some kinds of questions have comes last."""
+    state = [rating.criterion, rating.output_id, rating.value, rating.value_typed]
+    if rating.part or rating.text or rating.detail:
+        state += [rating.part, rating.text, rating.detail]
+    return state
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

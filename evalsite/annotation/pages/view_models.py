@@ -3,6 +3,7 @@
 Nothing here carries a system, an item key or a file name, so no template can leak one.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,8 @@ from evalsite.lib.dialogue import Turn, parse_dialogue, plain_output
 from evalsite.lib.markdown import render_markdown
 from evalsite.lib.rich_text import render_rich
 from evalsite.protocol import Criterion, Example, InputColumn, Protocol
+from evalsite.protocol.parts import COMMENT, NOT_SHOWN
+from evalsite.protocol.scale import NA
 from evalsite.studies.gold import Feedback
 
 # characters and turns from which a text is shown with a cue that more of it follows
@@ -87,6 +90,9 @@ class QuestionView:
     value: str = ""
     error: str = ""
     is_disabled: bool = False
+    comment: str = ""
+    comment_error: str = ""
+    when: str = ""  # in words, when it is asked; "": always
     feedback: tuple[Feedback, ...] = ()  # in practice: what is suggested, beside what was answered
     # checked, and nothing is suggested
     is_unjudged: bool = False
@@ -94,6 +100,41 @@ class QuestionView:
     @property
     def template(self) -> str:
         return self.criterion.scale.template
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it looks the same to many people: what is typed varies too much."""
+        is_plain = not (self.error or self.feedback or self.is_unjudged or self.criterion.comment)
+        return is_plain and not self.when and not self.criterion.scale.is_typed
+
+    @property
+    def entries(self) -> list[str]:
+        """The parts of what was entered, where a question has several controls."""
+        return self.value.split()
+
+    @property
+    def is_not_applicable(self) -> bool:
+        return NA in self.entries
+
+    @property
+    def typed(self) -> str:
+        """What stands in the box of a number, without the tick beside it."""
+        return " ".join(one for one in self.entries if one != NA)
+
+    @property
+    def rows(self) -> Any:
+        """What the template of a kind with several controls goes through."""
+        return self.criterion.scale.view_entry(self.value)
+
+    @property
+    def ask_if(self) -> str:
+        """The condition under which it is asked, for the script of the page."""
+        condition = self.criterion.ask_if
+        return json.dumps(condition.to_data()) if condition else ""
+
+    @property
+    def comment_name(self) -> str:
+        return f"{self.name}.{COMMENT}"
 
     @property
     def fingerprint(self) -> int:
@@ -263,6 +304,9 @@ def view_item(
             number=number,
             value=str(values.get(name, "")),
             error=errors.get(name, ""),
+            comment=str(values.get(f"{name}.{COMMENT}", "")),
+            comment_error=errors.get(f"{name}.{COMMENT}", ""),
+            when=_say_when(config, criterion),
             is_disabled=is_disabled,
         )
         for name, criterion, number in question_names(config, len(texts), criteria)
@@ -270,7 +314,7 @@ def view_item(
     shown = tuple(
         _view_input(column, inputs[column.name], marked.get(column.name, ()))
         for column in config.inputs
-        if inputs.get(column.name)
+        if inputs.get(column.name) and column.kind not in NOT_SHOWN
     )
     return ItemView(
         inputs=shown,
@@ -284,17 +328,24 @@ def view_item(
     )
 
 
+def _say_when(config: Protocol, criterion: Criterion) -> str:
+    if criterion.ask_if is None:
+        return ""
+    what = criterion.ask_if.describe(config.criterion_by_key)
+    return _("Only if %(what)s:") % {"what": what}
+
+
 def view_example(config: Protocol, example: Example, options: Mapping[str, Any]) -> ItemView:
     """A worked example in the real layout, with the given scores filled in and disabled."""
     count = len(example.outputs)
     given = {
-        key: config.criterion_by_key[key].scale.write_entries(ratings, range(count))
+        key: config.criterion_by_key[key].write_entries(ratings, range(count))
         for key, ratings in example.ratings.items()
     }
     values = {
         name: given[criterion.key][number]
         for name, criterion, number in question_names(config, count)
-        if criterion.key in given
+        if number in given.get(criterion.key, ())
     }
     return view_item(
         config,

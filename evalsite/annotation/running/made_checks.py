@@ -53,7 +53,7 @@ def find_answered(config: Protocol, outputs: int, data: Mapping[str, Any]) -> li
     missing = {
         criterion.key
         for name, criterion, _ in question_names(config, outputs)
-        if not str(data.get(name, "")).strip()
+        if not criterion.scale.read_entry(data, name).strip()
     }
     return [criterion for criterion in config.criteria if criterion.key not in missing]
 
@@ -64,8 +64,11 @@ def read_gold(form: RatingForm, outputs: Sequence[Output]) -> dict[str, str]:
     values: tuple[Value, ...] = form.values(ids)
     gold = {}
     for criterion in form.criteria:
-        rows = {one.output_id: one.value for one in values if one.criterion == criterion.key}
-        gold[criterion.key] = criterion.scale.write_gold(criterion.scale.read_values(rows, ids))
+        rows = [one for one in values if one.criterion == criterion.key]
+        given = criterion.read_values(rows, ids)
+        # what was not asked has no right answer
+        is_whole = all(value is not None for value in given)
+        gold[criterion.key] = criterion.scale.write_gold(given) if is_whole else ""
     return gold
 
 

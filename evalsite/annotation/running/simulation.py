@@ -22,7 +22,7 @@ from evalsite.annotation.allocation.claims import has_free_place
 from evalsite.annotation.models import Slot
 from evalsite.annotation.pages.feedback import right_entries
 from evalsite.annotation.pages.highlights import Span, marks_fields, write_marks
-from evalsite.annotation.pages.screens import load_screen
+from evalsite.annotation.pages.screens import Screen, load_screen
 from evalsite.annotation.pages.signed_state import read_shown
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.lib.clock import now, standing_at
@@ -33,6 +33,7 @@ from evalsite.participants.models import Origin, Participant, ParticipantLink, h
 from evalsite.participants.services import admit_participant
 from evalsite.protocol import Criterion
 from evalsite.protocol.entry_questions import find_accepted
+from evalsite.protocol.parts import COMMENT
 from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Item, Output, Study
 
@@ -41,6 +42,9 @@ _SHARE_LEAVING = 0.04
 _SHARE_IGNORED = 0.03
 # how often a practice item, or a question on the instructions, is answered rightly
 _SHARE_BY_GOLD = 0.85
+# how often words are written about an answer, and which
+_SHARE_COMMENTING = 0.2
+_COMMENTS = ("The second half is wrong.", "Reads well.", "Not sure what it means.")
 # how often a passage of an output is marked, where that can be done
 _SHARE_MARKING = 0.4
 _SETS = (1, 1, 1, 1, 2, 2, 3)
@@ -271,10 +275,21 @@ class Visitor:
         }
         if item.kind == Item.Kind.PRACTICE and self._answers_rightly():
             values |= right_entries(screen)
+        values |= self._comments(screen)
         if item.kind != Item.Kind.PRACTICE:
             values |= self._marks(outputs)
         circumstances = {"device": self.draw.choice(["wide-landscape", "narrow-portrait"])}
         return {**hidden, **values, **circumstances, "go": "next"}
+
+    def _comments(self, screen: Screen) -> dict[str, str]:
+        """Return words on the answers: where they are asked for, and else now and then."""
+        asked = question_names(self.study.config, len(screen.outputs), screen.criteria)
+        return {
+            f"{name}.{COMMENT}": self.draw.choice(_COMMENTS)
+            for name, criterion, _number in asked
+            if criterion.comment
+            and (criterion.comment.is_required or self.draw.random() < _SHARE_COMMENTING)
+        }
 
     def _marks(self, outputs: list[Output]) -> dict[str, str]:
         """Now and then a few words of an output are marked, where that can be done."""

@@ -64,8 +64,6 @@ ANNOTATION_ROWS, EXCLUSION_ROWS = "records/annotations.jsonl", "records/exclusio
 METRIC_ROWS = "records/metrics.jsonl"
 # what a bundle without data holds of data/ and records/
 WITHOUT_DATA = frozenset(["items"])
-# columns that hold what participants wrote in their own words
-FREE_TEXT = frozenset(["note"])
 # how the names of answers to questions on the instructions begin; all others are entry answers
 ON_INSTRUCTIONS = ("qualification-", "check-")
 
@@ -134,7 +132,9 @@ ANNOTATION_FIELDS = (
     "key", "place", "outcome", "status", "origin", "order_shown", "reason", "note", "is_aided",
     "device", "language", "started_at", "submitted_at", "client_ms", "active_ms", "time_given",
 )  # fmt: skip
-RATING_FIELDS = ("criterion", "value", "value_typed", "file_row")
+RATING_FIELDS = ("criterion", "value", "value_typed", "file_row", "part", "text", "detail")
+# of a rating, what is written only where one of them is there
+LATER_RATING_FIELDS = ("", "", None)
 HIGHLIGHT_FIELDS = ("start", "end", "quote")
 REVISION_FIELDS = ("state", "submitted_at", "replaced_at")
 EXCLUSION_FIELDS = ("reason", "rule", "decided_at", "revoked_at")
@@ -172,8 +172,8 @@ LEFT_OUT = {
         "id", "study", "item", "participant", "slot", "item_set", "version", "ratings_file",
         "awaits_consent",
     },
-    # turn, part, text and detail, and what a highlight is for, are empty: no scale uses them yet
-    "Rating": {"id", "study", "annotation", "output", "turn", "part", "text", "detail"},
+    # turns, and what a highlight is for, are empty: no scale uses them yet
+    "Rating": {"id", "study", "annotation", "output", "turn"},
     "Highlight": {"id", "study", "annotation", "output", "criterion", "category", "severity"},
     "Revision": {"id", "study", "annotation"},
     "Exclusion": {

@@ -379,6 +379,9 @@ def _check_about(about: Plain) -> None:
 # --- instruments --------------------------------------------------------------------------
 
 
+_TEXTS = ("key", "label", "definition", "summary", "question", "range_note")
+
+
 def check_criteria(instrument: Mapping[str, Any]) -> None:
     """Refuse criteria that can't be read here; their protocol needn't be installed."""
     try:
@@ -388,9 +391,7 @@ def check_criteria(instrument: Mapping[str, Any]) -> None:
         criteria = read_criteria(instrument)
     except UNREADABLE:
         raise _unreadable() from None
-    texts = [
-        text for criterion in criteria for name, text in vars(criterion).items() if name != "scale"
-    ]
+    texts = [getattr(criterion, name) for criterion in criteria for name in _TEXTS]
     if not all(isinstance(text, str) for text in texts):
         raise _unreadable()
 

@@ -27,6 +27,7 @@ from evalsite.exports.bundle.format import (
     HIGHLIGHT_FIELDS,
     ITEM_FIELDS,
     ITEM_ROWS,
+    LATER_RATING_FIELDS,
     METRIC_FIELDS,
     METRIC_ROWS,
     PARTICIPANT_FIELDS,
@@ -310,8 +311,11 @@ class RowStore:
     def _build_ratings(
         self, row: Plain, annotation: Annotation, outputs: Mapping[Any, int]
     ) -> Iterator[Rating]:
-        for criterion, position, value, typed, file_row in row["ratings"]:
-            given = dict(zip(RATING_FIELDS, (criterion, value, typed, file_row), strict=True))
+        for criterion, position, value, typed, file_row, *more in row["ratings"]:
+            part, text, detail = more or LATER_RATING_FIELDS
+            detail = _turn_reasons(detail, outputs, annotation)
+            cells = (criterion, value, typed, file_row, part, text, detail)
+            given = dict(zip(RATING_FIELDS, cells, strict=True))
             yield Rating(
                 study_id=self.study.pk,
                 annotation_id=annotation.pk,
@@ -347,6 +351,9 @@ class RowStore:
                     ]
                     for cells in state[name]
                 ]
+            for cells in state["ratings"]:
+                if len(cells) > 4:
+                    cells[-1] = _turn_reasons(cells[-1], outputs, annotation)
             yield Revision(
                 study_id=self.study.pk, annotation_id=annotation.pk, state=state, **values
             )
@@ -429,6 +436,21 @@ def _get_output(outputs: Mapping[Any, int], annotation: Annotation, position: An
     if position is None:
         return None
     return int(_get(outputs, (annotation.item_id, read_whole(position)), "output"))
+
+
+def _turn_reasons(detail: Any, outputs: Mapping[Any, int], annotation: Annotation) -> Any:
+    """Return the details of a rating, with reasons by the output's id here, not its position."""
+    if not isinstance(detail, dict) or not isinstance(detail.get("reasons"), dict):
+        return detail
+    reasons = {
+        str(_get(outputs, (annotation.item_id, read_whole(_as_number(position))), "output")): keys
+        for position, keys in detail["reasons"].items()
+    }
+    return {**detail, "reasons": reasons}
+
+
+def _as_number(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 5 else text
 
 
 @contextmanager

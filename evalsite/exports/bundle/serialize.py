@@ -41,6 +41,7 @@ from evalsite.exports.bundle.format import (
 )
 from evalsite.exports.bundle.frozen_plan import read_frozen
 from evalsite.exports.bundle.read import in_pages
+from evalsite.exports.column import WITHHELD
 from evalsite.imports.models import MetricScore
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
@@ -260,7 +261,10 @@ _OF_ANNOTATION = (
     "id", "item_id", "item__key", "participant__pseudonym", "slot__no", "item_set__number",
     "version_id", "ratings_file_id", *ANNOTATION_FIELDS,
 )  # fmt: skip
-_OF_RATING = ("annotation_id", "criterion", "output_id", "value", "value_typed", "file_row")
+_OF_RATING = (
+    "annotation_id", "criterion", "output_id", "value", "value_typed", "file_row", "part", "text",
+    "detail",
+)  # fmt: skip
 _OF_HIGHLIGHT = ("annotation_id", "output_id", "start", "end", "quote")
 _OF_PILOTS = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
 
@@ -303,7 +307,14 @@ class _Annotations:
             "ratings_file": one.ratings_file_id and str(one.ratings_file_id),
             "note": one.note if has_note else "",
             "ratings": [
-                [r.criterion, self.positions[r.output_id], r.value, r.value_typed, r.file_row]
+                [
+                    r.criterion,
+                    self.positions[r.output_id],
+                    r.value,
+                    r.value_typed,
+                    r.file_row,
+                    *self._list_more(r.part, r.text, r.detail),
+                ]
                 for r in self.ratings[one.id]
             ],
             "highlights": [
@@ -313,13 +324,25 @@ class _Annotations:
             "revisions": [self._read_revision(earlier) for earlier in self.revisions[one.id]],
         }
 
+    def _list_more(self, part: str = "", text: str = "", detail: Plain | None = None) -> list[Any]:
+        """Return what only some kinds of questions store of a rating, with outputs by position."""
+        if not (part or text or detail):
+            return []
+        if text and not self.serializer.contents.has_free_text:
+            text = WITHHELD
+        if detail and "reasons" in detail:
+            reasons = {str(self.positions[int(pk)]): keys for pk, keys in detail["reasons"].items()}
+            detail = {**detail, "reasons": reasons}
+        return [part, text, detail]
+
     def _read_revision(self, earlier: Revision) -> Plain:
         """Return an earlier state, with outputs by their position."""
         state = dict(earlier.state)
         if not self.serializer.contents.has_free_text:
             state["note"] = ""
         state["ratings"] = [
-            [criterion, self.positions[pk], *rest] for criterion, pk, *rest in state["ratings"]
+            [criterion, self.positions[pk], value, typed, *self._list_more(*more)]
+            for criterion, pk, value, typed, *more in state["ratings"]
         ]
         marks = state.get("highlights", [])
         state["highlights"] = [[self.positions[pk], *rest] for pk, *rest in marks]

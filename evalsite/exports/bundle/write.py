@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,7 +34,6 @@ from evalsite.exports.bundle.format import (
     EXCLUSIONS,
     FORMAT,
     FORMAT_VERSION,
-    FREE_TEXT,
     ITEM_ROWS,
     METRIC_ROWS,
     OWN_FILES,
@@ -247,29 +246,30 @@ def _format_exclusions(exclusions: Iterable[Plain]) -> Iterator[list[Any]]:
 
 def _write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
     """Write an exported file; free text only if it is asked for."""
-    columns = [column.name for column in list_files(study.config)[name]]
+    columns = list_files(study.config)[name]
+    withheld = {one.name: one.withheld for one in columns if one.withheld is not None}
     choice = Choice(file=name)
-    if contents.has_free_text or not FREE_TEXT.intersection(columns):
+    if contents.has_free_text or not withheld:
         write_file(study, choice, file)
         return
     with TemporaryFile(dir=settings.DATA_DIR) as whole:
         write_file(study, choice, whole)
         whole.seek(0)
-        _blank(whole, file)
+        _withhold(whole, file, withheld)
 
 
-def _blank(source: IO[bytes], target: IO[bytes]) -> None:
-    """Copy a table, with nothing in its columns of free text."""
+def _withhold(source: IO[bytes], target: IO[bytes], withheld: Mapping[str, str]) -> None:
+    """Copy a table, with something else in place of the words that people wrote."""
     csv.field_size_limit(settings.UPLOAD_MAX_CELL)
     with _as_text(source) as lines, _as_text(target) as text:
         reader = csv.reader(lines, strict=True)
         writer = csv.writer(text, lineterminator=LINE_END)
         header = next(reader)
         writer.writerow(header)
-        blanks = [place for place, name in enumerate(header) if name in FREE_TEXT]
+        places = {at: withheld[name] for at, name in enumerate(header) if name in withheld}
         for row in reader:
-            for place in blanks:
-                row[place] = ""
+            for place, words in places.items():
+                row[place] = words if row[place] else ""
             writer.writerow(row)
 
 

@@ -6,7 +6,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django import forms
 from django.core.exceptions import ValidationError
 
 from evalsite.annotation.pages.view_models import question_names
@@ -23,9 +22,11 @@ from evalsite.imports.ratings.items import (
     read_first,
     read_order,
 )
+from evalsite.imports.ratings.values import ValueReader
 from evalsite.imports.tables.faults import Fault, Remarks
 from evalsite.imports.tables.table import Row
 from evalsite.protocol import Criterion, Protocol
+from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of
 
@@ -36,6 +37,8 @@ _CODES = {
     "order_shown": "order_invalid",
     "shown_first": "order_invalid",
 }
+# how much better the preferred output is, where that was asked
+_STRENGTHS = frozenset({"1", "2", "3"})
 _TWO_PLACES = (
     "contradicts an earlier row of this participant and item: an output was shown in one place, "
     "and a place shows one output."
@@ -45,6 +48,8 @@ _TWO_PLACES = (
 Question = tuple[str, Criterion, int]
 # its criterion, and the number of its output from 0 (None: of all)
 Key = tuple[str, int | None]
+# the same, and the part of the answer: a statement, an option or a comment
+PartKey = tuple[str, int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +58,13 @@ class CheckedRating:
 
     criterion: str
     output_id: int | None
-    value: int
+    value: int | None
     typed: str
     line: int
     record: int
+    part: str = ""
+    text: str = ""
+    detail: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -67,7 +75,7 @@ class CheckedAnswer:
     item: FoundItem
     line: int
     record: int
-    ratings: dict[Key, CheckedRating] = field(default_factory=dict)
+    ratings: dict[PartKey, CheckedRating] = field(default_factory=dict)
     places: dict[int, int] = field(default_factory=dict)
     order: tuple[int, ...] = ()
     time: str = ""
@@ -104,68 +112,6 @@ class CheckedRatings(Checked):
     @property
     def batches(self) -> set[Any]:
         return {answer.item.batch for answer in self.answers}
-
-
-class ValueReader:
-    """Reads values as the scales allow them; ValidationError says what is wrong with a cell."""
-
-    def __init__(self) -> None:
-        self._fields: dict[str, forms.Field] = {}
-        self._words: dict[str, dict[str, int]] = {}
-        self._labels: dict[str, dict[str, int]] = {}
-
-    def read(self, row: RatingRow) -> tuple[int, str]:
-        """Return the value, and the text that was typed where the scale keeps it."""
-        if row.criterion.scale.keeps_typed:
-            return self._read_typed(row)
-        value = self._read_value(row)
-        self._check_label(row, value)
-        return value, ""
-
-    def _read_typed(self, row: RatingRow) -> tuple[int, str]:
-        value = self.clean(row.criterion, row.value)
-        if row.typed and self.clean(row.criterion, row.typed) != value:
-            raise ValidationError(
-                f"The value {value} is not what was typed: “{shorten(row.typed)}”. Correct one."
-            )
-        return value, row.typed or row.value
-
-    def _read_value(self, row: RatingRow) -> int:
-        criterion, text = row.criterion, row.value.strip()
-        if criterion.key not in self._words:
-            self._words[criterion.key] = criterion.scale.file_words()
-        known = self._words[criterion.key].get(text.casefold())
-        if known is not None:
-            return known
-        try:
-            value: int = self.clean(criterion, text)
-        except ValidationError:
-            cell = f"“{shorten(text)}” is" if text else "An empty cell is"
-            choices = criterion.scale.describe_choices()
-            raise ValidationError(f"{cell} no answer on {criterion.key}. Use {choices}.") from None
-        return value
-
-    def clean(self, criterion: Criterion, entry: str) -> Any:
-        """Return the answer that the page's own form would make of an entry."""
-        if criterion.key not in self._fields:
-            self._fields[criterion.key] = criterion.make_field("this output")
-        return self._fields[criterion.key].clean(entry)
-
-    def _check_label(self, row: RatingRow, value: int) -> None:
-        """The label of another point shows that the scale was reversed, or a column is wrong."""
-        label = row.label.strip().casefold()
-        if not label:
-            return
-        criterion = row.criterion
-        if criterion.key not in self._labels:
-            answers = criterion.scale.list_answers()
-            self._labels[criterion.key] = {label.casefold(): point for point, label in answers}
-        meant = self._labels[criterion.key].get(label, value)
-        if meant != value:
-            raise ValidationError(
-                f"The value is {value}, but “{shorten(row.label)}” is the label of {meant}. "
-                "See whether the scale is the same."
-            )
 
 
 class AnswerBuilder:
@@ -265,7 +211,7 @@ class AnswerBuilder:
         if answer is None:
             answer = self._answers[key] = CheckedAnswer(row.participant, item, row.line, row.record)
         try:
-            number, rating = self._read(row, item)
+            number, ratings = self._read(row, item)
         except ValidationError as error:
             at = error.code if error.code in _CODES else "value"
             yield self._blame(_CODES[at], row, " ".join(error.messages), at)
@@ -274,7 +220,8 @@ class AnswerBuilder:
             # what it lacks because of this isn't reported again
             answer.is_faulty = True
             return
-        yield from self._add_rating(answer, row, number, rating)
+        for rating in ratings:
+            yield from self._add_rating(answer, row, number, rating)
         yield from self._add_order(answer, row, number)
         yield from self._add_words(answer, row)
 
@@ -294,18 +241,24 @@ class AnswerBuilder:
             )
         return "", ""
 
-    def _read(self, row: RatingRow, item: FoundItem) -> tuple[int | None, CheckedRating]:
-        """Return the rating, and the number of the output that it is of; None: of all of them."""
+    def _read(self, row: RatingRow, item: FoundItem) -> tuple[int | None, list[CheckedRating]]:
+        """Return the ratings, and the number of the output that they are of; None: of all."""
         criterion, place = row.criterion, (row.line, row.record)
-        if criterion.scale.compares:
+        if criterion.scale.compares and row.part_key != COMMENT:
             chosen = find_preferred(item, row.preferred, is_tie=row.is_tie)
             preferred = None if chosen is None else item.outputs[chosen][0]
-            value = 0 if chosen is None else 1
-            return None, CheckedRating(criterion.key, preferred, value, "", *place)
+            strength = row.value.strip() if criterion.scale.maximum > 1 else ""
+            value = 0 if chosen is None else int(strength) if strength in _STRENGTHS else 1
+            return None, [CheckedRating(criterion.key, preferred, value, "", *place)]
         number = find_output(item, row.system) if criterion.per_output else None
         output = None if number is None else item.outputs[number][0]
-        value, typed = self._values.read(row)
-        return number, CheckedRating(criterion.key, output, value, typed, *place)
+        rows, typed = self._values.read(row)
+        return number, [
+            CheckedRating(
+                criterion.key, output, one.value, typed, *place, one.part, one.text, one.detail
+            )
+            for one in rows
+        ]
 
     def _check_value(self, row: RatingRow) -> Iterator[Fault]:
         """Report a faulty value even where its criterion is unknown."""
@@ -319,7 +272,7 @@ class AnswerBuilder:
     def _add_rating(
         self, answer: CheckedAnswer, row: RatingRow, number: int | None, rating: CheckedRating
     ) -> Iterator[Fault]:
-        key = row.criterion.key, number
+        key = row.criterion.key, number, rating.part
         if first := answer.ratings.get(key):
             what = row.criterion.key
             if number is not None:
@@ -394,12 +347,14 @@ class AnswerBuilder:
     def _finish_one(self, answer: CheckedAnswer) -> None:
         questions = question_names(self.config, len(answer.item.outputs))
         asked = {
-            (criterion.key, number - 1 if number else None) for _, criterion, number in questions
+            (criterion.key, number - 1 if number else None)
+            for _, criterion, number in questions
+            if criterion.is_always_answered
         }
-        missing = asked - answer.ratings.keys()
+        missing = asked - {(key, number) for key, number, _part in answer.ratings}
         try:
             answer.order_shown = _order_by_place(answer)
-            if not missing:
+            if not missing and "clean" in self.config.hooks:
                 self.config.clean(self._name_values(answer, questions))
         except ValidationError as error:
             code = error.code if error.code == "order_invalid" else "value_invalid"
@@ -421,10 +376,14 @@ class AnswerBuilder:
         entries: dict[str, Any] = {}
         ids = [pk for pk, _ in answer.item.outputs]
         for name, criterion, number in questions:
-            rating = answer.ratings[criterion.key, number - 1 if number else None]
-            values = criterion.scale.read_values({rating.output_id: rating.value}, ids)
-            entry = criterion.scale.write_entries(values, range(len(ids)))[number]
-            entries[name] = self._values.clean(criterion, entry)
+            rows = [
+                rating
+                for (key, of, _part), rating in answer.ratings.items()
+                if key == criterion.key and (not number or of == number - 1)
+            ]
+            entry = criterion.write_entries(criterion.read_values(rows, ids), range(len(ids)))
+            if number in entry:
+                entries[name] = self._values.clean(criterion, entry[number])
         return entries
 
     def _remark_on_names(self) -> None:

@@ -28,7 +28,7 @@ LONGEST_ID = 200
 LONGEST_TIME = 64
 # A file written by hand has no use for these: offered where they were guessed.
 _OF_EXPORTS = ("outcome", "time_given", "kind", "status", "origin", "person", "excluded",
-               "value_typed")  # fmt: skip
+               "value_typed", "part", "text", "not_applicable")  # fmt: skip
 # what only some protocols have a use for
 _OF_VALUES = ("value", "label", "value_typed", "place")
 _OF_COMPARISONS = ("preferred", "outcome", "shown_first")
@@ -37,7 +37,7 @@ _MOST_CROSSED = 60
 _SHARED = ("participant", "item", "submitted_at", "time_given", "note", "kind", "status", "origin",
            "excluded", "person")  # fmt: skip
 _OF_RATING = ("criterion", "system", "value", "preferred", "place", "order_shown", "shown_first",
-              "label", "value_typed", "outcome")  # fmt: skip
+              "label", "value_typed", "outcome", "part", "text", "not_applicable")  # fmt: skip
 _CODES = {
     "participant": "participant_invalid",
     "item": "cell_empty",
@@ -143,6 +143,10 @@ class RatingRow:
     note: str
     # where the cells are
     part: Part
+    # the statement or option that it is of
+    part_key: str = ""
+    text: str = ""
+    is_not_applicable: bool = False
 
 
 class RowReader:
@@ -235,12 +239,16 @@ class RowReader:
                 label=label,
                 typed=typed,
                 is_tie=outcome == "tie",
+                part_key=part_key.strip(),
+                text=text,
+                is_not_applicable=na.strip() == "yes",
                 time=time,
                 note=note,
                 part=part,
             )
             for part, (
                 criterion, system, value, preferred, place, order, first, label, typed, outcome,
+                part_key, text, na,
             ) in ratings
         ], []  # fmt: skip
 

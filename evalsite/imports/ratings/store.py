@@ -45,7 +45,8 @@ from evalsite.studies.models import Study
 _TABLES = ("staged_answer", "staged_rating", "staged_person", "staged_place")
 _ANSWER = "key text, item bigint, person integer, shown text, note text, given text"
 _RATING = (
-    "(answer integer, criterion text, output bigint, value integer, typed text, record integer)"
+    "(answer integer, criterion text, output bigint, value integer, typed text, record integer, "
+    "part text, words text, detail text)"
 )
 
 
@@ -287,6 +288,7 @@ def _list_ratings(answers: Sequence[CheckedAnswer]) -> Iterator[tuple[object, ..
         for one in answer.ratings.values():
             yield (
                 number, one.criterion, one.output_id or 0, one.value, one.typed, one.record,
+                one.part, one.text, None if one.detail is None else json.dumps(one.detail),
             )  # fmt: skip
 
 
@@ -306,7 +308,7 @@ def _stage(answers: Iterable[tuple[object, ...]], ratings: Iterable[tuple[object
         for table in ("staged_person", "staged_place"):
             cursor.execute(f"CREATE TEMP TABLE {table} (no integer PRIMARY KEY, id bigint)")
         insert_rows("staged_answer (no, key, item, person, shown, note, given)", 7, answers)
-        insert_rows("staged_rating", 6, ratings)
+        insert_rows("staged_rating", 9, ratings)
         if not is_sqlite:
             cursor.execute("ANALYZE staged_answer, staged_rating")
 
@@ -344,12 +346,15 @@ def _move(study: Study, file: RatingsFile) -> None:
             given,
         )
         of_answer = f"{last} + rating.answer" if is_sqlite else "answer.id"
+        cast = "" if is_sqlite else "::jsonb"
         joined = "" if is_sqlite else "JOIN staged_answer AS answer ON answer.no = rating.answer "
         cursor.execute(
             f"INSERT INTO {quote_table(Rating)} "  # noqa: S608
-            "(study_id, annotation_id, criterion, output_id, value, value_typed, file_row) "
+            "(study_id, annotation_id, criterion, output_id, value, value_typed, file_row, part, "
+            "text, detail) "
             f"SELECT %s, {of_answer}, rating.criterion, NULLIF(rating.output, 0), rating.value, "
-            f"rating.typed, rating.record FROM staged_rating AS rating {joined}"
+            f"rating.typed, rating.record, rating.part, rating.words, rating.detail{cast} "
+            f"FROM staged_rating AS rating {joined}"
             "ORDER BY rating.record",
             [_adapt(Annotation(study=study), "study")],
         )

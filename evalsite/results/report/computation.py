@@ -28,7 +28,7 @@ from evalsite.jobs.services import job_kind, report_progress, revive_job, start_
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.seeds import derive_number
-from evalsite.protocol import Criterion
+from evalsite.protocol import Criterion, Scale
 from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.models import Exclusion
 from evalsite.results.analysis_plan.stored import describe_plan, find_state
@@ -294,7 +294,14 @@ def _describe(criterion: Criterion, study: Study) -> dict[str, Any]:
         "reserved": list(scale.reserved_values()),
         "minimum": scale.minimum,
         "maximum": scale.maximum,
+        **({"per": "item"} if not criterion.per_output and not scale.compares else {}),
+        **({"options": _list_options(scale)} if scale.list_options() else {}),
+        **({"is_loose": True} if scale.not_applicable or not criterion.is_always_answered else {}),
     }
+
+
+def _list_options(scale: Scale) -> list[dict[str, str]]:
+    return [{"key": key, "label": label} for key, label in scale.list_options()]
 
 
 def write_drawings(report: Report) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import evalsite
+from evalsite.analysis.families import get_family
 from evalsite.annotation.models import RatingsFile
 from evalsite.imports.models import MetricFile
 from evalsite.protocol import Criterion
@@ -82,7 +83,7 @@ def collect_facts(study: Study, report: Report) -> Facts:
         language=texts["language"],
         version="" if version is None else str(version),
         criteria=tuple(
-            _describe(one) for one in asked.criteria if one.key in wanted
+            _describe(one) for one in asked.criteria if one.key in wanted or _is_told_apart(one)
         ),
         data=found["data"],
         settings=content["settings"],
@@ -108,6 +109,12 @@ def _find_version(study: Study, report: Report) -> StudyVersion | None:
     if "version" not in report.content or study.version is None:
         return study.version
     return study.versions.filter(number=number).first()
+
+
+def _is_told_apart(criterion: Criterion) -> bool:
+    """Tell whether the report has each option of the criterion, or none of its words."""
+    family = get_family(criterion.scale.family)
+    return family.splits or not family.is_analysed
 
 
 def _describe(criterion: Criterion) -> Asked:

@@ -10,8 +10,11 @@ from django.utils.translation import gettext as _
 from evalsite.fields import PointField
 from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_text
-from evalsite.protocol.scale import Judged, Scale, join_choices
+from evalsite.protocol.scale import NA, Judged, Scale, join_choices
 from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
+
+# letters that do something else on a page
+_TAKEN_KEYS = frozenset("cehijkuvx")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,15 +31,24 @@ class Decision(Scale):
     is_told_in_words: ClassVar[bool] = True
     note_on_values: ClassVar[str] = "Decision: 1 for yes, 0 for no"
     needed: ClassVar[frozenset[str]] = frozenset({"yes", "no"})
-    unsupported: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
+    optional: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
+    may_ask_item: ClassVar[bool] = True
+    tests: ClassVar[frozenset[str]] = frozenset({"is"})
 
-    def label_of(self, value: int) -> str:
-        return self.yes if value else self.no
+    def label_of(self, value: Any) -> str:
+        return self.not_applicable if value == NA else self.yes if value else self.no
 
     def list_answers(self) -> tuple[tuple[int, str], ...]:
         return (0, self.no), (1, self.yes)
 
     # --- page
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """Return the keys for yes and no: their first letters, unless pages use one of these."""
+        own = self.yes[:1].lower(), self.no[:1].lower()
+        is_free = own[0] != own[1] and not {*own} & _TAKEN_KEYS and all(map(str.isalpha, own))
+        return own if is_free else ("y", "n")
 
     def first_control(self, name: str) -> str:
         return f"{name}-1"
@@ -46,7 +58,7 @@ class Decision(Scale):
     ) -> PointField:
         name = f"{output_name[:1].lower()}{output_name[1:]}"
         return PointField(
-            values={"1": 1, "0": 0},
+            values={"1": 1, "0": 0} | self.na_entry,
             missing=_("Choose %(yes)s or %(no)s for %(name)s")
             % {
                 "yes": self.yes.lower(),
@@ -59,12 +71,14 @@ class Decision(Scale):
         )
 
     def name_entry(self, entry: str) -> str:
-        return {"1": self.yes, "0": self.no}[entry]
+        return {"1": self.yes, "0": self.no, NA: self.not_applicable}[entry]
 
     # --- gold: the word for yes or no ("accept") for each output
 
     def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
-        return parse_parts(text, len(outputs), self._parse_word)
+        return parse_parts(
+            text, len(outputs), self._parse_word, may_be_na=bool(self.not_applicable)
+        )
 
     def _parse_word(self, part: str) -> range:
         words = self.file_words()
@@ -78,7 +92,7 @@ class Decision(Scale):
     def judge(
         self,
         right: Parts,
-        values: Sequence[int],
+        values: Sequence[Any],
         standard: int | None,
         names: Sequence[str],
         *,
@@ -89,7 +103,7 @@ class Decision(Scale):
             right, values, names, say_value=say, say_given=say, is_by_document=is_by_document
         )
 
-    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[int | None]:
+    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
         return middle_values(right)
 
     # --- words
@@ -104,27 +118,28 @@ class Decision(Scale):
         return f"1 = {self.yes}, 0 = {self.no}"
 
     def write_markdown(self) -> str:
-        return f"- {self.yes} (1)\n- {self.no} (0)"
+        return "\n".join([f"- {self.yes} (1)", f"- {self.no} (0)", *self.list_na()])
 
     def words(self) -> str:
         return "a decision between two answers"
 
     def name_choices(self) -> tuple[str, ...]:
-        return self.no, self.yes
+        return self.no, self.yes, *self.name_na()
 
     # --- simulated participants
 
     def answer_as_bot(self, felt: Sequence[float], number: int) -> str:
-        return "1" if felt[max(number - 1, 0)] > -0.2 else "0"
+        worth = felt[max(number - 1, 0)]
+        return self.doubt_as_bot(worth) or ("1" if worth > -0.2 else "0")
 
     # --- plain data
 
     def to_data(self) -> dict[str, Any]:
-        return {"kind": self.kind, "yes": self.yes, "no": self.no}
+        return {"kind": self.kind, "yes": self.yes, "no": self.no, **self.na_to_data()}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        return cls(yes=data["yes"], no=data["no"])
+        return cls(yes=data["yes"], no=data["no"], not_applicable=data.get("not_applicable", ""))
 
     @classmethod
     def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
@@ -134,9 +149,9 @@ class Decision(Scale):
                 check_text(data[name], f"{place}.{name}", faults)
 
     def gold_to_data(self, text: str) -> Any:
-        words = self.file_words()
+        words: dict[str, Any] = self.file_words() | self.na_entry
         return [words.get(part.strip().casefold()) for part in text.split(",")]
 
     def gold_from_data(self, data: Any) -> str:
-        words = {1: self.yes.lower(), 0: self.no.lower(), None: ""}
+        words = {1: self.yes.lower(), 0: self.no.lower(), None: "", NA: NA}
         return ", ".join(words[part] for part in data)

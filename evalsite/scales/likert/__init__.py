@@ -1,6 +1,5 @@
 """Labelled points, low to high."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
@@ -20,10 +19,16 @@ from evalsite.protocol.faults import (
     check_text,
     check_whole,
 )
-from evalsite.protocol.scale import Judged, Scale, join_choices
-from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
+from evalsite.protocol.scale import NA, Judged, Scale, join_choices
+from evalsite.scales.points import (
+    Parts,
+    judge_parts,
+    middle_values,
+    parse_parts,
+    parse_range,
+    quote,
+)
 
-_RANGE = re.compile(r"(-?[0-9]{1,9})(?:\s*\.\.\s*(-?[0-9]{1,9}))?")
 # longer labels of points would not fit into a sentence
 _SHORT_LABEL = 32
 _LONG_WORD = 10
@@ -67,12 +72,15 @@ class Likert(Scale):
     is_out_of: bool = False
     stacked: bool = False
     reserved_note: str = ""
+    may_ask_item: ClassVar[bool] = True
+    tests: ClassVar[frozenset[str]] = frozenset({"is", "at_least", "at_most"})
     kind: ClassVar[str] = "likert"
     title: ClassVar[str] = "Likert scale"
     family: ClassVar[str] = "points"
     needed: ClassVar[frozenset[str]] = frozenset({"points"})
-    optional: ClassVar[frozenset[str]] = frozenset({"shown", "display", "reserved_note"})
-    unsupported: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
+    optional: ClassVar[frozenset[str]] = frozenset(
+        {"shown", "display", "reserved_note", "not_applicable"}
+    )
 
     @property
     def minimum(self) -> int:
@@ -81,6 +89,13 @@ class Likert(Scale):
     @property
     def maximum(self) -> int:
         return self.points[-1].value
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        return tuple(point.value for point in self.points)
+
+    def name_entry(self, entry: str) -> str:
+        return self.not_applicable if entry == NA else entry
 
     def label_of(self, value: int) -> str:
         return next((point.label for point in self.points if point.value == value), "")
@@ -95,7 +110,7 @@ class Likert(Scale):
         return has_output and any(value == point.value for point in self.points)
 
     def select_rows(self) -> Q:
-        return Q(value__in=[point.value for point in self.points], output__isnull=False)
+        return super().select_rows() & (Q(value__in=self.values) | Q(value__isnull=True))
 
     # --- page
 
@@ -132,7 +147,9 @@ class Likert(Scale):
             return ""
         if count in _ROWS:
             return f"row n{count}"
-        return "row" if count > 4 else "row words"
+        if count > 4:
+            return "row any"
+        return "" if any(len(point.label) > _SHORT_LABEL for point in self.points) else "row words"
 
     def first_control(self, name: str) -> str:
         return f"{name}-{self.points_shown[0].value}"
@@ -142,7 +159,7 @@ class Likert(Scale):
     ) -> PointField:
         name = f"{output_name[:1].lower()}{output_name[1:]}"
         return PointField(
-            values={str(point.value): point.value for point in self.points},
+            values={str(value): value for value in self.values} | self.na_entry,
             missing=(
                 _("Choose a score for %(criterion)s of %(name)s")
                 if is_one_of_several
@@ -155,30 +172,24 @@ class Likert(Scale):
     # --- gold: a point ("5") or a range of points ("4..6") for each output
 
     def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
-        return parse_parts(text, len(outputs), self._parse_points)
+        return parse_parts(
+            text, len(outputs), self._parse_points, may_be_na=bool(self.not_applicable)
+        )
 
     def _parse_points(self, part: str) -> range:
-        found = _RANGE.fullmatch(part)
-        if not found:
-            raise ValidationError(
-                f"{quote(part)} is not a point or a range of points. Write it like "
-                f"{self.maximum} or {self.minimum}..{self.maximum}."
-            )
-        low, high = int(found[1]), int(found[2] or found[1])
+        found = parse_range(part, self.minimum, self.maximum)
         known = {point.value for point in self.points}
-        if not {low, high} <= known:
+        if not {found[0], found[-1]} <= known:
             raise ValidationError(
                 f"{quote(part)} is outside the scale. "
                 f"Use points from {self.minimum} to {self.maximum}."
             )
-        if low > high:
-            raise ValidationError(f"{quote(part)} runs backwards. Write the lower point first.")
-        return range(low, high + 1)
+        return found
 
     def judge(
         self,
         right: Parts,
-        values: Sequence[int],
+        values: Sequence[Any],
         standard: int | None,
         names: Sequence[str],
         *,
@@ -188,18 +199,20 @@ class Likert(Scale):
             right,
             values,
             names,
-            say_value=str,
+            say_value=lambda value: self.not_applicable if value == NA else str(value),
             say_given=self._given_point,
             is_by_document=is_by_document,
         )
 
-    def _given_point(self, value: int) -> str:
+    def _given_point(self, value: int | str) -> str:
         """Return the value with its label, where all labels are short enough to be read on."""
+        if not isinstance(value, int):
+            return self.not_applicable
         if any(len(point.label) > _SHORT_LABEL for point in self.points):
             return str(value)
         return f"{value} ({self.label_of(value)})"
 
-    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[int | None]:
+    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
         return middle_values(right)
 
     # --- words
@@ -212,6 +225,7 @@ class Likert(Scale):
 
     def write_markdown(self) -> str:
         lines = [line for point in self.points_shown for line in self._write_point(point)]
+        lines += self.list_na()
         return "\n\n".join(part for part in ("\n".join(lines), self.reserved_note) if part)
 
     def _write_point(self, point: ShownPoint) -> list[str]:
@@ -224,7 +238,7 @@ class Likert(Scale):
         return f"a rating scale of {len(self.points)} labelled points"
 
     def name_choices(self) -> tuple[str, ...]:
-        return tuple(f"{point.value}: {point.label}" for point in self.points)
+        return (*(f"{point.value}: {point.label}" for point in self.points), *self.name_na())
 
     # --- plain data
 
@@ -241,7 +255,7 @@ class Likert(Scale):
             data["display"] = "stacked"
         if self.reserved_note:
             data["reserved_note"] = self.reserved_note
-        return data
+        return data | self.na_to_data()
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
@@ -251,6 +265,7 @@ class Likert(Scale):
             is_out_of=data.get("x_out_of", False),
             stacked=data.get("display") == "stacked",
             reserved_note=data.get("reserved_note", ""),
+            not_applicable=data.get("not_applicable", ""),
         )
 
     @classmethod

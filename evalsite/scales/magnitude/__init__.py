@@ -247,6 +247,7 @@ class Magnitude(Scale):
     kind: ClassVar[str] = "magnitude"
     title: ClassVar[str] = "Magnitude"
     family: ClassVar[str] = "magnitude"
+    is_typed: ClassVar[bool] = True
     keeps_typed: ClassVar[bool] = True
     has_standard: ClassVar[bool] = True
     optional: ClassVar[frozenset[str]] = frozenset({"minimum", "maximum", "standard"})
@@ -349,7 +350,7 @@ class Magnitude(Scale):
         """Keep the order of outputs as written: a magnitude has no right score."""
         return text
 
-    def write_gold(self, values: Sequence[int | None]) -> str:
+    def write_gold(self, values: Sequence[Any | None]) -> str:
         """Write the order of the outputs that these scores give, such as 2<1=3."""
         scores = sorted((score or 0, number) for number, score in enumerate(values, start=1))
         text = ""

@@ -1,8 +1,8 @@
 """Which of two outputs is better, or a tie."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q
@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 
 from evalsite.fields import PointField
 from evalsite.protocol import Criterion
-from evalsite.protocol.faults import Faults, check_keys, check_list, check_text, check_whole
-from evalsite.protocol.scale import Judged, Row, Scale
+from evalsite.protocol.faults import Faults, check_whole
+from evalsite.protocol.scale import PLAIN, Judged, Row, Scale, Stored
 from evalsite.scales.points import quote, say_verdict
+from evalsite.scales.preference.checking import PLAIN_VALUES, check_graded, is_plain
+from evalsite.scales.preference.graded import Graded
 
 TIE = "tie"
 _SIDES = ("first", TIE, "second")
-# in data: the first output better below 0
-_VALUES = (-1, 0, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,8 @@ class Preference(Scale):
     asks_first: ClassVar[bool] = True
     pair_only: ClassVar[bool] = True
     note_on_values: ClassVar[str] = "Preference: 1 if one output is preferred, 0 for a tie"
-    needed: ClassVar[frozenset[str]] = frozenset({"points"})
     later_per: ClassVar[frozenset[str]] = frozenset()
-    unsupported: ClassVar[frozenset[str]] = frozenset({"both_good", "both_bad", "tags", "display"})
+    tests: ClassVar[frozenset[str]] = frozenset({"is"})
 
     def label_of(self, value: int) -> str:
         return "preferred" if value else "tie"
@@ -51,7 +50,7 @@ class Preference(Scale):
         return value == int(has_output)
 
     def select_rows(self) -> Q:
-        return Q(value=1, output__isnull=False) | Q(value=0, output__isnull=True)
+        return Q(value=1, output__isnull=False, **PLAIN) | Q(value=0, output__isnull=True, **PLAIN)
 
     # --- page
 
@@ -73,13 +72,16 @@ class Preference(Scale):
 
     # --- stored and read back
 
-    def make_rows(self, answer: Any, output_ids: Sequence[int], number: int) -> tuple[Row, ...]:
+    def make_rows(
+        self, answer: Any, output_ids: Sequence[int | None], number: int
+    ) -> tuple[Row, ...]:
         preferred = {"first": output_ids[0], TIE: None, "second": output_ids[1]}[answer]
-        return ((preferred, 0 if preferred is None else 1),)
+        return (Row(preferred, 0 if preferred is None else 1),)
 
     def read_values(
-        self, given: Mapping[int | None, int], output_ids: Sequence[int]
-    ) -> list[int | None]:
+        self, rows: Iterable[Stored], output_ids: Sequence[int | None]
+    ) -> list[Any | None]:
+        given = {row.output_id for row in rows}
         if None in given:
             return [0]
         preferred = (number for number, pk in enumerate(output_ids, start=1) if pk in given)
@@ -90,6 +92,17 @@ class Preference(Scale):
         if preferred is None:
             return {}
         return {0: ("first", "second")[order.index(preferred - 1)] if preferred else TIE}
+
+    # --- conditions name values as data does
+
+    def list_tested(self, answer: Any) -> tuple[Any, ...]:
+        return (PLAIN_VALUES[_SIDES.index(answer)],)
+
+    def list_testable(self) -> tuple[Any, ...]:
+        return tuple(PLAIN_VALUES)
+
+    def name_tested(self, value: Any) -> str:
+        return (self.first, self.tie, self.second)[PLAIN_VALUES.index(value)]
 
     # --- gold: the name of a system, the number of an output, or "tie"
 
@@ -169,30 +182,22 @@ class Preference(Scale):
     def to_data(self) -> dict[str, Any]:
         labels = (self.first, self.tie, self.second)
         points = [
-            {"value": value, "label": label} for value, label in zip(_VALUES, labels, strict=True)
+            {"value": value, "label": label}
+            for value, label in zip(PLAIN_VALUES, labels, strict=True)
         ]
         return {"kind": self.kind, "points": points}
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Self:
+    def from_data(cls, data: Mapping[str, Any]) -> Any:
+        """Read this scale, or the graded one that has other points, further answers or reasons."""
+        if not is_plain(data):
+            return Graded.from_data(data)
         first, tie, second = (point["label"] for point in data["points"])
         return cls(first=first, tie=tie, second=second)
 
     @classmethod
     def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
-        super().check_data(data, place, faults)
-        if "points" not in data:
-            return
-        at = f"{place}.points"
-        points = check_list(data["points"], at, faults, least=2, most=7)
-        checked = [_check_point(one, f"{at}.{number}", faults) for number, one in enumerate(points)]
-        values = [value for value in checked if value is not None]
-        if len(values) < len(points):
-            return
-        if values != sorted(set(values)) or [-value for value in reversed(values)] != values:
-            faults.add("not_symmetric", at, "must have values that rise and mirror around 0")
-        elif tuple(values) != _VALUES:
-            faults.add("not_supported", at, "can only be -1, 0 and 1 in this version")
+        check_graded(data, place, faults)
 
     def rating_to_data(self, ratings: Sequence[int]) -> Any:
         (preferred,) = ratings
@@ -202,27 +207,16 @@ class Preference(Scale):
         return ({0: 0, -1: 1, 1: 2}[data],)
 
     def check_rating(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
-        if check_whole(data, place, faults) and data not in _VALUES:
+        if check_whole(data, place, faults) and data not in PLAIN_VALUES:
             faults.add("unknown_answer", place, "isn't an answer on this scale")
 
     def gold_to_data(self, text: str) -> Any:
         """Write a gold of a practice item, whose outputs have no systems: a number, or tie."""
         return {"1": "-1", "2": "1"}.get(text.strip(), "0")
 
-    def write_gold(self, values: Sequence[int | None]) -> str:
+    def write_gold(self, values: Sequence[Any | None]) -> str:
         (preferred,) = values
         return str(preferred) if preferred else TIE
 
     def gold_from_data(self, data: Any) -> str:
         return {"-1": "1", "1": "2", "0": TIE}[data]
-
-
-def _check_point(point: Any, place: str, faults: Faults) -> int | None:
-    """Return the value of a point; None if it has none that can be used."""
-    if not check_keys(point, place, faults, needed={"value", "label"}, optional={"notes"}):
-        return None
-    if "notes" in point:
-        faults.add("not_supported", f"{place}.notes", "are not shown by this version yet")
-    check_text(point.get("label", "-"), f"{place}.label", faults)
-    is_value = check_whole(point.get("value", 0), f"{place}.value", faults, least=-3, most=3)
-    return point.get("value") if is_value else None

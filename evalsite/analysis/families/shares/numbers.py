@@ -1,0 +1,47 @@
+"""Figures of checklists: the share of yes of each person and output, as a score from 0 to 1."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalsite.analysis.agreement import describe_ratings, split
+from evalsite.analysis.alpha import Level, alpha
+from evalsite.analysis.describe import Described
+from evalsite.analysis.families.numbers import Ends
+from evalsite.analysis.families.scored import Others, ScoredNumbers
+from evalsite.analysis.families.shares import SHARES
+from evalsite.analysis.figure import Figure
+from evalsite.analysis.icc import icc
+from evalsite.analysis.ranks import pairwise_correlation
+from evalsite.analysis.table import Table
+
+
+class SharesNumbers(ScoredNumbers):
+    """Several statements about one output aren't independent: their mean is one value."""
+
+    family = SHARES
+    repeat_level: Level = "interval"
+    repetition_level: Level = "interval"
+
+    def find_ends(self, described: Mapping[str, Any]) -> Ends | None:
+        return 0.0, 1.0
+
+    def describe_others(
+        self, table: Table, known: dict[str, Any], described: dict[str, Described], seed: int
+    ) -> Others:
+        return {
+            name: ([one.figures["median"]] if "median" in one.figures else [], [])
+            for name, one in described.items()
+        }
+
+    def agree(self, table: Table, scale: list[float] | None, seed: int) -> list[Figure]:
+        """Return agreement on the shares, as on a slider."""
+        known = describe_ratings(table, table.rows.value)
+        return [
+            alpha(level="interval", name="alpha_interval", **known),
+            *icc(seed=seed, **known).values(),
+            *split(known),
+            pairwise_correlation(kind="spearman", name="pairwise_spearman", seed=seed, **known),
+        ]
+
+
+NUMBERS = SharesNumbers()

@@ -1,0 +1,104 @@
+"""What a file says of one question, read as its scale allows."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from evalsite.imports.ratings.columns import RatingRow, shorten
+from evalsite.protocol import Criterion
+from evalsite.protocol.parts import COMMENT
+from evalsite.protocol.scale import NA
+from evalsite.protocol.scale import Row as StoredRow
+
+
+class ValueReader:
+    """Reads values as the scales allow them; ValidationError says what is wrong with a cell."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, forms.Field] = {}
+        self._words: dict[str, dict[str, int]] = {}
+        self._labels: dict[str, dict[str, int]] = {}
+
+    def read(self, row: RatingRow) -> tuple[tuple[StoredRow, ...], str]:
+        """Return the rows, of no output yet, and the text that was typed where that is kept."""
+        scale, typed = row.criterion.scale, ""
+        answer: Any
+        if row.part_key == COMMENT:
+            return (StoredRow(None, None, COMMENT, self._read_comment(row)),), ""
+        if row.is_not_applicable and not scale.not_applicable:
+            raise ValidationError(f"{row.criterion.key} has no “not applicable”.")
+        if row.part_key:
+            return (self._read_part(row),), ""
+        if scale.keeps_typed:
+            answer, typed = self._read_typed(row)
+        elif row.is_not_applicable:
+            answer = NA
+        elif row.text and not row.value:
+            answer = self.clean(row.criterion, row.text)
+        else:
+            answer = self._read_value(row)
+            self._check_label(row, answer)
+        return scale.make_rows(answer, [None], 1), typed
+
+    def _read_comment(self, row: RatingRow) -> str:
+        if row.criterion.comment is None or not row.text.strip():
+            raise ValidationError(f"{row.criterion.key} has no comments, or this one is empty.")
+        return row.text
+
+    def _read_part(self, row: RatingRow) -> StoredRow:
+        """Read the answer to one of several statements or options."""
+        if not row.criterion.scale.is_part(row.part_key):
+            raise ValidationError(
+                f"“{shorten(row.part_key)}” is no statement or option of {row.criterion.key}."
+            )
+        if row.is_not_applicable:
+            return StoredRow(None, None, row.part_key, detail={NA: True})
+        if row.value.strip() not in ("0", "1"):
+            raise ValidationError(f"“{shorten(row.value)}” is neither 1 nor 0.")
+        return StoredRow(None, int(row.value), row.part_key)
+
+    def _read_typed(self, row: RatingRow) -> tuple[int, str]:
+        value = self.clean(row.criterion, row.value)
+        if row.typed and self.clean(row.criterion, row.typed) != value:
+            raise ValidationError(
+                f"The value {value} is not what was typed: “{shorten(row.typed)}”. Correct one."
+            )
+        return value, row.typed or row.value
+
+    def _read_value(self, row: RatingRow) -> Any:
+        criterion, text = row.criterion, row.value.strip()
+        if criterion.key not in self._words:
+            self._words[criterion.key] = criterion.scale.file_words()
+        known = self._words[criterion.key].get(text.casefold())
+        if known is not None:
+            return known
+        try:
+            value = self.clean(criterion, text)
+        except ValidationError:
+            cell = f"“{shorten(text)}” is" if text else "An empty cell is"
+            choices = criterion.scale.describe_choices()
+            raise ValidationError(f"{cell} no answer on {criterion.key}. Use {choices}.") from None
+        return value
+
+    def clean(self, criterion: Criterion, entry: str) -> Any:
+        """Return the answer that the page's own form would make of an entry."""
+        if criterion.key not in self._fields:
+            self._fields[criterion.key] = criterion.make_field("this output")
+        return self._fields[criterion.key].clean(entry)
+
+    def _check_label(self, row: RatingRow, value: Any) -> None:
+        """The label of another point shows that the scale was reversed, or a column is wrong."""
+        label = row.label.strip().casefold()
+        if not label or not isinstance(value, int):
+            return
+        criterion = row.criterion
+        if criterion.key not in self._labels:
+            answers = criterion.scale.list_answers()
+            self._labels[criterion.key] = {label.casefold(): point for point, label in answers}
+        meant = self._labels[criterion.key].get(label, value)
+        if meant != value:
+            raise ValidationError(
+                f"The value is {value}, but “{shorten(row.label)}” is the label of {meant}. "
+                "See whether the scale is the same."
+            )

@@ -1,0 +1,190 @@
+"""Questions that are asked only after some answers to earlier ones: `ask_if` and the like.
+
+A condition is a test of one earlier criterion, or joins others by `all`, `any` or `not`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from django.utils.translation import gettext as _
+
+from evalsite.protocol.faults import Faults, check_flag, check_keys, check_list, check_whole
+
+if TYPE_CHECKING:
+    from evalsite.protocol.parts import Criterion
+    from evalsite.protocol.scale import Scale
+
+# What was answered, as `Scale.list_tested` names it, by criterion and number of the output (0: of
+# all); what was not asked or not answered is not there.
+Answers = Mapping[str, Mapping[int, tuple[Any, ...]]]
+
+_TESTS = ("is", "includes", "at_least", "at_most", "answered")
+_LATER_TESTS = ("has", "changed")
+_JOINED = ("all", "any", "not")
+_DEEPEST = 3
+_WIDTH = {"item": 0, "output": 1, "turn": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """A test of a criterion, or how other conditions are joined.
+
+    `outputs`: of a question about all outputs, whether one of them must meet the test, or all.
+    """
+
+    criterion: str = ""
+    test: str = ""
+    value: Any = None
+    outputs: Literal["", "any", "every"] = ""
+    joined: Literal["", "all", "any", "not"] = ""
+    parts: tuple["Condition", ...] = ()
+
+    def is_met(self, answers: Answers, number: int, outputs: int) -> bool:
+        """Tell whether the answers meet it, for a question about the output of this number."""
+        if self.joined:
+            met = [part.is_met(answers, number, outputs) for part in self.parts]
+            return (
+                not met[0] if self.joined == "not" else {"all": all, "any": any}[self.joined](met)
+            )
+        given = answers.get(self.criterion, {})
+        if not self.outputs:
+            return self._is_met_by(given.get(number, given.get(0)))
+        met = [self._is_met_by(given.get(one)) for one in range(1, outputs + 1)]
+        return any(met) if self.outputs == "any" else all(met)
+
+    def _is_met_by(self, answer: tuple[Any, ...] | None) -> bool:
+        if self.test == "answered":
+            return (answer is not None) == self.value
+        if answer is None:
+            return False
+        if self.test in ("is", "includes"):
+            return any(one in self.value for one in answer)
+        numbers = [one for one in answer if isinstance(one, int)]
+        if self.test == "at_least":
+            return any(one >= self.value for one in numbers)
+        return any(one <= self.value for one in numbers)
+
+    def describe(self, criteria: Mapping[str, "Criterion"]) -> str:
+        """Say it in the middle of a sentence: "you chose “no” for “Clear”"."""
+        if self.joined == "not":
+            return _("it is not so that %(what)s") % {"what": self.parts[0].describe(criteria)}
+        if self.joined:
+            word = _(" and ") if self.joined == "all" else _(" or ")
+            return word.join(part.describe(criteria) for part in self.parts)
+        asked = criteria[self.criterion]
+        words = {"label": asked.label, "value": self.value}
+        if self.test == "at_least":
+            return _("“%(label)s” is %(value)s or more") % words
+        if self.test == "at_most":
+            return _("“%(label)s” is %(value)s or less") % words
+        if self.test == "answered":
+            if self.value:
+                return _("you answered “%(label)s”") % words
+            return _("you did not answer “%(label)s”") % words
+        chosen = _(" or ").join(f"“{asked.scale.name_tested(one)}”" for one in self.value)
+        return _("you chose %(chosen)s for “%(label)s”") % {**words, "chosen": chosen}
+
+    # --- plain data
+
+    def to_data(self) -> dict[str, Any]:
+        if self.joined == "not":
+            return {"not": self.parts[0].to_data()}
+        if self.joined:
+            return {self.joined: [part.to_data() for part in self.parts]}
+        value = list(self.value) if isinstance(self.value, tuple) else self.value
+        data = {"criterion": self.criterion, self.test: value}
+        return data | ({"outputs": self.outputs} if self.outputs else {})
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Read a condition that was found to be without fault."""
+        for name in _JOINED:
+            if name in data:
+                parts = [data[name]] if name == "not" else data[name]
+                return cls(joined=name, parts=tuple(cls.from_data(part) for part in parts))  # type: ignore[arg-type]
+        test = next(name for name in _TESTS if name in data)
+        value = tuple(data[test]) if isinstance(data[test], list) else data[test]
+        outputs = data.get("outputs", "")
+        return cls(criterion=data["criterion"], test=test, value=value, outputs=outputs)
+
+
+def check_condition(
+    data: Any,
+    place: str,
+    *,
+    per: str,
+    earlier: Mapping[str, tuple[str, "Scale"]],
+    faults: Faults,
+    depth: int = 1,
+) -> None:
+    """Add a fault for each thing wrong with a condition of a question that is asked `per`.
+
+    `earlier`: what the criteria before it are asked per, and their scales.
+    """
+    if depth > _DEEPEST:
+        faults.add("too_deep", place, f"can be nested {_DEEPEST} deep at most")
+        return
+    if not isinstance(data, Mapping):
+        faults.add("type", place, "must be an object")
+        return
+    joined = next((name for name in _JOINED if name in data), "")
+    if joined:
+        check_keys(data, place, faults, needed={joined}, optional=())
+        at = f"{place}.{joined}"
+        parts = [data["not"]] if joined == "not" else check_list(
+            data[joined], at, faults, least=2, most=10
+        )  # fmt: skip
+        for number, part in enumerate(parts):
+            check_condition(
+                part, at if joined == "not" else f"{at}.{number}",
+                per=per, earlier=earlier, faults=faults, depth=depth + 1,
+            )  # fmt: skip
+        return
+    _check_test(data, place, per, earlier, faults)
+
+
+def _check_test(
+    data: Mapping[str, Any],
+    place: str,
+    per: str,
+    earlier: Mapping[str, tuple[str, "Scale"]],
+    faults: Faults,
+) -> None:
+    check_keys(
+        data, place, faults, needed={"criterion"}, optional={*_TESTS, *_LATER_TESTS, "outputs"}
+    )
+    key = data.get("criterion")
+    if not isinstance(key, str) or key not in earlier:
+        faults.add("unknown_criterion", f"{place}.criterion", "must name an earlier criterion")
+        return
+    asked_per, scale = earlier[key]
+    named = [name for name in (*_TESTS, *_LATER_TESTS) if name in data]
+    if len(named) != 1:
+        faults.add("one_test", place, f"needs exactly one of: {', '.join(_TESTS)}")
+        return
+    (test,) = named
+    if test != "answered" and test not in scale.tests:
+        faults.add("wrong_test", place, f"can't test {test!r} on a {scale.kind} scale")
+        return
+    _check_value(data[test], f"{place}.{test}", test, scale, faults)
+    if _WIDTH[asked_per] > _WIDTH[per]:
+        if data.get("outputs") not in ("any", "every"):
+            faults.add("narrower", place, "is about each output: say “outputs”: “any” or “every”")
+    elif "outputs" in data:
+        at = f"{place}.outputs"
+        faults.add("not_needed", at, "is only for tests of something narrower than the question")
+
+
+def _check_value(value: Any, place: str, test: str, scale: "Scale", faults: Faults) -> None:
+    if test == "answered":
+        check_flag(value, place, faults)
+    elif test in ("at_least", "at_most"):
+        check_whole(value, place, faults)
+    else:
+        known = scale.list_testable()
+        for one in check_list(value, place, faults, least=1):
+            if known is None:
+                check_whole(one, place, faults)
+            elif not any(one == answer and type(one) is type(answer) for answer in known):
+                faults.add("unknown_answer", place, f"has {one!r}, which is no answer to it")

@@ -1,0 +1,215 @@
+"""One of several options, which have no order."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from evalsite.fields import PointField
+from evalsite.protocol import Criterion
+from evalsite.protocol.faults import Faults, check_flag
+from evalsite.protocol.scale import NA, Judged, Row, Scale, Stored, join_choices
+from evalsite.scales.options import Option, check_options, read_options, write_options
+from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Scale):
+    """One of the options. Its value is the place of the option, from 1; its key is kept beside it.
+
+    As entry, answer and in data it is the key.
+    """
+
+    options: tuple[Option, ...]
+    minimum: ClassVar[int] = 1
+    kind: ClassVar[str] = "choice"
+    family: ClassVar[str] = "categories"
+    is_told_in_words: ClassVar[bool] = True
+    may_ask_item: ClassVar[bool] = True
+    tests: ClassVar[frozenset[str]] = frozenset({"is"})
+    note_on_values: ClassVar[str] = "Choice: the place of the option in the instrument, from 1"
+    needed: ClassVar[frozenset[str]] = frozenset({"options"})
+    optional: ClassVar[frozenset[str]] = frozenset({"not_applicable"})
+    unsupported: ClassVar[frozenset[str]] = frozenset({"shuffle"})
+
+    @property
+    def maximum(self) -> int:
+        return len(self.options)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(option.key for option in self.options)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return super().columns | {"option"}
+
+    def label_of(self, value: int) -> str:
+        return self.options[value - 1].label if 1 <= value <= len(self.options) else ""
+
+    def list_answers(self) -> tuple[tuple[int, str], ...]:
+        return tuple((place, one.label) for place, one in enumerate(self.options, start=1))
+
+    def list_options(self) -> tuple[tuple[str, str], ...]:
+        return tuple((option.key, option.label) for option in self.options)
+
+    def select_rows(self) -> Q:
+        fitting = Q(value__isnull=True, detail__na=True) if self.not_applicable else Q(pk=None)
+        for place, key in enumerate(self.keys, start=1):
+            fitting |= Q(value=place, detail__option=key)
+        return fitting & Q(part="", text="")
+
+    # --- page
+
+    @property
+    def has_notes(self) -> bool:
+        return any(option.notes for option in self.options)
+
+    def first_control(self, name: str) -> str:
+        return f"{name}-{self.options[0].key}"
+
+    def name_entry(self, entry: str) -> str:
+        return self.name_tested(entry)
+
+    def make_field(
+        self, criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
+    ) -> PointField:
+        name = f"{output_name[:1].lower()}{output_name[1:]}"
+        return PointField(
+            values={key: key for key in self.keys} | self.na_entry,
+            missing=(
+                _("Choose an answer to %(criterion)s for %(name)s")
+                if is_one_of_several
+                else _("Choose an answer to %(criterion)s")
+            )
+            % {"criterion": criterion.label.lower(), "name": name},
+            label=criterion.label,
+        )
+
+    # --- stored and read back
+
+    def make_rows(
+        self, answer: Any, output_ids: Sequence[int | None], number: int
+    ) -> tuple[Row, ...]:
+        output_id = output_ids[number - 1]
+        if answer == NA:
+            return (Row(output_id, None, detail={NA: True}),)
+        return (Row(output_id, self.keys.index(answer) + 1, detail={"option": answer}),)
+
+    def read_values(
+        self, rows: Iterable[Stored], output_ids: Sequence[int | None]
+    ) -> list[Any | None]:
+        given = {
+            row.output_id: NA if row.value is None else (row.detail or {}).get("option")
+            for row in rows
+        }
+        return [given.get(output_id) for output_id in output_ids]
+
+    # --- conditions name keys
+
+    def list_testable(self) -> tuple[Any, ...]:
+        return (*self.keys, *self.na_entry)
+
+    def name_tested(self, value: Any) -> str:
+        if value == NA:
+            return self.not_applicable
+        return next((one.label for one in self.options if one.key == value), str(value))
+
+    # --- gold: the key of the option for each output
+
+    def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
+        return parse_parts(text, len(outputs), self._parse_key, may_be_na=bool(self.not_applicable))
+
+    def _parse_key(self, part: str) -> tuple[str, ...]:
+        if part not in self.keys:
+            keys = join_choices(self.keys)
+            raise ValidationError(f"{quote(part)} is not an answer. Write {keys}.")
+        return (part,)
+
+    def judge(
+        self,
+        right: Parts,
+        values: Sequence[Any],
+        standard: int | None,
+        names: Sequence[str],
+        *,
+        is_by_document: bool = False,
+    ) -> Judged:
+        def say(value: Any) -> str:
+            return f"“{self.name_tested(value)}”"
+
+        return judge_parts(
+            right, values, names, say_value=say, say_given=say, is_by_document=is_by_document
+        )
+
+    def count_asked(self, text: str, outputs: int, standard: int | None) -> int:
+        names = [str(number) for number in range(1, outputs + 1)]
+        return sum(part is not None for part in self.parse_gold(text, names))
+
+    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
+        return middle_values(right)
+
+    # --- words
+
+    def file_words(self) -> dict[str, Any]:
+        places = {str(place): key for place, key in enumerate(self.keys, start=1)}
+        return {key: key for key in self.keys} | places
+
+    def describe_choices(self) -> str:
+        return join_choices(self.keys)
+
+    def describe_values(self) -> str:
+        return ", ".join(
+            f"{place} = {one.key} ({one.label})" for place, one in enumerate(self.options, start=1)
+        )
+
+    def write_cell(self, rows: Sequence[Stored]) -> str:
+        (row,) = rows
+        return NA if row.value is None else str((row.detail or {}).get("option", row.value))
+
+    def describe_wide(self) -> tuple[str, bool, str]:
+        return "the option, by its key", False, ", ".join((*self.keys, *self.na_entry))
+
+    def describe_ratings(self, ratings: Sequence[Any]) -> str:
+        return ", ".join(self.name_tested(value) for value in ratings)
+
+    def write_markdown(self) -> str:
+        return "\n".join([*write_options(self.options), *self.list_na()])
+
+    def words(self) -> str:
+        return f"a choice of one of {len(self.options)} options"
+
+    def name_choices(self) -> tuple[str, ...]:
+        return (*(option.label for option in self.options), *self.name_na())
+
+    # --- simulated participants
+
+    def answer_as_bot(self, felt: Sequence[float], number: int) -> str:
+        worth = felt[max(number - 1, 0)]
+        place = round((worth + 2) / 4 * (len(self.options) - 1))
+        return self.doubt_as_bot(worth) or self.keys[min(max(place, 0), len(self.options) - 1)]
+
+    # --- plain data
+
+    def to_data(self) -> dict[str, Any]:
+        options = [option.to_data() for option in self.options]
+        return {"kind": self.kind, "options": options, **self.na_to_data()}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        return cls(
+            options=read_options(data["options"]), not_applicable=data.get("not_applicable", "")
+        )
+
+    @classmethod
+    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
+        super().check_data(data, place, faults)
+        check_flag(data.get("shuffle", False), f"{place}.shuffle", faults)
+        if "options" in data:
+            check_options(data["options"], f"{place}.options", faults, least=2)
+
+    def check_rating(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
+        self.check_listed(data, self.list_testable(), outputs, place, faults)

@@ -1,0 +1,319 @@
+"""Any number of several options, each ticked or not."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from evalsite.fields import EntryInput
+from evalsite.protocol import Criterion
+from evalsite.protocol.faults import Faults, check_flag, check_whole
+from evalsite.protocol.scale import Judged, Row, Scale, Stored, join_choices
+from evalsite.scales.options import Option, check_options, read_options, write_options
+from evalsite.scales.points import Parts, judge_parts, middle_values, parse_parts, quote
+
+# in a gold: no option is right
+NOTHING = "-"
+
+
+class ChoicesField(forms.Field):
+    """The options that were ticked, by their keys, in the order in which they are listed."""
+
+    def __init__(self, *, scale: "Choices", missing: str, may_be_missing: bool) -> None:
+        self.scale, self.missing, self.may_be_missing = scale, missing, may_be_missing
+        super().__init__(required=False, widget=EntryInput(scale.read_entry))
+
+    def clean(self, value: Any) -> tuple[str, ...]:
+        sent, scale = str(value or "").split(), self.scale
+        if not set(sent) <= set(scale.keys):
+            raise ValidationError(
+                _("%(missing)s: that was not one of the answers") % {"missing": self.missing},
+                code="invalid",
+            )
+        ticked = tuple(key for key in scale.keys if key in sent)
+        if not ticked and (scale.least or self.may_be_missing):
+            raise ValidationError(self.missing, code="required")
+        alone = [one.label for one in scale.options if one.is_exclusive and one.key in ticked]
+        if alone and len(ticked) > 1:
+            raise ValidationError(
+                _("“%(label)s” can’t be ticked beside another answer") % {"label": alone[0]},
+                code="exclusive",
+            )
+        if len(ticked) < scale.least and not alone:
+            raise ValidationError(
+                ngettext(
+                    "%(missing)s: tick at least %(count)s",
+                    "%(missing)s: tick at least %(count)s",
+                    scale.least,
+                )
+                % {"missing": self.missing, "count": scale.least},
+                code="too_few",
+            )
+        if len(ticked) > scale.highest:
+            raise ValidationError(
+                ngettext(
+                    "%(missing)s: tick %(count)s at most",
+                    "%(missing)s: tick %(count)s at most",
+                    scale.highest,
+                )
+                % {"missing": self.missing, "count": scale.highest},
+                code="too_many",
+            )
+        return ticked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices(Scale):
+    """Options of which `least` to `most` are ticked; each is stored as 1 or 0.
+
+    As entry the keys of those ticked, with spaces between them; as answer and value a tuple.
+    """
+
+    options: tuple[Option, ...]
+    least: int = 0
+    most: int | None = None
+    minimum: ClassVar[int] = 0
+    maximum: ClassVar[int] = 1
+    kind: ClassVar[str] = "choices"
+    family: ClassVar[str] = "categories"
+    has_parts: ClassVar[bool] = True
+    is_told_in_words: ClassVar[bool] = True
+    may_ask_item: ClassVar[bool] = True
+    tests: ClassVar[frozenset[str]] = frozenset({"includes"})
+    note_on_values: ClassVar[str] = "Choices: 1 if the option was ticked, 0 if not"
+    needed: ClassVar[frozenset[str]] = frozenset({"options"})
+    optional: ClassVar[frozenset[str]] = frozenset({"least", "most"})
+    unsupported: ClassVar[frozenset[str]] = frozenset({"shuffle"})
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(option.key for option in self.options)
+
+    @property
+    def highest(self) -> int:
+        return len(self.options) if self.most is None else self.most
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset({"part"})
+
+    def label_of_row(self, value: int, part: str) -> str:
+        return self.name_tested(part)
+
+    def is_part(self, part: str) -> bool:
+        return part in self.keys
+
+    def list_options(self) -> tuple[tuple[str, str], ...]:
+        return tuple((option.key, option.label) for option in self.options)
+
+    def select_rows(self) -> Q:
+        return Q(part__in=self.keys, value__in=(0, 1), text="", detail__isnull=True)
+
+    # --- page
+
+    @property
+    def has_notes(self) -> bool:
+        return any(option.notes for option in self.options)
+
+    def first_control(self, name: str) -> str:
+        return f"{name}.{self.options[0].key}"
+
+    def read_entry(self, data: Mapping[str, Any], name: str) -> str:
+        ticked = [key for key in self.keys if data.get(f"{name}.{key}")]
+        return str(data.get(name) or "") or " ".join(ticked)
+
+    def name_entry(self, entry: str) -> str:
+        return ", ".join(map(self.name_tested, entry.split())) or _("nothing ticked")
+
+    def make_field(
+        self, criterion: Criterion, output_name: str, *, is_one_of_several: bool = False
+    ) -> ChoicesField:
+        name = f"{output_name[:1].lower()}{output_name[1:]}"
+        missing = (
+            _("Choose answers to %(criterion)s for %(name)s")
+            if is_one_of_several
+            else _("Choose answers to %(criterion)s")
+        ) % {"criterion": criterion.label.lower(), "name": name}
+        return ChoicesField(scale=self, missing=missing, may_be_missing=not criterion.is_required)
+
+    # --- stored and read back
+
+    def make_rows(
+        self, answer: Any, output_ids: Sequence[int | None], number: int
+    ) -> tuple[Row, ...]:
+        output_id = output_ids[number - 1]
+        return tuple(Row(output_id, int(key in answer), key) for key in self.keys)
+
+    def read_values(
+        self, rows: Iterable[Stored], output_ids: Sequence[int | None]
+    ) -> list[Any | None]:
+        given: dict[int | None, set[str]] = {}
+        for row in rows:
+            ticked = given.setdefault(row.output_id, set())
+            if row.value:
+                ticked.add(row.part)
+        return [
+            tuple(key for key in self.keys if key in given[one]) if one in given else None
+            for one in output_ids
+        ]
+
+    def write_entries(self, values: Sequence[Any | None], order: Sequence[int]) -> dict[int, str]:
+        return {
+            place: " ".join(value)
+            for place, index in enumerate(order, start=1)
+            if (value := values[index]) is not None
+        }
+
+    # --- conditions name keys
+
+    def list_tested(self, answer: Any) -> tuple[Any, ...]:
+        return tuple(answer)
+
+    def list_testable(self) -> tuple[Any, ...]:
+        return self.keys
+
+    def name_tested(self, value: Any) -> str:
+        return next((one.label for one in self.options if one.key == value), str(value))
+
+    # --- gold: the keys of the options for each output ("late rude"), or - for none
+
+    def parse_gold(self, text: str, outputs: Sequence[str]) -> Parts:
+        return parse_parts(text, len(outputs), self._parse_keys)
+
+    def _parse_keys(self, part: str) -> tuple[tuple[str, ...], ...]:
+        wanted = [] if part == NOTHING else part.split()
+        for key in wanted:
+            if key not in self.keys:
+                keys = join_choices(self.keys)
+                raise ValidationError(
+                    f"{quote(key)} is not an answer. Write {keys}, with spaces between them, or "
+                    f"{NOTHING} for none."
+                )
+        return (tuple(key for key in self.keys if key in wanted),)
+
+    def judge(
+        self,
+        right: Parts,
+        values: Sequence[Any],
+        standard: int | None,
+        names: Sequence[str],
+        *,
+        is_by_document: bool = False,
+    ) -> Judged:
+        def say(value: Any) -> str:
+            return f"“{self.name_entry(' '.join(value))}”"
+
+        return judge_parts(
+            right, values, names, say_value=say, say_given=say, is_by_document=is_by_document
+        )
+
+    def count_asked(self, text: str, outputs: int, standard: int | None) -> int:
+        names = [str(number) for number in range(1, outputs + 1)]
+        return sum(part is not None for part in self.parse_gold(text, names))
+
+    def right_values(self, right: Parts, outputs: int, standard: int | None) -> list[Any | None]:
+        return middle_values(right)
+
+    # --- words
+
+    def describe_choices(self) -> str:
+        return f"any of {join_choices(self.keys)}, with spaces between them"
+
+    def describe_values(self) -> str:
+        told = ", ".join(f"{one.key} ({one.label})" for one in self.options)
+        return f"1 = ticked, 0 = not ticked, a row for each of: {told}"
+
+    def write_cell(self, rows: Sequence[Stored]) -> str:
+        return " ".join(row.part for row in rows if row.value) or NOTHING
+
+    def describe_wide(self) -> tuple[str, bool, str]:
+        allowed = f"{', '.join(self.keys)}, with spaces between them; {NOTHING} if none was ticked"
+        return "the options that were ticked, by their keys", False, allowed
+
+    def describe_ratings(self, ratings: Sequence[Any]) -> str:
+        return "; ".join(self.name_entry(" ".join(value)) for value in ratings)
+
+    def write_markdown(self) -> str:
+        return "\n".join([*write_options(self.options), "", "Any number of them."])
+
+    def words(self) -> str:
+        return f"a choice of any of {len(self.options)} options"
+
+    def name_choices(self) -> tuple[str, ...]:
+        return tuple(option.label for option in self.options)
+
+    # --- simulated participants
+
+    def answer_as_bot(self, felt: Sequence[float], number: int) -> str:
+        worth = felt[max(number - 1, 0)]
+        free = [option.key for option in self.options if not option.is_exclusive]
+        count = min(max(round(2 - worth), self.least), self.highest, len(free))
+        return " ".join(free[: max(count, 0)]) or (self.keys[0] if self.least else "")
+
+    # --- plain data
+
+    def to_data(self) -> dict[str, Any]:
+        data: dict[str, Any] = {
+            "kind": self.kind, "options": [option.to_data() for option in self.options],
+        }  # fmt: skip
+        data |= {"least": self.least} if self.least else {}
+        return data | ({} if self.most is None else {"most": self.most})
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        return cls(
+            options=read_options(data["options"]), least=data.get("least", 0), most=data.get("most")
+        )
+
+    @classmethod
+    def check_data(cls, data: Mapping[str, Any], place: str, faults: Faults) -> None:
+        super().check_data(data, place, faults)
+        check_flag(data.get("shuffle", False), f"{place}.shuffle", faults)
+        if "options" not in data:
+            return
+        check_options(data["options"], f"{place}.options", faults, least=1)
+        count = len(data["options"]) if isinstance(data["options"], list) else 1
+        if check_whole(data.get("least", 0), f"{place}.least", faults, least=0, most=count):
+            least = max(data.get("least", 0), 1)
+            check_whole(data.get("most", count), f"{place}.most", faults, least=least, most=count)
+
+    def rating_to_data(self, ratings: Sequence[Any]) -> Any:
+        return [list(value) for value in ratings]
+
+    def rating_from_data(self, data: Any) -> tuple[Any, ...]:
+        return tuple(tuple(value) for value in data)
+
+    def check_rating(self, data: Any, outputs: int, place: str, faults: Faults) -> None:
+        known = self.keys
+        if not isinstance(data, list) or len(data) != outputs:
+            faults.add("type", place, "must be a list of the keys ticked for each output")
+            return
+        for number, keys in enumerate(data):
+            if not isinstance(keys, list) or not all(key in known for key in keys):
+                faults.add("unknown_answer", f"{place}.{number}", "isn't an answer on this scale")
+
+    def gold_to_data(self, text: str) -> Any:
+        return [
+            None if not part.strip() else [] if part.strip() == NOTHING else part.split()
+            for part in text.split(",")
+        ]
+
+    def write_gold(self, values: Sequence[Any | None]) -> str:
+        return self.gold_from_data([None if one is None else list(one) for one in values])
+
+    def gold_from_data(self, data: Any) -> str:
+        return ", ".join(
+            "" if part is None else " ".join(part) or NOTHING
+            for part in (_as_list(part) for part in data)
+        )
+
+
+def _as_list(part: Any) -> list[str] | None:
+    if part is not None and not isinstance(part, list):
+        raise TypeError("The gold of each output is a list of keys.")
+    return part

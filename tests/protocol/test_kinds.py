@@ -1,0 +1,27 @@
+"""Every kind of question, as data, passes the whole contract."""
+
+import pytest
+from django.db import connection
+
+from tests.support.kinds import install, read_kinds
+from tests.support.plugins import count_results, run_tests
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite"),
+]
+
+SUBJECTS = ("contract", "contract_answers", "instruments", "bundle_round_trip", "ratings_import",
+            "export_exact", "hostile_text", "kinds_browser")  # fmt: skip
+# values of a wide file are told by each scale in its own way
+ONLY = "kinds_of and not come_out_as"
+
+
+def test_instruments_with_every_kind_of_question_pass_the_contract(tmp_path):
+    """In one process, as most of its time would go into its start."""
+    install(tmp_path, "kinds_settings", read_kinds())
+
+    counts = count_results(run_tests(tmp_path, "kinds_settings", ONLY, SUBJECTS))
+
+    assert counts["passed"] >= 75
+    assert set(counts) == {"passed", "deselected"}
