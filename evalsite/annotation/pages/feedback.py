@@ -19,7 +19,8 @@ def explain_answers(screen: Screen, ratings: Iterable[Rating | Value]) -> list[F
     names = [output_label(config, screen.outputs.index(one) + 1, count) for one in uploaded]
     is_by_document = config.has_example(screen.item.inputs, [one.text for one in uploaded])
     found: list[Feedback] = []
-    for criterion in screen.bind(find_gold(config, screen.item.gold)):
+    for asked in find_gold(config, screen.item.gold):
+        criterion = asked.for_item(screen.item.inputs)
         values = criterion.read_values(
             [rating for rating in ratings if rating.criterion == criterion.key],
             [output.pk for output in uploaded],
@@ -48,7 +49,8 @@ def right_entries(screen: Screen) -> dict[str, str]:
     uploaded, count = _as_uploaded(screen), len(screen.outputs)
     order = [uploaded.index(output) for output in screen.outputs]
     entries = {}
-    for criterion in screen.bind(find_gold(screen.study.config, screen.item.gold)):
+    for asked in find_gold(screen.study.config, screen.item.gold):
+        criterion = asked.for_item(screen.item.inputs)
         gold = screen.item.gold[criterion.key]
         names = _systems(uploaded) or [str(number) for number in range(1, count + 1)]
         values = right_values(criterion, gold, names, standard_of(screen))

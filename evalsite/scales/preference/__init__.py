@@ -39,6 +39,7 @@ class Preference(Scale):
     compares: ClassVar[bool] = True
     asks_first: ClassVar[bool] = True
     pair_only: ClassVar[bool] = True
+    needed: ClassVar[frozenset[str]] = frozenset({"points"})
     note_on_values: ClassVar[str] = "Preference: 1 if one output is preferred, 0 for a tie"
     later_per: ClassVar[frozenset[str]] = frozenset()
     tests: ClassVar[frozenset[str]] = frozenset({"is"})
