@@ -8,16 +8,16 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite, ModelAdmin
-from django.contrib.admin.forms import AdminAuthenticationForm
-from django.contrib.auth.forms import UsernameField
 from django.core.exceptions import PermissionDenied
-from django.forms import TextInput
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
+from django.utils.http import urlencode
+from django.views.generic import RedirectView
 
+from evalsite.jobs.schedule import count_problems, list_schedule
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import (
     PLACES,
@@ -33,7 +33,7 @@ APPS_WITH_PAGES = (
     "results", "operations", "imports", "exports", "quality", "annotation", "participants",
     "studies",
 )  # fmt: skip
-MACHINERY = ("axes", "django_tasks_database")
+MACHINERY = ("django_tasks_database",)
 ARCHIVED = (
     "This study is archived, so nothing was changed. An owner can restore it from the menu above."
 )
@@ -64,17 +64,7 @@ def collect_study_views() -> list[StudyView]:
     return sorted(found, key=lambda page: page.order)
 
 
-class SignInForm(AdminAuthenticationForm):
-    """Django's form, refusing a name that is longer than any: its own only says so in the page."""
-
-    error_messages = AdminAuthenticationForm.error_messages | {
-        "invalid_login": "The user name or the password is wrong. Both may be case-sensitive."
-    }
-    username = UsernameField(max_length=150, widget=TextInput(attrs={"autofocus": True}))
-
-
 class EvalsiteAdminSite(AdminSite):
-    login_form = SignInForm
     site_header = site_title = "Evalsite"
     site_url = None  # participants have links; there is no other site
     index_title = "Studies"
@@ -82,6 +72,9 @@ class EvalsiteAdminSite(AdminSite):
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
         from evalsite.building.pages import PAGES  # noqa: PLC0415 (needs the URLs)
+        from evalsite.studies.site_invitation_views import (  # noqa: PLC0415 (need the URLs)
+            show_site_invitations,
+        )
 
         pages = [
             path(
@@ -96,7 +89,27 @@ class EvalsiteAdminSite(AdminSite):
             for address, name, page in PAGES
         ]
         records = path("records/", self.admin_view(self._frame(self.records)), name="records")
-        return [*building, records, *pages, *map(_redirect_moved, MOVED), *super().get_urls()]
+        invitations = path(
+            "invitations/",
+            self.admin_view(self._frame(show_site_invitations)),
+            name="site-invitations",
+        )
+        schedule = path("schedule/", self.admin_view(self._frame(self.schedule)), name="schedule")
+        password = path(
+            "password_change/",
+            RedirectView.as_view(pattern_name="account_change_password"),
+            name="password_change",
+        )
+        return [
+            *building,
+            records,
+            invitations,
+            schedule,
+            password,
+            *pages,
+            *map(_redirect_moved, MOVED),
+            *super().get_urls(),
+        ]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """The view for staff; of Django's pages about one row, a 404 for those who may not see it.
@@ -125,12 +138,30 @@ class EvalsiteAdminSite(AdminSite):
         context = {**self._name(), "list": list_studies(request.user, request.GET)}
         return TemplateResponse(request, "admin/index.html", context | (extra_context or {}))
 
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Lead to the page for signing in; those who are, and may not see the page, are told so."""
+        if request.user.is_authenticated and not self.has_permission(request):
+            return TemplateResponse(request, "account/no_access.html", self._name(), status=403)
+        following = request.GET.get("next") or reverse("admin:index")
+        return redirect(f"{reverse('account_login')}?{urlencode({'next': following})}")
+
     def records(self, request: HttpRequest) -> TemplateResponse:
         """Show superusers the tables; those of the machinery keep their addresses, unlinked."""
         if not request.user.is_superuser:
             raise PermissionDenied
         apps = [app for app in self.get_app_list(request) if app["app_label"] not in MACHINERY]
-        return TemplateResponse(request, "admin/records.html", {"apps": apps, "title": "Records"})
+        context = {"apps": apps, "title": "Records", "problems": count_problems()}
+        return TemplateResponse(request, "admin/records.html", context)
+
+    def schedule(self, request: HttpRequest) -> TemplateResponse:
+        """Show superusers what happens at set times, and how it went."""
+        if not request.user.is_superuser:
+            raise PermissionDenied
+        tasks = list_schedule()
+        context = {"tasks": tasks, "problems": sum(task.has_problem for task in tasks)}
+        return TemplateResponse(request, "admin/schedule.html", context)
 
     def _name(self) -> dict[str, Any]:
         """Return what our own pages need of Django's context, which asks for every permission."""

@@ -1,6 +1,5 @@
 """Settings. Every value from the environment is EVALSITE_*, parsed, and refused if malformed."""
 
-from datetime import timedelta
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -76,10 +75,14 @@ INSTALLED_APPS = [
     "evalsite.jobs",
     "django_tasks",
     "django_tasks_db",
-    "axes",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
     "csp",
     "evalsite.apps.EvalsiteConfig",
     "evalsite.audit",
+    "evalsite.accounts",
     "evalsite.studies",
     "evalsite.participants",
     "evalsite.annotation",
@@ -107,7 +110,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "axes.middleware.AxesMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "evalsite.accounts.sessions.LastUsed",
 ]
 
 ROOT_URLCONF = "evalsite.urls"
@@ -135,9 +139,14 @@ TEMPLATES = [
     }
 ]
 
-# Parts of pages that are the same for everybody, kept in each process (the tag `cache` uses these).
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # failed sign-ins, counted for all processes
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "evalsite_cache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    },
+    # parts of pages that are the same for everybody, kept in each process (for the tag `cache`)
     "template_fragments": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "template-fragments",
@@ -157,10 +166,59 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 
 # --- who may sign in ------------------------------------------------------------
 
+LOGIN_URL = "account_login"
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+    # sessions of older versions name it
     "django.contrib.auth.backends.ModelBackend",
 ]
+ACCOUNT_ADAPTER = "evalsite.accounts.adapter.AccountAdapter"
+ACCOUNT_FORMS = {
+    "login": "evalsite.accounts.forms.SignInForm",
+    "reset_password": "evalsite.accounts.forms.PasswordForgottenForm",
+}
+ACCOUNT_LOGIN_METHODS = {"email", "username"}
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"  # noqa: S105 (a class)
+# wrong passwords are counted by the adapter; this one counts codes
+ACCOUNT_RATE_LIMITS = {"login_failed": "5/15m/key"}
+PASSWORD_RESET_TIMEOUT = 60 * 60
+
+# signing in with an organisation, which needs the extra `sso`; empty: not offered
+SSO_SERVER = env.read_text("EVALSITE_SSO_SERVER")
+SSO_NAME = env.read_text("EVALSITE_SSO_NAME", "your organisation")
+if SSO_SERVER:
+    # before our pages of accounts, which take its tables out of Records
+    _place = INSTALLED_APPS.index("evalsite.accounts")
+    INSTALLED_APPS[_place:_place] = [
+        "allauth.socialaccount",
+        "allauth.socialaccount.providers.openid_connect",
+    ]
+    SOCIALACCOUNT_ADAPTER = "evalsite.studies.sso.InvitedAdapter"
+    SOCIALACCOUNT_PROVIDERS = {
+        "openid_connect": {
+            "OAUTH_PKCE_ENABLED": True,
+            "APPS": [
+                {
+                    "provider_id": "sso",
+                    "name": SSO_NAME,
+                    "client_id": env.read_text("EVALSITE_SSO_CLIENT"),
+                    "secret": env.read_secret("EVALSITE_SSO_SECRET"),
+                    "settings": {"server_url": SSO_SERVER},
+                }
+            ],
+        }
+    }
+    # the organisation vouches for its addresses
+    SOCIALACCOUNT_EMAIL_AUTHENTICATION = SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+    SOCIALACCOUNT_QUERY_EMAIL = True
+MFA_ADAPTER = "evalsite.accounts.adapter.CodeAdapter"
+# addresses are no condition of an account here
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_TOTP_ISSUER = "Evalsite"
+MFA_TOTP_TOLERANCE = 1
 AUTH_PASSWORD_VALIDATORS = [
     {
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
@@ -172,15 +230,6 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 # for how long an invitation to a study can be accepted
 INVITATION_DAYS = env.read_whole("EVALSITE_INVITATION_DAYS", 14)
-AXES_FAILURE_LIMIT = 5
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_COOLOFF_TIME = timedelta(minutes=1)
-AXES_RESET_ON_SUCCESS = True
-AXES_CLIENT_IP_CALLABLE = "evalsite.lib.rate_limits.client_address"
-AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
-# what the records of failed sign-ins never hold: `next` can be an invitation's link
-AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next"]
-AXES_VERBOSE = False
 
 # --- e-mail ----------------------------------------------------------------------
 
@@ -194,6 +243,12 @@ EMAIL_USE_TLS = EMAIL_PORT == 587
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.read_text("EVALSITE_MAIL_FROM")
 
+# --- backups ------------------------------------------------------------------------
+
+# a folder into which the worker writes a backup every day, keeping so many; empty: none
+BACKUP_FOLDER = env.read_text("EVALSITE_BACKUP_FOLDER")
+BACKUPS_KEPT = env.read_whole("EVALSITE_BACKUPS_KEPT", 14)
+
 # --- pay --------------------------------------------------------------------------
 
 # how long a researcher has to answer a review of a rejection
@@ -205,6 +260,10 @@ IDENTITY_DAYS = env.read_whole("EVALSITE_IDENTITY_DAYS", 90)
 
 # off only for a site on the loopback interface, such as `make run`
 HTTPS = env.read_flag("EVALSITE_HTTPS", default=not DEBUG)
+# where this site is reached: e-mails that no request has caused link to it
+_SCHEME = "https" if HTTPS else "http"
+_HOST = ALLOWED_HOSTS[0].lstrip(".") if ALLOWED_HOSTS else "localhost"
+SITE_ADDRESS = env.read_text("EVALSITE_SITE_ADDRESS", f"{_SCHEME}://{_HOST}")
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
@@ -237,6 +296,10 @@ PERMISSIONS_POLICY = ", ".join(
     )
 )
 
+_FORM_TARGETS = [SELF]
+if SSO_SERVER:
+    # the form that starts signing in is redirected there
+    _FORM_TARGETS += ["/".join(SSO_SERVER.split("/")[:3])]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -244,7 +307,7 @@ CONTENT_SECURITY_POLICY = {
         "style-src": [SELF],
         "img-src": [SELF, "data:"],
         "connect-src": [SELF],
-        "form-action": [SELF],
+        "form-action": _FORM_TARGETS,
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
     }

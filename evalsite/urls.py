@@ -1,7 +1,7 @@
 """All addresses of the site."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 from django.views.generic import RedirectView
 
 from evalsite.annotation.pages import (
@@ -30,6 +30,7 @@ handler500 = "evalsite.lib.outage.server_error"
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    path("account/", include("evalsite.accounts.urls")),
     path("invitation/<token>/", invitation_views.show_invitation, name="invitation"),
     path("join/<uuid:study_id>/", join_views.join, {"number": 0}, name="study-join"),
     path("join/<uuid:study_id>/<int:number>/", join_views.join, name="recruitment-join"),

@@ -7,6 +7,10 @@ os.environ |= {
     "EVALSITE_HOSTS": "testserver,localhost,127.0.0.1",
     "EVALSITE_HTTPS": "off",
     "EVALSITE_DEBUG": "off",
+    "EVALSITE_SSO_SERVER": "https://id.example.org",
+    "EVALSITE_SSO_NAME": "Example University",
+    "EVALSITE_SSO_CLIENT": "evalsite",
+    "EVALSITE_SSO_SECRET": "only-for-tests",
     "EVALSITE_LOG_LEVEL": "WARNING",
     # whole crowds come from one address here; tests of the limits set their own
     "EVALSITE_JOINS_PER_ADDRESS": "0",

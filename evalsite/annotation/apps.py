@@ -5,7 +5,7 @@ class AnnotationConfig(AppConfig):
     name = "evalsite.annotation"
 
     def ready(self) -> None:
-        # they register their jobs and upkeep
+        # they register their jobs and tasks
         from evalsite.annotation.running import (  # noqa: F401, PLC0415
             expert_mail,
             launch,

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 
 from evalsite.imports.models import Upload
 from evalsite.jobs.models import Job
-from evalsite.jobs.services import upkeep
+from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.clock import now
 from evalsite.studies.models import Study
 
@@ -177,7 +177,7 @@ def find_kept_until(upload: Upload) -> datetime:
     return longest
 
 
-@upkeep
+@scheduled("Delete files that were uploaded and not imported", every=HOURLY)
 def prune_uploads() -> None:
     """Remove uploads that were not imported in time, except files that an open job needs.
 

@@ -73,3 +73,55 @@ class Job(models.Model):
     def progress(self) -> str:
         """Return "12,000 of 100,000", to be followed by the unit."""
         return f"{min(self.done, self.total):,} of {self.total:,}"
+
+
+class ScheduledTask(models.Model):
+    """One thing that is done at set times: when next, and how it went the last time."""
+
+    name = models.CharField(max_length=60, primary_key=True)
+    # while a worker runs it, the time from which it counts as abandoned
+    due_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    result = models.CharField(max_length=200, blank=True)
+    # the last run that had something to do
+    acted_at = models.DateTimeField(null=True)
+    acted = models.CharField(max_length=200, blank=True)
+    error = models.TextField(blank=True)
+    failures = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class OutgoingMail(models.Model):
+    """An e-mail to a researcher, kept until it is sent."""
+
+    recipient = models.EmailField()
+    subject = models.CharField(max_length=200)
+    # emptied once it is sent: it may hold a link that signs someone in
+    body = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    # a link that ends is of no use later
+    useful_until = models.DateTimeField(null=True)
+    next_try_at = models.DateTimeField(default=timezone.now)
+    tries = models.PositiveIntegerField(default=0)
+    problem = models.CharField(max_length=200, blank=True)
+    sent_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [
+            models.Index(
+                fields=["next_try_at"],
+                condition=models.Q(sent_at__isnull=True),
+                name="mail_that_waits",
+            )
+        ]
+
+    def __str__(self) -> str:
+        # never the address: this text reaches logs
+        return f"e-mail {self.pk}"

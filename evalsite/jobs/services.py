@@ -48,24 +48,6 @@ class JobTakenOver(Exception):
     """Another worker has taken over this job, so this one stops."""
 
 
-_UPKEEP: list[Callable[[], None]] = []
-
-
-def upkeep(function: Callable[[], None]) -> Callable[[], None]:
-    """Register a function that an idle worker calls every few minutes."""
-    _UPKEEP.append(function)
-    return function
-
-
-def run_upkeep() -> None:
-    """Call every registered function; a full disk must not end the worker."""
-    for function in _UPKEEP:
-        try:
-            function()
-        except OSError as error:
-            logger.warning("Upkeep (%s) failed: %s", function.__name__, error)
-
-
 def job_kind(name: str) -> Callable[[JobFunction], JobFunction]:
     """Register a function as a kind of job; it gets the Job and returns its result."""
 

@@ -31,13 +31,15 @@ from django_tasks_db.management.commands.db_worker import Worker as QueueWorker
 from django_tasks_db.models import DBTaskResult
 
 from evalsite.jobs.models import STALE_AFTER, Job
-from evalsite.jobs.services import begin_job, enqueue_job, run_upkeep, take_over_job
+from evalsite.jobs.schedule import run_schedule
+from evalsite.jobs.services import begin_job, enqueue_job, take_over_job
 from evalsite.lib.outage import is_outage
 
 logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_LOOKS = 10
-SECONDS_BETWEEN_UPKEEP = 600
+# a worker that runs a long job looks at the schedule after it; others look meanwhile
+SECONDS_BETWEEN_SCHEDULES = 60
 _FIRST_PAUSE, _LONGEST_PAUSE = 1, 30
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -58,7 +60,7 @@ class JobWorker(QueueWorker):
         )
         self.takeover = Takeover(self.worker_id)
         self._pause = _FIRST_PAUSE
-        self._next_look = self._next_upkeep = 0.0
+        self._next_look = self._next_schedule = 0.0
 
     def shutdown(self, signum: int, frame: FrameType | None) -> None:
         """Stop after the job that runs, or at once without one; a second signal ends the job.
@@ -118,9 +120,9 @@ class JobWorker(QueueWorker):
         if moment >= self._next_look:
             self.takeover.take_over_lost()
             self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
-        if moment >= self._next_upkeep:
-            run_upkeep()
-            self._next_upkeep = time.monotonic() + SECONDS_BETWEEN_UPKEEP
+        if moment >= self._next_schedule:
+            run_schedule()
+            self._next_schedule = time.monotonic() + SECONDS_BETWEEN_SCHEDULES
 
     def _run_next(self) -> bool:
         if not DBTaskResult.objects.ready().exists():  # no write lock only to look

@@ -12,8 +12,9 @@ from django.db.migrations.recorder import MigrationRecorder
 
 Migration = tuple[str, str]
 
-# apps that were part of Evalsite once: their applied migrations stay in the databases of that time
-RETIRED_APPS: frozenset[str] = frozenset()
+# apps that were part of Evalsite once, or are only where they were chosen: their applied migrations
+# stay in the databases of that time
+RETIRED_APPS = frozenset({"axes", "socialaccount"})
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _MOST_NAMED = 5

@@ -5,4 +5,7 @@ class OperationsConfig(AppConfig):
     name = "evalsite.operations"
 
     def ready(self) -> None:
-        from evalsite.operations import retention  # noqa: F401, PLC0415 (registers its upkeep)
+        from evalsite.operations import (  # noqa: F401, PLC0415 (they register their tasks)
+            daily_backup,
+            retention,
+        )

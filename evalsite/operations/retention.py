@@ -10,7 +10,7 @@ from django.db.models.functions import Concat
 
 from evalsite.annotation.pages.consent import erase_answers
 from evalsite.audit.models import AuditEntry
-from evalsite.jobs.services import upkeep
+from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.clock import now
 from evalsite.participants.models import (
     Expert,
@@ -41,10 +41,11 @@ def find_expiry(study: Study) -> datetime | None:
     return min(last + timedelta(days=settings.IDENTITY_DAYS), study.closed_at + LONGEST)
 
 
-@upkeep
-def retain() -> None:
+@scheduled("Delete identities whose time is over", every=HOURLY)
+def retain() -> str:
     """Keep nothing for longer than was said."""
-    delete_expired()
+    deleted = delete_expired()
+    return f"{sum(deleted.values())} people of {len(deleted)} studies" if deleted else ""
 
 
 def delete_expired() -> dict[str, int]:

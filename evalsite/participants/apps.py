@@ -5,4 +5,4 @@ class ParticipantsConfig(AppConfig):
     name = "evalsite.participants"
 
     def ready(self) -> None:
-        from evalsite.participants import joins  # noqa: F401, PLC0415 (registers its upkeep)
+        from evalsite.participants import joins  # noqa: F401, PLC0415 (registers its task)

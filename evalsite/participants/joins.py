@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.crypto import salted_hmac
 
-from evalsite.jobs.services import upkeep
+from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.clock import now
 from evalsite.participants.models import (
     JoinCount,
@@ -318,7 +318,7 @@ def find_recent_joins(window: timedelta) -> "QuerySet[JoinCount]":
     return JoinCount.objects.filter(joined_at__gt=now() - window)
 
 
-@upkeep
+@scheduled("Forget counts of arrivals", every=HOURLY)
 def forget_old_joins() -> None:
     """Delete counts that are older than a day."""
     JoinCount.objects.filter(joined_at__lt=now() - _KEPT).delete()

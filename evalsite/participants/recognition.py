@@ -10,7 +10,7 @@ from django.db.models import Count
 from django.utils.crypto import salted_hmac
 
 from evalsite.audit.models import AuditEntry
-from evalsite.jobs.services import upkeep
+from evalsite.jobs.schedule import HOURLY, scheduled
 from evalsite.lib.clock import now
 from evalsite.participants.models import EarlierStudyRule, Participant, ParticipantMark, Visit
 from evalsite.studies.models import Study
@@ -106,7 +106,7 @@ def list_platform_ids(study: Study, *, by: Any) -> Iterator[tuple[str, list[str]
     yield from ((name, list(own)) for name, own in ids.items())
 
 
-@upkeep
+@scheduled("Forget people who may be recognised no longer", every=HOURLY)
 def forget_marks() -> None:
     """Delete what has been kept for as long as its study says."""
     days = dict(

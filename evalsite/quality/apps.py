@@ -5,4 +5,5 @@ class QualityConfig(AppConfig):
     name = "evalsite.quality"
 
     def ready(self) -> None:
-        from evalsite.quality import frozen_plans  # noqa: F401, PLC0415 (freezes plans at launch)
+        # freezes plans at launch; closes studies at their time
+        from evalsite.quality import closing, frozen_plans  # noqa: F401, PLC0415

@@ -8,8 +8,9 @@ class ResultsConfig(AppConfig):
         from evalsite.analysis.figure import METHODS_VERSION  # noqa: PLC0415
         from evalsite.exports.bundle import format as bundle_format  # noqa: PLC0415
 
-        # they register their jobs
+        # they register their jobs and tasks
         from evalsite.results.design import balance_count  # noqa: F401, PLC0415
+        from evalsite.results.overview import notices  # noqa: F401, PLC0415
         from evalsite.results.power import design_search  # noqa: F401, PLC0415
         from evalsite.results.replication import comparison  # noqa: F401, PLC0415
         from evalsite.results.report import computation  # noqa: PLC0415

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from allauth.account.utils import perform_login
 from django.contrib import admin, messages
-from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -14,10 +14,11 @@ from django.views.decorators.http import require_http_methods
 
 from evalsite.studies.members import accept_invitation
 from evalsite.studies.models import Invitation, Membership, TeamRole
+from evalsite.studies.roles import list_powers
+from evalsite.studies.site_invitations import use_site_invitation
 from evalsite.studies.team_forms import AccountForm
 
 INVALID, GONE, UNKNOWN = 422, 410, 404
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 @sensitive_post_parameters()
@@ -30,7 +31,10 @@ def show_invitation(request: HttpRequest, token: str) -> HttpResponse:
         return _close(request, "unknown", UNKNOWN)
     if invitation.state != Invitation.State.OPEN:
         return _refuse(request, invitation)
-    form = AccountForm(request.POST if request.POST.get("do") == "create" else None)
+    form = AccountForm(
+        request.POST if request.POST.get("do") == "create" else None,
+        initial={"email": invitation.label if "@" in invitation.label else ""},
+    )
     if request.method == "POST":
         return _answer(request, invitation, token, form)
     return _ask(request, invitation, form)
@@ -42,11 +46,11 @@ def _answer(
     user = _signed_in(request)
     try:
         if user is not None and request.POST.get("do") == "accept":
-            accept_invitation(invitation=invitation, token=token, by=user)
+            _accept(invitation, token, user)
         elif user is None and form.is_valid():
             user = _create_account(invitation, token, form)
             if user is not None:
-                login(request, user, backend=_BACKEND)
+                perform_login(request, user)
         else:
             user = None
     except (ValidationError, Invitation.DoesNotExist):
@@ -54,6 +58,9 @@ def _answer(
         return _keep_secret(redirect("invitation", token))
     if user is None:
         return _ask(request, invitation, form, status=INVALID)
+    if invitation.study_id is None:
+        messages.success(request, "Your account is ready.")
+        return _keep_secret(redirect("admin:index"))
     messages.success(request, "You are on the team of this study.")
     return _keep_secret(redirect("admin:study-overview", invitation.study_id))
 
@@ -63,8 +70,15 @@ def _create_account(invitation: Invitation, token: str, form: AccountForm) -> Us
     """Return an account that is on the team; none where the invitation can't be accepted."""
     user = form.create_account()
     if user is not None:
-        accept_invitation(invitation=invitation, token=token, by=user)
+        _accept(invitation, token, user)
     return user
+
+
+def _accept(invitation: Invitation, token: str, user: User) -> None:
+    if invitation.study_id is not None:
+        accept_invitation(invitation=invitation, token=token, by=user)
+    elif not use_site_invitation(invitation=invitation, token=token, by=user):
+        raise ValidationError("This invitation isn't open.")
 
 
 def _signed_in(request: HttpRequest) -> Any:
@@ -77,15 +91,24 @@ def _ask(
 ) -> HttpResponse:
     user = _signed_in(request)
     held = Membership.objects.filter(study=invitation.study_id, user=user).first() if user else None
-    context = {
+    context: dict[str, Any] = {
         "title": "Invitation",
         "invitation": invitation,
         "form": form,
         "is_signed_in": user is not None,
         "held": held,
-        "is_covered": held and held.team_role.rank >= invitation.team_role.rank,
-        "sees_identities": invitation.team_role.rank >= TeamRole.EDITOR_WITH_IDENTITIES.rank,
+        # an account is all that an invitation to the site gives
+        "is_covered": user is not None and invitation.study_id is None,
     }
+    if invitation.study_id is not None:
+        role = invitation.team_role
+        may, may_not = list_powers(role)
+        context |= {
+            "is_covered": held and held.team_role.rank >= role.rank,
+            "sees_identities": role.rank >= TeamRole.EDITOR_WITH_IDENTITIES.rank,
+            "may": may,
+            "may_not": may_not,
+        }
     # After "no-referrer" a browser posts the form with `Origin: null`, which the CSRF check
     # refuses. This policy sends the origin and never the path.
     return _render(request, "studies/invitation.html", context, status, policy="strict-origin")
@@ -97,11 +120,20 @@ def _refuse(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     is_member = user and Membership.objects.filter(study=invitation.study_id, user=user).exists()
     if is_member and invitation.accepted_by_id == user.pk:
         return _keep_secret(redirect("admin:study-overview", invitation.study_id))
-    return _close(request, invitation.state, GONE)
+    return _close(request, invitation.state, GONE, invitation)
 
 
-def _close(request: HttpRequest, why: str, status: int) -> HttpResponse:
-    context = {"title": "Invitation", "why": why, "is_signed_in": _signed_in(request) is not None}
+def _close(
+    request: HttpRequest, why: str, status: int, invitation: Invitation | None = None
+) -> HttpResponse:
+    """Say why the link is closed, and when, but not to which study and by whom."""
+    context = {
+        "title": "Invitation",
+        "why": why,
+        "expired_at": invitation.expires_at if invitation else None,
+        "accepted_at": invitation.accepted_at if invitation else None,
+        "is_signed_in": _signed_in(request) is not None,
+    }
     return _render(request, "studies/invitation_closed.html", context, status)
 
 

@@ -4,18 +4,17 @@ Every change locks the study first, so that two owners can't demote each other a
 leave a study without any.
 """
 
-from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
+from evalsite.studies.invitation_terms import find_expiry
 from evalsite.studies.models import Invitation, Membership, Study, TeamRole
 
 
@@ -51,7 +50,7 @@ def invite_colleague(
         study=study,
         label=label,
         created_by=by,
-        expires_at=_expiry(),
+        expires_at=find_expiry(),
         **role.columns,
     )
     invitation.token_hash = Invitation.hash_token(invitation.derive_token())
@@ -66,7 +65,7 @@ def renew_invitation(*, invitation: Invitation, generation: int, by: Any) -> Inv
 
     Nothing changes if the generation has ended already: someone else renewed it.
     """
-    _lock_team(invitation.study, by)
+    _lock_team(_study_of(invitation), by)
     current = Invitation.objects.get(pk=invitation.pk)
     if current.state in (Invitation.State.ACCEPTED, Invitation.State.REVOKED):
         raise ValidationError(
@@ -76,19 +75,20 @@ def renew_invitation(*, invitation: Invitation, generation: int, by: Any) -> Inv
     if current.generation == generation:
         current.generation += 1
         current.token_hash = Invitation.hash_token(current.derive_token())
-        current.expires_at = _expiry()
+        current.expires_at = find_expiry()
         current.save(update_fields=["generation", "token_hash", "expires_at"])
-        _record("invitation renewed", current.study, by, invitation=str(current.pk))
+        _record("invitation renewed", _study_of(current), by, invitation=str(current.pk))
     return current
 
 
 @transaction.atomic
 def revoke_invitation(*, invitation: Invitation, by: Any) -> None:
     """End the invitation's link. One that was accepted stays accepted."""
-    _lock_team(invitation.study, by)
+    study = _study_of(invitation)
+    _lock_team(study, by)
     revoked = Invitation.objects.unanswered().filter(pk=invitation.pk).update(revoked_at=now())
     if revoked:
-        _record("invitation revoked", invitation.study, by, invitation=str(invitation.pk))
+        _record("invitation revoked", study, by, invitation=str(invitation.pk))
     elif not Invitation.objects.filter(pk=invitation.pk, revoked_at__isnull=False).exists():
         raise ValidationError(
             "This invitation has been accepted. To undo that, remove the member.",
@@ -103,9 +103,10 @@ def accept_invitation(*, invitation: Invitation, token: str, by: Any) -> Members
     People who have this role or a higher one keep theirs, and the invitation stays open for the
     colleague it was meant for. Accepting twice changes nothing.
     """
-    _lock(invitation.study)
+    study = _study_of(invitation)
+    _lock(study)
     current = Invitation.objects.by_token(token).get(pk=invitation.pk)
-    membership = Membership.objects.filter(study=current.study, user=by).first()
+    membership = Membership.objects.filter(study=study, user=by).first()
     is_repeat = current.accepted_by_id == by.pk and membership is not None
     is_covered = membership is not None and membership.team_role.rank >= current.team_role.rank
     if membership is not None and (is_repeat or is_covered):
@@ -113,13 +114,13 @@ def accept_invitation(*, invitation: Invitation, token: str, by: Any) -> Members
     if current.state != Invitation.State.OPEN:
         raise ValidationError("This invitation isn't open.", code=f"invitation_{current.state}")
     membership, _ = Membership.objects.update_or_create(
-        study=current.study, user=by, defaults=current.team_role.columns
+        study=study, user=by, defaults=current.team_role.columns
     )
     current.accepted_at, current.accepted_by = now(), by
     current.save(update_fields=["accepted_at", "accepted_by"])
     _record(
         "invitation accepted",
-        current.study,
+        study,
         by,
         invitation=str(current.pk),
         role=current.team_role,
@@ -127,8 +128,10 @@ def accept_invitation(*, invitation: Invitation, token: str, by: Any) -> Members
     return membership
 
 
-def _expiry() -> Any:
-    return now() + timedelta(days=settings.INVITATION_DAYS)
+def _study_of(invitation: Invitation) -> Study:
+    if invitation.study is None:
+        raise ValidationError("This invitation is to no study.", code="no_study")
+    return invitation.study
 
 
 # --- members ------------------------------------------------------------------------

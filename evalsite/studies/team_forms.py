@@ -8,6 +8,8 @@ from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
+from evalsite.accounts.researchers import make_researcher
+from evalsite.lib.mail import is_mail_on
 from evalsite.studies.members import StepDown
 from evalsite.studies.models import Membership, TeamRole
 
@@ -22,6 +24,13 @@ _SUBJECT = {
 ROLE_CHOICES = [(role.value, f"{role.label}. {_SUBJECT[role]}") for role in TeamRole]
 
 
+def describe_sending() -> str:
+    """Return what becomes of the link, by whether this site sends e-mail."""
+    if is_mail_on():
+        return "We e-mail the link to an address. For a name, copy the link and send it yourself."
+    return "So that your team can tell the links apart. Copy the link and send it yourself."
+
+
 class RoleForm(forms.Form):
     role = forms.ChoiceField(label="Role", choices=ROLE_CHOICES, widget=forms.RadioSelect)
 
@@ -34,11 +43,9 @@ class InviteForm(RoleForm):
 
     key = forms.UUIDField(widget=forms.HiddenInput)
     label = forms.CharField(
-        label="Who it is for (optional)",
+        label="E-mail address or name",
         max_length=120,
         required=False,
-        help_text="A name or an e-mail address, so that your team can tell the links apart. "
-        "Nothing is sent: copy the link and send it yourself.",
     )
     field_order = ("label", "role", "key")
 
@@ -46,6 +53,19 @@ class InviteForm(RoleForm):
         super().__init__(*args, **kwargs)
         self.initial.setdefault("key", uuid4())
         self.initial.setdefault("role", TeamRole.VIEWER.value)
+        self.fields["label"].help_text = describe_sending()
+
+
+class ResearcherForm(forms.Form):
+    """Whom to invite to the site."""
+
+    key = forms.UUIDField(widget=forms.HiddenInput)
+    label = forms.CharField(label="E-mail address or name", max_length=120, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial.setdefault("key", uuid4())
+        self.fields["label"].help_text = describe_sending()
 
 
 class HandOverForm(forms.Form):
@@ -76,32 +96,40 @@ class HandOverForm(forms.Form):
 
 
 class AccountForm(UserCreationForm[User]):
-    """A user name and a password; the account may sign in and has no other rights."""
+    """A user name and a password of a new researcher, who needs no other rights."""
 
     class Meta:
         model = User
-        fields = ("username",)
+        fields = ("first_name", "email", "username")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["first_name"].label = "Your name"
+        self.fields["first_name"].help_text = "Shown to your team and with your notes."
+        self.fields["email"].label = "E-mail"
+        self.fields["email"].help_text = "You can sign in with it. Only your teams see it."
         # the page says first what the invitation is to
         self.fields["username"].widget.attrs.pop("autofocus", None)
-        self.fields["username"].help_text = "Your team sees it, with what you do in the log."
+        self.fields["username"].help_text = "For signing in and in the log."
         self.fields[
             "password1"
         ].help_text = "At least 12 characters. Four unrelated words work well."
         self.fields["password2"].label = "Password again"
         self.fields["password2"].help_text = ""
 
-    def save(self, commit: bool = True) -> User:
-        self.instance.is_staff = True
-        return super().save(commit)
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"].lower()
+        if email and User.objects.filter(email__iexact=email).exists():
+            raise forms.ValidationError("Another account uses this address.", code="taken")
+        return email
 
     def create_account(self) -> User | None:
         """Return the new account; None, with an error, if its name was taken meanwhile."""
         try:
             with transaction.atomic():
-                return self.save()
+                user = self.save()
+                make_researcher(user)
+                return user
         except IntegrityError:
             self.add_error("username", "This user name has just been taken. Choose another one.")
             return None

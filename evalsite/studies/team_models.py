@@ -76,7 +76,7 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
 
 
 class Invitation(models.Model):
-    """A one-time link by which a colleague joins a study.
+    """A one-time link by which a colleague joins a study, or the site.
 
     The token is derived from the row and its generation, so an owner can copy the link again, and
     a new generation ends the old link. Only the token's hash is stored.
@@ -89,8 +89,11 @@ class Invitation(models.Model):
         REVOKED = "revoked"
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    study = models.ForeignKey("studies.Study", on_delete=models.CASCADE, related_name="invitations")
-    role = models.CharField(max_length=10, choices=Membership.Role.choices)
+    # none: an invitation to the site itself, which has no role
+    study = models.ForeignKey(
+        "studies.Study", null=True, on_delete=models.CASCADE, related_name="invitations"
+    )
+    role = models.CharField(max_length=10, choices=Membership.Role.choices, blank=True)
     has_identities = models.BooleanField(default=False)
     # whom it is for: a name or an address, for the team's own use
     label = models.CharField(max_length=120, blank=True)
@@ -114,8 +117,9 @@ class Invitation(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["token_hash"], name="token_opens_one_invitation"),
             models.CheckConstraint(
-                condition=Q(role__in=["owner", "editor", "viewer"]),
-                name="invitation_is_to_a_known_role",
+                condition=Q(study__isnull=False, role__in=["owner", "editor", "viewer"])
+                | Q(study__isnull=True, role=""),
+                name="invitation_to_a_study_is_to_a_known_role",
             ),
             models.CheckConstraint(
                 condition=Q(has_identities=False) | Q(role="editor"),
@@ -133,7 +137,7 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         # never the label: this text reaches logs and histories
-        return f"invitation as {self.role}"
+        return f"invitation as {self.role or 'researcher'}"
 
     @staticmethod
     def hash_token(token: str) -> str:

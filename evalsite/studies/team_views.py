@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from evalsite.studies.invitation_terms import link_of, mail_invitation
 from evalsite.studies.members import (
     change_role,
     hand_over,
@@ -22,7 +22,8 @@ from evalsite.studies.members import (
     renew_invitation,
     revoke_invitation,
 )
-from evalsite.studies.models import Invitation, Membership, Study
+from evalsite.studies.models import Invitation, Membership, Study, TeamRole
+from evalsite.studies.roles import ROLE_TABLE
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.team_forms import HandOverForm, InviteForm, RoleForm
 
@@ -41,18 +42,13 @@ def _show_team(
     invitations = study.invitations.unanswered()
     context: dict[str, Any] = {
         "members": list_members(study),
-        "invitations": [(one, _link(request, one) if is_owner else "") for one in invitations],
+        "invitations": [(one, link_of(request, one) if is_owner else "") for one in invitations],
         "is_owner": is_owner,
         "form": form,
+        "roles": list(TeamRole),
+        "powers": ROLE_TABLE,
     }
     return TemplateResponse(request, "studies/team.html", context, status=status)
-
-
-def _link(request: HttpRequest, invitation: Invitation) -> str:
-    """Return the address to send; empty where it would open nothing."""
-    if not invitation.token or invitation.state != Invitation.State.OPEN:
-        return ""
-    return request.build_absolute_uri(reverse("invitation", args=[invitation.token]))
 
 
 # --- invitations --------------------------------------------------------------------
@@ -63,12 +59,16 @@ def invite(request: HttpRequest, study: Study) -> HttpResponseBase:
     form = InviteForm(request.POST)
     if not form.is_valid():
         return _show_team(request, study, form, status=INVALID)
+    is_repeat = Invitation.objects.filter(pk=form.cleaned_data["key"]).exists()
     try:
-        invite_colleague(study=study, by=request.user, **form.cleaned_data)
+        invitation = invite_colleague(study=study, by=request.user, **form.cleaned_data)
     except ValidationError as error:
         _show_errors(request, error)
     else:
-        messages.success(request, "The link is ready. Copy it below and send it yourself.")
+        if not is_repeat and mail_invitation(request, invitation):
+            messages.success(request, f"We’re sending the link to {invitation.label}.")
+        else:
+            messages.success(request, "The link is ready. Copy it below and send it yourself.")
     return redirect("admin:study-team", study.pk)
 
 
@@ -76,7 +76,7 @@ def invite(request: HttpRequest, study: Study) -> HttpResponseBase:
 def show_invitation(request: HttpRequest, study: Study, invitation_id: UUID) -> HttpResponseBase:
     """Renew or withdraw an invitation that hasn't been accepted."""
     invitation = get_object_or_404(study.invitations.unanswered(), pk=invitation_id)
-    context = {"invitation": invitation, "link": _link(request, invitation)}
+    context = {"invitation": invitation, "link": link_of(request, invitation)}
     return TemplateResponse(request, "studies/team_invitation.html", context)
 
 

@@ -22,6 +22,7 @@ from tests.support.databases import Cluster, find_binaries
 MEASURES = {
     "weighing": "tests.bench.weighing",
     "saving": "tests.bench.measure",
+    "staff": "tests.bench.staff",
     "importing": "tests.bench.importing",
     "exporting": "tests.bench.exporting",
     "bundles": "tests.bench.bundles",

@@ -18,6 +18,16 @@ _CHUNK = 20_000
 _VALUE = "1 + (one.id * 7 + output.id * 13) %% 400"
 
 
+def make_crowded_study(items: int, *, people: int, each: int) -> Study:
+    """A live study on which so many people have given so many answers each."""
+    study = make_live_study(items)
+    slots = list(Slot.objects.filter(study=study, no=0).order_by("id")[: people * each])
+    for start in range(0, len(slots), each):
+        _answer(study, slots[start : start + each])
+    _rate_all(study)
+    return study
+
+
 def make_rated_study(ratings: int) -> Study:
     """A live study whose items all have their k annotations, three ratings each."""
     study = make_live_study(-(-ratings // (_PER_ANNOTATION * _K)))

@@ -84,7 +84,7 @@ def test_bad_50_page_without_files_refuses_a_large_body_unread(db, page):
         "join": reverse("study-join", args=[study.pk]),
         "consent": f"{home}consent/",
         "draft": f"{home}draft/",
-        "login": reverse("admin:login"),
+        "login": reverse("account_login"),
         "overview": reverse("admin:study-overview", args=[study.pk]),
     }[page]
 
@@ -98,12 +98,12 @@ def test_bad_50_page_without_files_refuses_a_large_body_unread(db, page):
 @pytest.mark.parametrize("page", ["consent", "login"])
 def test_file_sent_to_a_page_that_takes_none_is_not_kept(db, page):
     home = mint_link(make_participant(make_study()))
-    address = f"{home}consent/" if page == "consent" else reverse("admin:login")
+    address = f"{home}consent/" if page == "consent" else reverse("account_login")
     file = SimpleUploadedFile("a.csv", b"x" * 100)
 
     response = Client().post(address, {"go": "decline", "file": file})
 
-    assert response.status_code in (200, 302)
+    assert response.status_code in (200, 302, 422)
     assert not response.wsgi_request.FILES
     assert response.wsgi_request.POST["go"] == "decline"
 

@@ -132,7 +132,7 @@ def test_bad_80_no_codec_of_python_is_used_for_what_is_sent(site, codec):
     status = 200 if is_utf8_to_python(codec) else 415
     for method in ("GET", "POST"):
         answer = site.ask(
-            "/admin/login/",
+            "/account/login/",
             method=method,
             query="%FF&next=a",
             content_type=f"{FORM}; charset={codec}",
@@ -196,7 +196,7 @@ def test_a_file_name_in_utf8_may_say_so(site):
     headers = "Content-Disposition: form-data; name=file; filename*=UTF-8''na%C3%AFve.csv"
     body = part(f"{headers}\r\nContent-Type: text/csv; charset=utf-8")
 
-    answer = site.ask("/admin/login/", method="POST", content_type=MULTIPART, body=body)
+    answer = site.ask("/account/login/", method="POST", content_type=MULTIPART, body=body)
 
     assert answer.status_code == 403  # read, and without a cookie
 
@@ -255,8 +255,8 @@ def test_a_base64_part_is_read_as_utf8(site):
 
 
 def test_nul_in_a_query_is_replaced(site):
-    assert site.ask("/admin/login/", query="next=%2Fadmin%00%2F&%00=%00").status_code == 200
-    text = site.ask("/admin/login/", query="next=%2Fadmin%00%2F").text
+    assert site.ask("/account/login/", query="next=%2Fadmin%00%2F&%00=%00").status_code == 200
+    text = site.ask("/account/login/", query="next=%2Fadmin%00%2F").text
     assert "\0" not in text
     assert "/admin\ufffd/" in text
 

@@ -23,7 +23,7 @@ def addresses(db) -> list[str]:
     return [
         *("/", home, f"{home}consent/", "/p/unknown/", "/nowhere/"),
         reverse("study-join", args=[make_live().pk]),
-        reverse("admin:login"),
+        reverse("account_login"),
         reverse("admin:index"),
     ]
 

@@ -66,7 +66,7 @@ def read_all(link: socket.socket) -> bytes:
 @pytest.mark.one_database
 def test_bad_81_bodies_that_never_end_are_cut_while_honest_requests_go_on(server, home):
     kinds = [
-        ("/admin/login/", FORM, b"username=jane"),
+        ("/account/login/", FORM, b"username=jane"),
         (f"{home}consent/", FORM, b"go=dec"),
         (f"{home}consent/", MULTIPART, HALF_OF_A_PART),
     ]
@@ -106,7 +106,7 @@ def test_bad_81_a_body_that_comes_by_single_bytes_is_cut_too(server, home):
 def test_a_charset_other_than_utf8_is_refused_by_the_server_that_runs(server):
     link = HTTPConnection(HOST, server.port, timeout=PATIENCE)
     headers = {"Content-Type": f"{MULTIPART}; charset=punycode"}
-    link.request("POST", "/admin/login/", b"a" * 100_000, headers)
+    link.request("POST", "/account/login/", b"a" * 100_000, headers)
 
     assert link.getresponse().status == 415
     link.close()

@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from evalsite.annotation.running.simulation import simulate_crowd
-from evalsite.jobs.services import run_upkeep
+from evalsite.jobs.schedule import run_schedule
 from evalsite.lib.clock import now, standing_at
 from evalsite.participants.joins import RETURNS_AN_HOUR
 from evalsite.participants.models import JoinCount, Participant, ParticipantIdentity
@@ -142,7 +142,7 @@ def test_counts_are_gone_after_a_day():
         join(make_open())
 
     with standing_at(NOON + timedelta(hours=24, seconds=1)):
-        run_upkeep()
+        run_schedule()
 
     assert JoinCount.objects.count() == 1
 

@@ -113,7 +113,7 @@ def test_bad_59_participants_pages_set_no_cookie_and_are_kept_by_nobody():
 
 
 def test_staff_pages_keep_their_referrer_on_this_site(client):
-    page = client.get(reverse("admin:login"))
+    page = client.get(reverse("account_login"))
 
     assert page.headers["Referrer-Policy"] == "same-origin"
     assert set(page.headers["Content-Security-Policy"].split("; ")) == POLICY

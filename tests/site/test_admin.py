@@ -4,12 +4,9 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
-from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group
-from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
 from django.db.models import UUIDField
 from django.test import Client
 from django.urls import reverse
@@ -89,9 +86,6 @@ def make_one_of_each() -> None:
     answer_item(make_annotator(study), study.items.main().get())
     Job.objects.create(study_id=study.pk, kind="export")
     Group.objects.create(name="Team")
-    for model in (AccessAttempt, AccessFailureLog, AccessLog):
-        counted = {"failures_since_start": 1} if model is AccessAttempt else {}
-        model.objects.create(username="jane", **counted)
     DBTaskResult.objects.create(
         task_path="a.b", args_kwargs={}, backend_name="default", run_after=timezone.now()
     )
@@ -172,104 +166,3 @@ def test_stock_list_takes_the_same_queries_for_many_rows(
 
     with django_assert_max_num_queries(len(few.captured_queries)):
         superuser_client.get(stock(Item, "changelist"))
-
-
-# --- signing in ---------------------------------------------------------------------------
-
-
-def sign_in(client: Client, password: str):
-    return client.post(
-        reverse("admin:login") + "?next=/admin/", {"username": "jane", "password": password}
-    )
-
-
-@pytest.fixture
-def jane(db):
-    user = make_user("jane")
-    user.set_password(PASSWORD)
-    user.save()
-    return user
-
-
-def test_researcher_signs_in_with_a_password(jane):
-    response = sign_in(Client(), PASSWORD)
-
-    assert response.status_code == 302
-
-
-def test_five_wrong_passwords_lock_with_a_sentence_that_says_what_to_do(jane):
-    client = Client()
-    for _ in range(5):
-        response = sign_in(client, "wrong")
-
-    locked = sign_in(client, PASSWORD)
-
-    assert response.status_code == 429
-    assert locked.status_code == 429
-    assert "Wait one minute" in locked.text
-
-
-def test_a_name_that_is_too_long_is_refused_and_not_stored(db):
-    response = Client().post(reverse("admin:login"), {"username": "j" * 300, "password": "wrong"})
-
-    assert response.status_code == 200
-    assert not AccessAttempt.objects.exists()
-
-
-def test_lock_of_one_name_does_not_lock_another_address(jane):
-    for _ in range(5):
-        sign_in(Client(REMOTE_ADDR="192.0.2.1"), "wrong")
-
-    assert sign_in(Client(REMOTE_ADDR="192.0.2.2"), PASSWORD).status_code == 302
-
-
-def sign_in_through_proxy(seen: str, password: str):
-    """An attempt whose X-Forwarded-For is this, as the proxy on this machine sends it."""
-    client = Client(REMOTE_ADDR="127.0.0.1", headers={"x-forwarded-for": seen})
-    return sign_in(client, password).status_code
-
-
-def test_bad_62_behind_the_proxy_the_lock_is_for_the_address_that_the_proxy_saw(jane, settings):
-    settings.BEHIND_PROXY = True
-    for number in range(5):
-        # what stands before the last comma was sent by the client, and is not believed
-        sign_in_through_proxy(f"203.0.113.{number}, 192.0.2.1", "wrong")
-
-    assert sign_in_through_proxy("203.0.113.9, 192.0.2.1", PASSWORD) == 429
-    assert sign_in_through_proxy("192.0.2.2", PASSWORD) == 302
-
-
-def test_bad_62_without_a_proxy_a_forwarded_address_is_ignored(jane):
-    for number in range(5):
-        sign_in_through_proxy(f"192.0.2.{number}", "wrong")
-
-    assert sign_in_through_proxy("192.0.2.9", PASSWORD) == 429
-
-
-@pytest.mark.parametrize("seen", ["", "unknown", "192.0.2.1, <script>", "192.0.2.1,"])
-def test_bad_62_malformed_forwarded_address_counts_as_the_proxys_own(jane, settings, seen):
-    settings.BEHIND_PROXY = True
-    for _ in range(5):
-        sign_in_through_proxy(seen, "wrong")
-
-    assert sign_in_through_proxy("127.0.0.1", PASSWORD) == 429
-
-
-def test_passwords_are_12_characters_or_more():
-    with pytest.raises(ValidationError, match="at least 12 characters"):
-        validate_password("Elevenchars")
-
-
-def test_changing_the_password_ends_other_sessions(jane):
-    here, elsewhere = Client(), Client()
-    sign_in(here, PASSWORD)
-    sign_in(elsewhere, PASSWORD)
-    new = "another long passphrase"
-
-    here.post(
-        reverse("admin:password_change"),
-        {"old_password": PASSWORD, "new_password1": new, "new_password2": new},
-    )
-
-    assert here.get(reverse("admin:index")).status_code == 200
-    assert elsewhere.get(reverse("admin:index")).status_code == 302

@@ -83,7 +83,7 @@ def make_heavy() -> dict[str, tuple[str, bytes]]:
 def test_a_body_that_was_made_to_be_slow_is_refused(name):
     content_type, body = make_heavy()[name]
 
-    answer = Site().ask("/admin/login/", method="POST", content_type=content_type, body=body)
+    answer = Site().ask("/account/login/", method="POST", content_type=content_type, body=body)
 
     assert answer.status_code in (400, 403, 415)
 
@@ -94,7 +94,7 @@ def test_a_body_that_was_made_to_be_slow_takes_a_second_at_most(fuzz, name):
     content_type, body = make_heavy()[name]
     request = fuzz.make_request(0)
 
-    for path in ("/admin/login/", f"/p/{fuzz.values['token'][0]}/consent/"):
+    for path in ("/account/login/", f"/p/{fuzz.values['token'][0]}/consent/"):
         changed = {"method": "POST", "path": path, "content_type": content_type, "body": body}
         outcome = fuzz.send(type(request)(**{**vars(request), **changed}))
         assert outcome.seconds < SECONDS

@@ -50,6 +50,9 @@ LIVE = (
 )
 
 
+PASSWORD = "four unrelated words work"
+
+
 def sign_in(page, live_server, user: User) -> None:
     """The browser holds the session of this person."""
     client = Client()
@@ -61,11 +64,13 @@ def sign_in(page, live_server, user: User) -> None:
 def walk(page, live_server):
     """Each staff page, one after another, a form with faults among them."""
     user = make_user(is_superuser=True)
+    user.set_password(PASSWORD)
+    user.save()
     sign_in(page, live_server, user)
     draft = make_study(items=3, title="A draft with a long title " * 4, by=user)
     live = launch(make_study(items=3, title="A live one", by=user))
     addresses = [reverse("admin:index"), reverse("admin:study-new"), reverse("admin:records")]
-    addresses += [reverse("admin:password_change")]
+    addresses += ["/account/", "/account/password/", "/account/confirm/"]
     addresses += [reverse(f"admin:{name}", args=[draft.pk]) for name in DRAFT]
     addresses += [reverse(f"admin:{name}", args=[live.pk]) for name in LIVE]
     # further answers foreseen, a number that is none, and a batch that waits
@@ -87,6 +92,10 @@ def walk(page, live_server):
     for address in addresses:
         page.goto(f"{live_server}{address}")
         yield address
+    page.goto(f"{live_server}/account/two-factor/")
+    page.fill("#id_password", PASSWORD)
+    follow(page, "text=Continue")
+    yield "two-factor sign-in"
     closed = launch(make_study(items=3, title="A closed one", by=user))
     close_study(study=closed, by=user)
     page.goto(f"{live_server}{reverse('admin:study-overview', args=[closed.pk])}")
@@ -165,8 +174,9 @@ def test_colleague_signs_in_on_the_invitation_and_accepts(page, live_server, inv
     user.set_password("four unrelated words work")
     user.save()
     open_invitation(page, live_server, invitation)
-    page.fill("#sign-in-name", "ann")
-    page.fill("#sign-in-password", "four unrelated words work")
+    follow(page, "a:text-is('Sign in')")
+    page.fill("#id_login", "ann")
+    page.fill("#id_password", PASSWORD)
 
     follow(page, "button:text-is('Sign in')")
     follow(page, "text=Accept as ann")

@@ -266,7 +266,7 @@ def test_records_link_no_tables_of_the_machinery(db):
     linked = [app["app_label"] for app in root.get(reverse("admin:records")).context["apps"]]
 
     assert "studies" in linked
-    assert not {"axes", "django_tasks_database"} & set(linked)
+    assert not {"account", "mfa", "django_tasks_database"} & set(linked)
 
 
 def test_overview_says_when_only_some_answers_are_simulated(staff_client):

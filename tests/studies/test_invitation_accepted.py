@@ -59,12 +59,19 @@ def test_whoever_has_no_account_makes_one_that_may_sign_in_and_no_more(study):
     invitation = invite(study, TeamRole.OWNER)
     client = Client()
 
-    response = client.post(path(invitation), account(is_superuser="on", is_staff="on", email="x"))
+    response = client.post(
+        path(invitation), account(is_superuser="on", is_staff="on", email="Ann@example.org")
+    )
 
     assert response.url == url("study-overview", study)
     assert client.get(response.url).status_code == 200
     ann = User.objects.get(username="ann")
-    assert (ann.is_staff, ann.is_superuser, ann.is_active, ann.email) == (True, False, True, "")
+    assert (ann.is_staff, ann.is_superuser, ann.is_active, ann.email) == (
+        True,
+        False,
+        True,
+        "ann@example.org",
+    )
     assert not ann.user_permissions.exists()
     assert ann.check_password(PASSWORD)
     assert roles(study)["ann"] == "owner"
@@ -102,8 +109,8 @@ def test_existing_account_signs_in_and_comes_back_to_accept(study):
     client = Client()
 
     response = client.post(
-        reverse("admin:login"),
-        {"username": "ann", "password": PASSWORD, "next": path(invitation)},
+        reverse("account_login"),
+        {"login": "ann", "password": PASSWORD, "next": path(invitation)},
     )
 
     assert response.url == path(invitation)

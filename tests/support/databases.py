@@ -172,7 +172,7 @@ def _is_of_another_protocol(item: pytest.Item) -> bool:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Choose the database before Django reads its settings; xdist's workers inherit the choice."""
     if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-        # upkeep deletes files that its database knows nothing of
+        # the schedule deletes files that its database knows nothing of
         _set_data_folder(Path(os.environ["EVALSITE_DATA_DIR"], worker))
         return
     folder = make_folder("evalsite-tests-")

@@ -5,15 +5,15 @@ from datetime import datetime, timedelta
 from smtplib import SMTPException
 from urllib.parse import urljoin
 
-from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db.models import Exists, OuterRef
 from django.template.loader import render_to_string
 from django.urls import reverse
 
 from evalsite.annotation.models import Slot
-from evalsite.jobs.services import upkeep
+from evalsite.jobs.schedule import scheduled
 from evalsite.lib.clock import now
+from evalsite.lib.mail import is_mail_on
 from evalsite.participants.models import Expert, ExpertMail, ParticipantLink
 from evalsite.studies.models import Study
 from evalsite.studies.versions import shown_content
@@ -31,16 +31,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=10), timedelta(days=1)
 _AT_ONCE = 50
 
 
-def is_mail_on() -> bool:
-    """Return whether this site can send e-mail."""
-    return bool(settings.EMAIL_HOST and settings.DEFAULT_FROM_EMAIL)
-
-
-@upkeep
+@scheduled("Send e-mails to experts", is_on=is_mail_on)
 def send_expert_mail() -> None:
     """Send what is due: invitations, and reminders to people with items left."""
-    if not is_mail_on():
-        return
     for expert in _list_reminded():
         _plan_reminder(expert)
     waiting = ExpertMail.objects.filter(sent_at__isnull=True, next_try_at__lte=now())

@@ -14,7 +14,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from evalsite.annotation.running.expert_mail import is_mail_on
 from evalsite.annotation.running.experts import (
     Assignment,
     Named,
@@ -31,6 +30,7 @@ from evalsite.annotation.running.experts import (
 )
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
+from evalsite.lib.mail import is_mail_on
 from evalsite.participants.models import Expert, PersonalLink
 from evalsite.participants.recruiting import renew_personal_link
 from evalsite.studies.forms import use_our_words

@@ -20,11 +20,11 @@ from evalsite.annotation.allocation.assigned import (
     move_assigned,
 )
 from evalsite.annotation.models import TOP_UP_ACTION, Annotation, Draft, Slot
-from evalsite.annotation.running.expert_mail import is_mail_on
 from evalsite.annotation.running.launch import insist_on_editor
 from evalsite.annotation.running.live_changes import lock_running
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.deadlocks import in_transaction
+from evalsite.lib.mail import is_mail_on
 from evalsite.participants.models import (
     Expert,
     ExpertMail,

@@ -120,6 +120,16 @@ def resume_study(*, study: Study, by: Any) -> None:
 def close_study(*, study: Study, by: Any) -> None:
     """Close: no new work is handed out; work in hand may be finished."""
     insist_on_owner(study, by)
+    _close(study, by)
+
+
+@transaction.atomic
+def close_at_its_time(*, study: Study) -> None:
+    """Close a study whose closing time has passed, without anybody's click."""
+    _close(study, "closing time")
+
+
+def _close(study: Study, by: Any) -> None:
     running = [Study.State.LIVE, Study.State.PAUSED]
     _move(study, by=by, action="study closed", to=Study.State.CLOSED, of=running)
     # an expert's places have no end of their own

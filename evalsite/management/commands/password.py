@@ -4,9 +4,10 @@ import secrets
 from argparse import ArgumentParser
 from typing import Any
 
-from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
+
+from evalsite.accounts.researchers import turn_off_two_factor
 
 
 class Command(BaseCommand):
@@ -19,13 +20,20 @@ class Command(BaseCommand):
             help="whose password; optional if only one person signs in",
         )
 
-    def handle(self, *, username: str | None, **options: Any) -> None:
+        parser.add_argument(
+            "--two-factor-off",
+            action="store_true",
+            help="also turn off two-factor sign-in, for someone who has lost phone and codes",
+        )
+
+    def handle(self, *, username: str | None, two_factor_off: bool, **options: Any) -> None:
         user = find_user(username)
         password = secrets.token_urlsafe(12)
         user.set_password(password)
         user.save(update_fields=["password"])
-        AccessAttempt.objects.filter(username=user.get_username()).delete()
         self.stdout.write(f"User: {user.get_username()}\nPassword: {password}")
+        if two_factor_off and turn_off_two_factor(user):
+            self.stdout.write("Two-factor sign-in is off.")
         self.stdout.write("It is shown only now. Sessions signed in with the old one have ended.")
 
 

@@ -167,6 +167,11 @@ def _describe(studies: Collection[Study]) -> dict[UUID, StudyRow]:
     }
 
 
+def describe_running(ids: Collection[UUID]) -> dict[UUID, StudyRow]:
+    """Return those of these studies that are running, as the list shows them."""
+    return _describe(list(Study.objects.filter(pk__in=ids, state__in=_STATES["running"])))
+
+
 def _find_flag(study: Study, progress: Outline, moment: datetime) -> str:
     """Return why a running study needs attention, as the template calls it; "" for no reason."""
     if study.state not in _STATES["running"] or progress.more_items_than:

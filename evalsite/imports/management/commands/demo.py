@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand
 from django.urls import reverse
 
+from evalsite.accounts.researchers import make_researcher
 from evalsite.imports.demo import FailedDemo, add_demo_crowds, make_demo_studies
 
 USERNAME = "researcher"
@@ -81,4 +82,5 @@ def find_or_make_researcher() -> tuple[User, str]:
     user = User.objects.create_user(
         USERNAME, password=password, is_staff=True, is_superuser=True, first_name="Researcher"
     )
+    make_researcher(user)
     return user, password

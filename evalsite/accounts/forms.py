@@ -1,0 +1,132 @@
+"""Forms for signing in and for one's own account."""
+
+from datetime import timedelta
+from typing import Any
+
+from allauth.account.forms import LoginForm, ResetPasswordForm
+from django import forms
+from django.contrib.auth.models import User
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.db.models import Q
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from evalsite.accounts.models import MailChoice
+from evalsite.lib.clock import now
+
+SESSION, LONG_SESSION = timedelta(hours=12), timedelta(days=30)
+# a user name has at most 150 characters, an address 254
+_LONGEST_LOGIN = 254
+
+
+class SignInForm(LoginForm):
+    """E-mail or user name, password, and for how long to stay signed in."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["login"] = forms.CharField(
+            label="E-mail or user name",
+            max_length=_LONGEST_LOGIN,
+            widget=forms.TextInput(
+                attrs={
+                    "autocapitalize": "none",
+                    "autocomplete": "username",
+                    "autofocus": True,
+                    "spellcheck": "false",
+                }
+            ),
+        )
+        self.fields["password"].widget.attrs.pop("placeholder", None)
+        self.fields["password"].help_text = ""
+
+    def clean_login(self) -> str:
+        """Return the user name: addresses are found however they are capitalised."""
+        login = self.cleaned_data["login"].strip()
+        found = User.objects.filter(email__iexact=login) if "@" in login else User.objects.none()
+        users = list(found[:2])
+        return users[0].username if len(users) == 1 else login
+
+    def login(self, request: HttpRequest, redirect_url: str | None = None) -> HttpResponseBase:
+        """Sign in until a set time, whatever one does until then."""
+        response = super().login(request, redirect_url)
+        term = LONG_SESSION if self.cleaned_data["remember"] else SESSION
+        request.session.set_expiry(now() + term)
+        return response
+
+
+class PasswordForgottenForm(ResetPasswordForm):
+    """Whose password it is, by e-mail or user name. Whether there is such an account isn't told."""
+
+    email = forms.CharField(
+        label="E-mail or user name",
+        max_length=_LONGEST_LOGIN,
+        widget=forms.TextInput(
+            attrs={"autocapitalize": "none", "autocomplete": "username", "spellcheck": "false"}
+        ),
+    )
+
+    def clean_email(self) -> str:
+        login = self.cleaned_data["email"].strip()
+        found = User.objects.filter(
+            Q(username__iexact=login) | Q(email__iexact=login), is_active=True, is_staff=True
+        ).exclude(email="")
+        self.users = list(found[:2])
+        return self.users[0].email if len(self.users) == 1 else login
+
+
+class ProfileForm(forms.Form):
+    """How one appears to colleagues."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=150,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )
+    username = forms.CharField(
+        label="User name",
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        help_text="You can sign in with this or with your e-mail.",
+        widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "username"}),
+    )
+    email = forms.EmailField(
+        label="E-mail",
+        max_length=_LONGEST_LOGIN,
+        required=False,
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+    )
+
+    mail = forms.ChoiceField(
+        label="Send me a message",
+        choices=MailChoice.When.choices,
+        required=False,
+        widget=forms.RadioSelect,
+        help_text="At most one a day. It never contains participants’ data. "
+        "Your studies always show what needs you.",
+    )
+
+    def __init__(self, data: Any = None, *, user: User) -> None:
+        self.user = user
+        initial = {
+            "name": user.get_full_name(),
+            "username": user.username,
+            "email": user.email,
+            "mail": getattr(user, "mail_choice", MailChoice()).when,
+        }
+        super().__init__(data, initial=initial)
+
+    def clean_username(self) -> str:
+        username: str = self.cleaned_data["username"]
+        if self._others().filter(username__iexact=username).exists():
+            raise forms.ValidationError("This user name is taken.", code="taken")
+        return username
+
+    def clean_email(self) -> str:
+        email = self.cleaned_data["email"].lower()
+        if email and self._others().filter(email__iexact=email).exists():
+            raise forms.ValidationError("Another account uses this address.", code="taken")
+        return email
+
+    def _others(self) -> Any:
+        return User.objects.exclude(pk=self.user.pk)

@@ -1,0 +1,152 @@
+"""What has to happen at set times: a table that every worker looks at once a minute."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import InterfaceError, InternalError, OperationalError
+from django.db.models import F, Q
+
+from evalsite.jobs.models import ScheduledTask
+from evalsite.lib.clock import now
+from evalsite.lib.outage import is_outage
+
+logger = logging.getLogger(__name__)
+
+# what a run may take before another worker takes the task for abandoned
+LEASE = timedelta(minutes=15)
+_FIRST_PAUSE = timedelta(minutes=1)
+HOURLY, DAILY = timedelta(hours=1), timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Something to do every so often: what is due by now, so that being late loses nothing."""
+
+    name: str
+    label: str
+    every: timedelta
+    run: Callable[[], str | None]
+    is_on: Callable[[], bool]
+
+
+TASKS: dict[str, Task] = {}
+
+
+def scheduled(
+    label: str,
+    *,
+    every: timedelta = timedelta(minutes=1),
+    is_on: Callable[[], bool] = lambda: True,
+) -> Callable[[Callable[[], str | None]], Callable[[], str | None]]:
+    """Register a function that returns in a few words what it did, or nothing.
+
+    It must do no harm if it runs twice: after a crash it starts again.
+    """
+
+    def register(function: Callable[[], str | None]) -> Callable[[], str | None]:
+        name = function.__name__
+        TASKS[name] = Task(name=name, label=label, every=every, run=function, is_on=is_on)
+        return function
+
+    return register
+
+
+def run_schedule() -> None:
+    """Run every task that is due and that no other worker runs."""
+    known = {task.name: task for task in ScheduledTask.objects.all()}
+    moment = now()
+    for task in TASKS.values():
+        if not task.is_on():
+            continue
+        row = known.get(task.name)
+        if row is None:
+            # two workers may start at the same moment
+            row, _ = ScheduledTask.objects.get_or_create(
+                name=task.name, defaults={"due_at": moment}
+            )
+        if row.due_at <= moment and _claim(row):
+            _run(task)
+
+
+def _claim(row: ScheduledTask) -> bool:
+    """Take the task; False if another worker has taken it since the row was read."""
+    moment = now()
+    free = ScheduledTask.objects.filter(pk=row.pk, due_at=row.due_at)
+    return bool(free.update(due_at=moment + LEASE, started_at=moment))
+
+
+def _run(task: Task) -> None:
+    mine = ScheduledTask.objects.filter(pk=task.name)
+    try:
+        result = task.run() or ""
+    except (OperationalError, InterfaceError, InternalError) as error:
+        if is_outage(error):
+            raise  # nothing is wrong with the task: it runs again once its lease is over
+        _note_failure(task, error)
+    except Exception as error:  # the other tasks must run, and the worker must go on
+        _note_failure(task, error)
+    else:
+        moment = now()
+        mine.update(
+            due_at=moment + task.every,
+            finished_at=moment,
+            result=result[:200],
+            error="",
+            failures=0,
+        )
+        # what was last done stays in view when nothing was to do since
+        if result:
+            mine.update(acted_at=moment, acted=result[:200])
+
+
+def _note_failure(task: Task, error: Exception) -> None:
+    """Store why the task failed, and try again sooner the less often it has."""
+    logger.exception("The scheduled task %s failed.", task.name)
+    mine = ScheduledTask.objects.filter(pk=task.name)
+    failures = mine.values_list("failures", flat=True)[0]
+    pause = min(_FIRST_PAUSE * 2 ** min(failures, 10), max(task.every, HOURLY))
+    mine.update(
+        due_at=now() + pause,
+        error=f"{type(error).__name__}: {error}"[:500],
+        failures=F("failures") + 1,
+    )
+
+
+# --- what is shown of it --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskState:
+    """One line of the schedule, as a page or a command shows it."""
+
+    task: Task
+    row: ScheduledTask | None
+    is_late: bool
+
+    @property
+    def has_problem(self) -> bool:
+        return self.is_late or bool(self.row and self.row.error)
+
+
+def list_schedule() -> list[TaskState]:
+    """Return every task that is on, with its last run."""
+    rows = {row.name: row for row in ScheduledTask.objects.all()}
+    return [
+        TaskState(task=task, row=rows.get(task.name), is_late=_is_late(rows.get(task.name)))
+        for task in sorted(TASKS.values(), key=lambda task: task.label)
+        if task.is_on()
+    ]
+
+
+def count_problems() -> int:
+    """Return how many tasks failed the last time, or are long overdue."""
+    return ScheduledTask.objects.filter(
+        Q(failures__gt=0) | Q(due_at__lt=now() - LEASE), name__in=TASKS
+    ).count()
+
+
+def _is_late(row: ScheduledTask | None) -> bool:
+    overdue: datetime = now() - LEASE
+    return row is not None and row.due_at < overdue
