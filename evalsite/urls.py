@@ -20,6 +20,7 @@ from evalsite.annotation.pages import (
     stopped_views,
     views,
 )
+from evalsite.annotation.running import pilot_pages
 from evalsite.participants import views as stop_views
 from evalsite.quality import work_views
 from evalsite.studies import invitation_views
@@ -34,6 +35,8 @@ urlpatterns = [
     path("invitation/<token>/", invitation_views.show_invitation, name="invitation"),
     path("join/<uuid:study_id>/", join_views.join, {"number": 0}, name="study-join"),
     path("join/<uuid:study_id>/<int:number>/", join_views.join, name="recruitment-join"),
+    path("pilot/<token>/", pilot_pages.join_pilot, name="pilot-join"),
+    path("p/<token>/comment/", pilot_pages.comment, name="pilot-comment"),
     path("p/<token>/", join_views.open_personal_link, name="participant-home"),
     path("p/<token>/consent/", entry_views.consent, name="participant-consent"),
     path("p/<token>/declined/", entry_views.declined, name="participant-declined"),

@@ -6,12 +6,10 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Count, Max, Q
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.annotation.pages.held_items import (
@@ -30,7 +28,7 @@ from evalsite.annotation.running.launch import (
     resume_study,
     unarchive_study,
 )
-from evalsite.annotation.running.pilot import start_pilot
+from evalsite.annotation.running.pilot_views import pilot_views
 from evalsite.annotation.running.places_views import places_views
 from evalsite.annotation.running.quota_views import quota_views
 from evalsite.annotation.running.recruiting_views import recruiting_views
@@ -41,37 +39,6 @@ from evalsite.studies.setting_changes import change_settings
 from evalsite.studies.staff_pages import StudyView
 
 PAGE = 50
-
-
-# --- pilot --------------------------------------------------------------------------
-
-
-@require_safe
-def show_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
-    is_answer = ~Q(annotations__item__kind=Item.Kind.PRACTICE)
-    pilots = study.participants.filter(is_pilot=True).annotate(
-        given=Count("annotations", filter=is_answer),
-        last=Max("annotations__submitted_at", filter=is_answer),
-    )
-    return TemplateResponse(
-        request,
-        "studies/pilot.html",
-        {
-            "pilots": Paginator(pilots.order_by("-id"), PAGE).get_page(request.GET.get("page")),
-            "has_items": Item.objects.main().filter(study=study).exists(),
-        },
-    )
-
-
-@require_POST
-def take_pilot(request: HttpRequest, study: Study) -> HttpResponseBase:
-    """Go to the participants' pages as a person whose answers never count."""
-    try:
-        token = start_pilot(study=study, by=request.user)
-    except ValidationError as error:
-        _show_error(request, error)
-        return redirect("admin:study-pilot", study.pk)
-    return _see_other(reverse("participant-home", args=[token]))
 
 
 # --- launch -------------------------------------------------------------------------
@@ -154,12 +121,6 @@ def _show_error(request: HttpRequest, error: ValidationError) -> None:
         messages.error(request, problem)
 
 
-def _see_other(address: str) -> HttpResponseRedirect:
-    response = HttpResponseRedirect(address)
-    response.status_code = 303
-    return response
-
-
 _EDITOR, _OWNER = Membership.Role.EDITOR, Membership.Role.OWNER
 
 study_views = [
@@ -169,17 +130,8 @@ study_views = [
     *recruiting_views,
     *expert_views,
     *setup_views,
+    *pilot_views,
     *stop_views,
-    StudyView(
-        path="pilot/",
-        name="study-pilot",
-        view=show_pilot,
-        role=_EDITOR,
-        place="Set up",
-        tab="Pilot",
-        order=50,
-    ),
-    StudyView(path="pilot/take/", name="study-pilot-take", view=take_pilot, role=_EDITOR),
     StudyView(path="launch/offer/", name="study-launch-offer", view=take_offer, role=_EDITOR),
     StudyView(
         path="launch/again/",

@@ -3,7 +3,7 @@
 import logging
 import re
 
-TOKEN = re.compile(r"(/(?:p|invitation)/)[^/\s\"'?]+")
+TOKEN = re.compile(r"(/(?:p|pilot|invitation)/)[^/\s\"'?]+")
 # a platform's ids; quotes at the end may close the address, and stay
 JOIN_QUERY = re.compile(r"(/join\b[^\s?]{0,80}\?)\S*[^\s\"'>]")
 

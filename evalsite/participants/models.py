@@ -18,6 +18,8 @@ from evalsite.participants.codes import make_pseudonym as make_pseudonym
 from evalsite.participants.codes import make_receipt as make_receipt
 from evalsite.participants.expert_models import Expert as Expert
 from evalsite.participants.expert_models import ExpertMail as ExpertMail
+from evalsite.participants.pilot_models import PilotComment as PilotComment
+from evalsite.participants.pilot_models import Tester as Tester
 from evalsite.participants.screening_models import EarlierStudyRule as EarlierStudyRule
 from evalsite.participants.screening_models import ParticipantMark as ParticipantMark
 from evalsite.participants.screening_models import Quota as Quota

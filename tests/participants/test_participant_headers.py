@@ -12,6 +12,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 EXEMPT = {
     "study-join",
     "recruitment-join",
+    "pilot-join",
+    "pilot-comment",
     "participant-end",
     "participant-home",
     "participant-consent",

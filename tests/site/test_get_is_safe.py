@@ -208,6 +208,7 @@ def make_staff_pages() -> dict[str, list[Any]]:
         "exclusion_id": [exclusion.pk],
         "note_id": [Note.objects.create(study=live, item=live.items.main()[0], text="Hm").pk],
         "approval_id": [approval.pk],
+        "comment_id": [1],
         "expert_id": [expert.pk],
         "member_id": [jane.pk],
         "invitation_id": [invitation.pk],

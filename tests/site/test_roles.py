@@ -19,7 +19,7 @@ from evalsite.annotation.models import RatingsFile
 from evalsite.imports.uploads import keep_upload
 from evalsite.jobs.models import Job
 from evalsite.lib.clock import now
-from evalsite.participants.models import ItemSet
+from evalsite.participants.models import ItemSet, PilotComment
 from evalsite.quality.exclusions import exclude
 from evalsite.quality.models import Approval, Note
 from evalsite.studies.members import invite_colleague
@@ -87,7 +87,8 @@ POST = {
         "study-experts", "expert-reassign",
         "expert-links", "expert-renew", "experts-due",
         "setup-basics", "setup-first-page", "setup-instructions", "setup-checks", "setup-work",
-        "check-new", "check-delete",
+        "check-new", "check-delete", "study-pilot-link", "study-pilot-use",
+        "pilot-comment-settle",
         "study-pilot-take", "study-launch-offer", "study-pause", "study-resume",
         "study-top-up", "study-answers-change", "study-places-again", "batch-open", "item-release",
         "study-people-act", "note-delete", "item-note",
@@ -121,7 +122,7 @@ ALLOWED = (200, 302, 303, 404, 409, 410, 422)  # the role is enough; the rest is
 OF_A_ROW = {
     "batch_id", "item_id", "upload_id", "file_id", "job_id", "report_id", "pseudonym",
     "exclusion_id", "member_id", "invitation_id", "expert_id",
-    "approval_id", "note_id",
+    "approval_id", "note_id", "comment_id",
 }  # fmt: skip
 KINDS = ("anonymous", "stranger", *(role.value for role in TeamRole), "administrator")
 
@@ -163,6 +164,9 @@ def find_parts(study: Study) -> dict[str, Any]:
         "member_id": Membership.objects.get(study=study, user=jane).pk,
         "invitation_id": invited.pk,
         "approval_id": _ask_for_review(study).pk,
+        "comment_id": PilotComment.objects.create(
+            study=study, participant=person, kind="text", subject="consent", text="Why?"
+        ).pk,
         "expert_id": invite(study, "Ana Costa", by=jane)[0].pk,
     }
 

@@ -92,6 +92,7 @@ class Setup:
             "setup-checks": f"{self.counts.checks:,}" if self.counts.checks else "",
             "setup-work": self.cost,
             "study-team": f"{self.members:,}",
+            "study-pilot": f"{self.pilots:,}" if self.pilots else "",
         }
         names = [*(section.page for section in SECTIONS), *_OTHERS]
         return {

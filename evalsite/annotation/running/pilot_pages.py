@@ -1,0 +1,124 @@
+"""What colleagues open who try a draft: the link for all of them, and comments."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from evalsite.annotation.running.pilot import find_piloted, join_as_tester
+from evalsite.fields import drop_unstorable
+from evalsite.participants.access import (
+    address,
+    language_of,
+    page_context,
+    participant_page,
+    private,
+    unknown_link,
+)
+from evalsite.participants.models import Participant
+from evalsite.participants.pilot_models import PilotComment
+from evalsite.studies.models import Item
+from evalsite.studies.versions import shown_content
+
+INVALID = 422
+LONGEST_NAME = 60
+LONGEST_COMMENT = 2000
+
+
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+def join_pilot(request: HttpRequest, token: str) -> HttpResponse:
+    """The link for colleagues: they give a name and try the study, without an account."""
+    study = find_piloted(token)
+    if study is None:
+        return unknown_link(request)
+    with language_of(study):
+        name = drop_unstorable(request.POST.get("name", "")).strip()
+        error = ""
+        if request.method == "POST":
+            if not name:
+                error = _("Enter your name.")
+            elif len(name) > LONGEST_NAME:
+                error = _("Enter a shorter name.")
+            else:
+                try:
+                    personal = join_as_tester(study=study, name=name)
+                except ValidationError as problem:
+                    error = " ".join(problem.messages)
+                else:
+                    return private(redirect("participant-home", personal))
+        context = {"texts": shown_content(study)["texts"], "name": name, "error": error}
+        status = INVALID if error else 200
+        return private(render(request, "participants/pilot_join.html", context, status=status))
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def comment(request: HttpRequest, me: Participant) -> HttpResponse:
+    """A comment on a question, a text or an item, from someone who tries a draft."""
+    if not me.is_pilot:
+        return redirect(address(request, "participant-home"))
+    subjects = _list_subjects(me)
+    chosen = request.POST.get("about", "")
+    text = drop_unstorable(request.POST.get("text", "")).strip()
+    error = ""
+    if request.method == "POST":
+        about = next((one for one in subjects if one["value"] == chosen), None)
+        if about is None:
+            error = _("Choose what your comment is about.")
+        elif not text or len(text) > LONGEST_COMMENT:
+            error = _("Write your comment, in up to 2,000 characters.")
+        else:
+            # the same form, sent twice, is one comment
+            PilotComment.objects.get_or_create(
+                study=me.study, participant=me, text=text, resolved_at=None, **about["fields"]
+            )
+            return redirect(f"{address(request, 'pilot-comment')}?saved")
+    context = page_context(request, me) | {
+        "subjects": subjects,
+        "chosen": chosen,
+        "text": text,
+        "error": error,
+        "is_saved": "saved" in request.GET,
+        "own": me.pilot_comments.all(),
+    }
+    context["urls"].pop("comment")
+    return render(
+        request, "participants/pilot_comment.html", context, status=INVALID if error else 200
+    )
+
+
+def _list_subjects(me: Participant) -> list[dict[str, Any]]:
+    """Return what a comment may be about: the texts, the questions, the items of their set."""
+    texts = {
+        "first-page": _("First page"), "consent": _("Consent"), "instructions": _("Instructions"),
+    }  # fmt: skip
+    kinds = PilotComment.Kind
+    found: list[dict[str, Any]] = [
+        {"value": f"text:{key}", "label": label, "fields": {"kind": kinds.TEXT, "subject": key}}
+        for key, label in texts.items()
+    ]
+    found += [
+        {
+            "value": f"question:{one.key}",
+            "label": _("Question: %(name)s") % {"name": one.label},
+            "fields": {"kind": kinds.QUESTION, "subject": one.key},
+        }
+        for one in me.study.config.criteria
+    ]
+    item_set = me.item_sets.order_by("-number").first()
+    ids = [] if item_set is None else item_set.item_ids
+    items = Item.objects.in_bulk(ids)
+    return found + [
+        {
+            "value": f"item:{pk}",
+            "label": f"{me.study.config.item_name} {number}",
+            "fields": {"kind": kinds.ITEM, "item": items[pk]},
+        }
+        for number, pk in enumerate(ids, start=1)
+        if pk in items
+    ]

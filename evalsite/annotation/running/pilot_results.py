@@ -1,0 +1,247 @@
+"""What a pilot shows: how long it took, and where colleagues disagree."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import ROUND_UP, Decimal
+from itertools import pairwise
+from math import ceil
+from statistics import mean, median
+from typing import Any
+
+from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.participants.models import Consent, ItemSet, Participant
+from evalsite.studies.models import Item, Output, Study
+
+MOST_SHOWN = 50
+ROWS = 20
+# a figure for time and pay takes so many people who finished
+ENOUGH = 3
+# no pause counts for more
+LONGEST_PAUSE = timedelta(minutes=5)
+_LONG_LABEL = 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """How long one person took for a first set: before the items, and for them."""
+
+    person: Participant
+    name: str
+    before: timedelta
+    items: timedelta
+    is_finished: bool
+
+    @property
+    def total(self) -> timedelta:
+        return self.before + self.items
+
+    @property
+    def words(self) -> str:
+        minutes, seconds = divmod(round(self.total.total_seconds()), 60)
+        return f"{minutes} min {seconds:02} s"
+
+
+def list_pilots(study: Study) -> list[Any]:
+    """Return who has tried the study, newest first, with what they answered and when."""
+    is_answer = ~Q(annotations__item__kind=Item.Kind.PRACTICE)
+    agreed = Consent.objects.filter(participant=OuterRef("pk"), is_given=True)
+    first_set = ItemSet.objects.filter(participant=OuterRef("pk"), number=1)
+    return list(
+        study.participants.filter(is_pilot=True)
+        .select_related("tester")
+        .annotate(
+            given=Count("annotations", filter=is_answer),
+            last=Max("annotations__submitted_at", filter=is_answer),
+            agreed_at=Subquery(
+                agreed.values("participant").annotate(at=Min("answered_at")).values("at")
+            ),
+            finished_at=Subquery(first_set.values("finished_at")[:1]),
+        )
+        .order_by("-id")[:MOST_SHOWN]
+    )
+
+
+def name_pilot(person: Participant) -> str:
+    """Return the name that a colleague gave, or the pseudonym of someone from the team."""
+    tester = getattr(person, "tester", None)
+    return tester.name if tester else person.pseudonym
+
+
+def find_answers(people: Sequence[Participant]) -> list[Annotation]:
+    """Return what these people answered, practice included."""
+    rows = Annotation.objects.filter(participant__in=people, status=Annotation.Status.PILOT)
+    return list(rows.select_related("item").order_by("submitted_at"))
+
+
+def measure_times(people: Sequence[Any], answers: Sequence[Annotation]) -> list[Tried]:
+    """Return how long each took from consent to Finish, or so far; pauses are cut short."""
+    by_person: dict[int, list[Annotation]] = defaultdict(list)
+    for answer in answers:
+        by_person[answer.participant_id].append(answer)
+    found = []
+    for person in people:
+        own = by_person[person.pk]
+        main = [one for one in own if one.item.kind != Item.Kind.PRACTICE]
+        if person.agreed_at is None or not main:
+            continue
+        end = person.finished_at or main[-1].submitted_at
+        moments = sorted(
+            {person.agreed_at, end}
+            | {one.started_at for one in own}
+            | {one.submitted_at for one in own}
+        )
+        begin = min(one.started_at for one in main)
+        found.append(
+            Tried(
+                person=person,
+                name=name_pilot(person),
+                before=_without_pauses([one for one in moments if one <= begin]),
+                items=_without_pauses([one for one in moments if begin <= one <= end]),
+                is_finished=person.finished_at is not None,
+            )
+        )
+    return found
+
+
+def _without_pauses(moments: Sequence[datetime]) -> timedelta:
+    steps = pairwise(moments)
+    return sum((min(later - one, LONGEST_PAUSE) for one, later in steps), timedelta())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suggestion:
+    """Time and pay of a set, from the median of those who finished."""
+
+    minutes: int
+    pay: Decimal | None
+    people: int
+
+    @property
+    def values(self) -> dict[str, Any]:
+        pay = {} if self.pay is None else {"pay_per_set": self.pay}
+        return {"minutes_per_set": self.minutes, **pay}
+
+
+def suggest_time_and_pay(study: Study, times: Sequence[Tried]) -> Suggestion | None:
+    """Return the median, rounded up to a minute, and the pay for it, rounded up to 0.10."""
+    finished = [one.total.total_seconds() for one in times if one.is_finished]
+    if len(finished) < ENOUGH:
+        return None
+    minutes = max(1, ceil(median(finished) / 60))
+    target = study.pay_target
+    pay = None
+    if target is not None:
+        tenths = (target * minutes / 60 * 10).to_integral_value(rounding=ROUND_UP)
+        pay = (tenths / 10).quantize(Decimal("0.01"))
+    return Suggestion(minutes=minutes, pay=pay, people=len(finished))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One person's answer in a row; none: they gave no answer."""
+
+    name: str
+    text: str = ""
+    is_far: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """What everyone answered to one question about one output."""
+
+    item: str
+    criterion: str
+    text: str
+    apart: int
+    cells: list[Cell] = field(default_factory=list)
+
+
+def compare_answers(
+    study: Study, people: Sequence[Participant], answers: Sequence[Annotation]
+) -> list[Difference]:
+    """Return the answers side by side: for each item the widest question, largest first."""
+    given = [one for one in answers if one.item.kind != Item.Kind.PRACTICE]
+    rows: dict[tuple[int, str], dict[int | None, int]] = defaultdict(dict)
+    ratings = Rating.objects.filter(annotation__in=given, value__isnull=False).order_by()
+    for rating in ratings.only("annotation_id", "criterion", "output_id", "value"):
+        if rating.value is not None:
+            rows[rating.annotation_id, rating.criterion][rating.output_id] = rating.value
+    outputs: dict[int, list[Output]] = defaultdict(list)
+    asked = {one.item_id for one in given}
+    for output in Output.objects.filter(item__in=asked).order_by("item_id", "position"):
+        outputs[output.item_id].append(output)
+    by_item: dict[int, list[Annotation]] = defaultdict(list)
+    for answer in given:
+        by_item[answer.item_id].append(answer)
+    found = [
+        max(_compare_item(study, people, own, outputs[item_id], rows), key=lambda one: one.apart)
+        for item_id, own in by_item.items()
+        if len(own) > 1
+        and any((one.pk, c.key) in rows for one in own for c in study.config.criteria)
+    ]
+    return sorted(found, key=lambda one: (-one.apart, one.item))
+
+
+def _compare_item(
+    study: Study,
+    people: Sequence[Participant],
+    answers: Sequence[Annotation],
+    outputs: Sequence[Output],
+    rows: dict[tuple[int, str], dict[int | None, int]],
+) -> list[Difference]:
+    ids = [output.pk for output in outputs]
+    found = []
+    for criterion in study.config.criteria:
+        scale = criterion.scale
+        series = {
+            one.participant_id: scale.read_values(rows[one.pk, criterion.key], ids)
+            for one in answers
+            if (one.pk, criterion.key) in rows
+        }
+        for index in range(max((len(values) for values in series.values()), default=0)):
+            values = {pk: value for pk, own in series.items() if (value := own[index]) is not None}
+            if not values:
+                continue
+            apart = max(values.values()) - min(values.values())
+            far = _find_farthest(values) if apart else None
+            found.append(
+                Difference(
+                    item=answers[0].item.key,
+                    criterion=criterion.label,
+                    text=outputs[index].text if index < len(outputs) and len(series) else "",
+                    apart=apart,
+                    cells=[
+                        Cell(
+                            name=name_pilot(person),
+                            text=_say(scale, values.get(person.pk)),
+                            is_far=person.pk == far,
+                        )
+                        for person in people
+                    ],
+                )
+            )
+    return found
+
+
+def _find_farthest(values: dict[int, int]) -> int | None:
+    """Return whose answer is farthest from the mean of the others; None if two are."""
+    if len(values) < ENOUGH:
+        return None
+    distance = {
+        pk: abs(value - mean(other for key, other in values.items() if key != pk))
+        for pk, value in values.items()
+    }
+    far = max(distance.values())
+    names = [pk for pk, one in distance.items() if one == far]
+    return names[0] if len(names) == 1 else None
+
+
+def _say(scale: Any, value: int | None) -> str:
+    if value is None:
+        return ""
+    label = scale.label_of(value)
+    return label if 0 < len(label) <= _LONG_LABEL else str(value)
