@@ -15,10 +15,9 @@ from evalsite.imports.core import (
     Importer,
     Source,
     check_source,
-    hash_file,
     list_faults,
-    read_header,
 )
+from evalsite.imports.server_files import hash_file, read_header
 from evalsite.imports.tables.faults import group_faults
 from evalsite.imports.tables.table import Limits
 from evalsite.studies.study_lookup import add_study_argument, describe_faults, find_study

@@ -7,13 +7,10 @@ they are stored. A row has three shapes on its way: a row of the table, a checke
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import file_digest
 from itertools import chain
-from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from uuid import UUID
 
-from django.core.exceptions import ValidationError
 from django.db import models
 
 from evalsite.batches.faults import Question
@@ -310,7 +307,7 @@ def _name_sheet_rows(checked: Checked) -> None:
 def _map_columns(
     importer: Importer, checked: Checked, table: Table, study: Study, mapping: Mapping[str, str]
 ) -> None:
-    first = _peek(table)
+    first = peek(table)
     guess = importer.guess_from_rows(checked.header, study, [row.cells for row in first])
     nested = Nested(table, first, mapping) if importer.takes_nested else None
     if nested is not None and nested.paths:
@@ -326,7 +323,7 @@ def _map_columns(
     used = {name for name, field in checked.mapping.items() if field not in ("", LEAVE_OUT)}
     if nested is not None:
         nested.used = {name for name in nested.paths if checked.mapping[name] != LEAVE_OUT}
-        checked.path_samples = _sample(nested, first)
+        checked.path_samples = nested.sample(first)
     checked.faults += table.check_mapped(used)
     checked.faults += importer.check_mapping(checked.mapping, study, table)
     checked.notes = importer.describe_columns(checked, first)
@@ -346,16 +343,7 @@ def _guess_paths(
     }
 
 
-def _sample(nested: Nested, first: Sequence[Row]) -> dict[str, str]:
-    """Return the first value of each path."""
-    samples: dict[str, str] = {}
-    for row in first:
-        values = zip(nested.paths, nested.read(row.cells, nested.paths), strict=True)
-        samples |= {name: cell for name, cell in values if cell and name not in samples}
-    return samples
-
-
-def _peek(table: Table) -> list[Row]:
+def peek(table: Table) -> list[Row]:
     """Return the first rows, which are read again as if nothing had happened."""
     first: list[Row] = []
     try:
@@ -472,28 +460,6 @@ def describe(importer: Importer, checked: Checked, study: Study) -> Report:
     )
 
 
-def read_header(
-    path: Path,
-    limits: Limits | None = None,
-    options: Mapping[str, Any] | None = None,
-    *,
-    importer: Importer | None = None,
-    asked: Collection[str] = (),
-) -> list[str]:
-    """Return the names of a file's columns, and for an importer that takes them its paths.
-
-    `asked` are paths that the first rows need not have. None if the file can't be read.
-    """
-    try:
-        with path.open("rb") as source:
-            table = open_table(source, limits=limits, options=options)
-            if importer is not None and importer.takes_nested:
-                Nested(table, _peek(table), asked)
-            return [name.strip() for name in table.header]
-    except UnreadableFile:
-        return []
-
-
 def list_faults(faults: Sequence[Fault]) -> str:
     """Return all faults as CSV, to work through them in a spreadsheet."""
     rows = [
@@ -501,32 +467,3 @@ def list_faults(faults: Sequence[Fault]) -> str:
         for fault in faults
     ]
     return write_rows([("line", "record", "column", "fault"), *rows])
-
-
-# --- files on the server's disk -----------------------------------------------------------
-
-
-def import_path(
-    importer: Importer,
-    *,
-    study: Study,
-    path: Path,
-    by: Any,
-    mapping: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> Any:
-    """Import the file at this path into the study. Raise ValidationError with its faults."""
-    sha256 = hash_file(path)
-    if same := importer.find_same(study, sha256):
-        return same
-    with path.open("rb") as opened:
-        checked = check_source(importer, opened, study=study, mapping=mapping, options=options)
-    if checked.faults:
-        raise ValidationError([str(fault) for fault in checked.faults])
-    source = Source(study=study, file_name=path.name, sha256=sha256, options=options or {})
-    return importer.store(checked, source, by=by)
-
-
-def hash_file(path: Path) -> str:
-    with path.open("rb") as source:
-        return file_digest(source, "sha256").hexdigest()

@@ -16,9 +16,9 @@ from evalsite.imports.core import (
     check_source,
     describe,
     list_faults,
-    read_header,
 )
 from evalsite.imports.models import Upload
+from evalsite.imports.server_files import read_header
 from evalsite.imports.uploads import forget_bytes, insist_on_bytes, is_large
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, start_job

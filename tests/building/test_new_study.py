@@ -21,10 +21,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 def answer(config: Protocol, outputs: int) -> dict[str, str]:
     """An answer to every question, as a bot gives it."""
     felt = [0.1 * number for number in range(outputs)]
-    return {
-        name: criterion.scale.answer_as_bot(felt, number)
-        for name, criterion, number in question_names(config, outputs)
-    }
+    given = {}
+    for name, criterion, number in question_names(config, outputs):
+        given[name] = criterion.scale.answer_as_bot(felt, number)
+        if criterion.comment:
+            given[f"{name}.comment"] = "Because of its last sentence."
+    return given
 
 
 @pytest.fixture

@@ -82,12 +82,16 @@ def show_unsaved(
         criteria=screen.criteria,
         texts=texts,
     )
-    status = ngettext(
+    return _show_again(request, me, shown, screen, form, {}, ask_to_wait(wait), code=429)
+
+
+def ask_to_wait(seconds: int) -> str:
+    """Say that nothing is saved yet, and when to press Save again."""
+    return ngettext(
         "Not saved yet: too much came at once. Wait %(seconds)s second, then press Save again.",
         "Not saved yet: too much came at once. Wait %(seconds)s seconds, then press Save again.",
-        wait,
-    ) % {"seconds": wait}
-    return _show_again(request, me, shown, screen, form, {}, status, code=429)
+        seconds,
+    ) % {"seconds": seconds}
 
 
 @participant_page

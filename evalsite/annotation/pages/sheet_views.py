@@ -21,6 +21,7 @@ from evalsite.annotation.pages.jump_menu import TITLE, menu_headings
 from evalsite.annotation.pages.next_step import entry_step
 from evalsite.annotation.pages.rating_views import (
     address_for_consent,
+    ask_to_wait,
     describe_set,
     estimate_minutes_left,
     go_on,
@@ -82,11 +83,7 @@ def show_unsaved(request: HttpRequest, me: Participant, wait: int, number: int) 
     item_set = find_set(me, number)
     if item_set is None:
         return unknown_link(request)
-    status = ngettext(
-        "Not saved yet: too much came at once. Wait %(seconds)s second, then press Save again.",
-        "Not saved yet: too much came at once. Wait %(seconds)s seconds, then press Save again.",
-        wait,
-    ) % {"seconds": wait}
+    status = ask_to_wait(wait)
     sent = read_parts(request.POST)
     return _Page(request, me, item_set, sent=sent, status=status).render(code=429)
 

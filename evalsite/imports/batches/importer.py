@@ -10,8 +10,9 @@ from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.batches.mapping import check_mapping, make_plan
 from evalsite.imports.batches.store import import_batch, undo_batch
 from evalsite.imports.columns import Field, describe_personal, is_personal
-from evalsite.imports.core import Importer, Source, Tell, import_path
+from evalsite.imports.core import Importer, Source, Tell
 from evalsite.imports.models import Upload
+from evalsite.imports.server_files import import_path
 from evalsite.imports.steps import register
 from evalsite.imports.tables.faults import Fault, Remark
 from evalsite.imports.tables.table import Row, Table

@@ -79,6 +79,14 @@ class Nested:
                 known[number] = _read(cells[number])
             yield write_cell(_find_path(known[number], path))
 
+    def sample(self, rows: Iterable[Row]) -> dict[str, str]:
+        """Return the first value of each path in these rows."""
+        found: dict[str, str] = {}
+        for row in rows:
+            values = zip(self.paths, self.read(row.cells, self.paths), strict=True)
+            found |= {name: cell for name, cell in values if cell and name not in found}
+        return found
+
 
 def write_step(name: str) -> str:
     """Write the name of a column or key as the beginning of a path."""

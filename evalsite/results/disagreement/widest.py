@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
+from evalsite.analysis.families import get_family
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.lib.seeds import make_random
 from evalsite.protocol import Criterion
@@ -55,14 +56,15 @@ def find_ratings(study: Study) -> QuerySet[Rating]:
 
 def _find_wide(study: Study, criterion: Criterion) -> Iterator[Wide]:
     ratings = find_ratings(study).filter(criterion=criterion.key)
-    if criterion.scale.compares or criterion.scale.family in ("decision", "categories"):
+    family = get_family(criterion.scale.family)
+    if not family.is_scored:
         yield from _find_undecided(criterion, ratings)
         return
     low, high = criterion.scale.minimum, criterion.scale.maximum
     spread = ratings.values("annotation__item", "output").annotate(
         n=Count("pk"), low=Min("value"), high=Max("value")
     )
-    if criterion.scale.family == "magnitude":
+    if family.is_log:
         found = spread.filter(n__gte=2, high__gte=F("low") * WIDE_RATIO)
         for row in found.order_by(-F("high") / F("low"))[:_MOST_FOUND]:
             ratio = row["high"] / row["low"]
@@ -169,12 +171,13 @@ def _describe(
 
 def _give(one: Wide, rating: Rating, names: dict[int, str]) -> Given:
     scale, value = one.criterion.scale, rating.value or 0
+    family = get_family(scale.family)
     words = str(value)
     if scale.compares:
         words = names[rating.output_id] if rating.output_id else "Tie"
     elif label := scale.label_of(value):
-        words = f"{value}: {label}" if scale.family == "points" else label
-    if scale.family == "magnitude":
+        words = f"{value}: {label}" if family.has_points else label
+    if family.is_log:
         return _place_given(rating, words, log(max(value, 1)) / log(scale.maximum))
     span = scale.maximum - scale.minimum
     share = (value - scale.minimum) / span if span and not scale.compares else 0.5

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
-from evalsite.analysis.families import FAMILIES
+from evalsite.analysis.families import find_family
 from evalsite.jobs.live_page import keep_watching
 from evalsite.quality.exclusion_rules import list_rules
 from evalsite.quality.frozen_plans import count_at_work, find_version, is_hidden, reveal_results
@@ -91,7 +91,7 @@ def _find_precision(criterion: dict[str, Any], times: float) -> str:
     known = [(low, high) for low, high in ends if low is not None and high is not None]
     if not known:
         return ""
-    family = FAMILIES[criterion.get("family") or _FAMILY_OF.get(criterion["kind"], "points")]
+    family = find_family(criterion)
     if family.is_log:
         factor = max(sqrt(high / low) for low, high in known if low > 0)
         return f"× {factor**times:.2f}"
@@ -99,10 +99,6 @@ def _find_precision(criterion: dict[str, Any], times: float) -> str:
     if family.compares or family.decides:
         return f"±{100 * half:.0f} percentage points" if half <= 1 else f"±{half:.2f}"
     return f"±{half:.2f}"
-
-
-# reports from before criteria named their family
-_FAMILY_OF = {"magnitude": "magnitude", "decision": "decision", "preference": "preference"}
 
 
 @require_POST
