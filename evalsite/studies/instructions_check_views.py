@@ -158,6 +158,6 @@ instructions_check_views = [
         name="check-question",
         view=show_check_question,
         role=Membership.Role.EDITOR,
-        within="Questions",
+        within="First page and consent",
     ),
 ]

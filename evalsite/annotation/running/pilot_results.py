@@ -14,6 +14,7 @@ from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.participants.models import Consent, ItemSet, Participant
+from evalsite.protocol.parts import COMMENT
 from evalsite.studies.models import Item, Output, Study
 
 MOST_SHOWN = 50
@@ -165,11 +166,9 @@ def compare_answers(
 ) -> list[Difference]:
     """Return the answers side by side: for each item the widest question, largest first."""
     given = [one for one in answers if one.item.kind != Item.Kind.PRACTICE]
-    rows: dict[tuple[int, str], dict[int | None, int]] = defaultdict(dict)
-    ratings = Rating.objects.filter(annotation__in=given, value__isnull=False).order_by()
-    for rating in ratings.only("annotation_id", "criterion", "output_id", "value"):
-        if rating.value is not None:
-            rows[rating.annotation_id, rating.criterion][rating.output_id] = rating.value
+    rows: dict[tuple[int, str], list[Rating]] = defaultdict(list)
+    for rating in Rating.objects.filter(annotation__in=given).order_by("id"):
+        rows[rating.annotation_id, rating.criterion].append(rating)
     outputs: dict[int, list[Output]] = defaultdict(list)
     asked = {one.item_id for one in given}
     for output in Output.objects.filter(item__in=asked).order_by("item_id", "position"):
@@ -191,14 +190,16 @@ def _compare_item(
     people: Sequence[Participant],
     answers: Sequence[Annotation],
     outputs: Sequence[Output],
-    rows: dict[tuple[int, str], dict[int | None, int]],
+    rows: dict[tuple[int, str], list[Rating]],
 ) -> list[Difference]:
     ids = [output.pk for output in outputs]
     found = []
     for criterion in study.config.criteria:
         scale = criterion.scale
         series = {
-            one.participant_id: scale.read_values(rows[one.pk, criterion.key], ids)
+            one.participant_id: scale.read_values(
+                [row for row in rows[one.pk, criterion.key] if row.part != COMMENT], ids
+            )
             for one in answers
             if (one.pk, criterion.key) in rows
         }
@@ -206,8 +207,12 @@ def _compare_item(
             values = {pk: value for pk, own in series.items() if (value := own[index]) is not None}
             if not values:
                 continue
-            apart = max(values.values()) - min(values.values())
-            far = _find_farthest(values) if apart else None
+            numbers = {pk: value for pk, value in values.items() if isinstance(value, int)}
+            if len(numbers) == len(values):
+                apart = max(numbers.values()) - min(numbers.values())
+            else:
+                apart = int(len({str(value) for value in values.values()}) > 1)
+            far = _find_farthest(numbers) if apart and len(numbers) == len(values) else None
             found.append(
                 Difference(
                     item=answers[0].item.key,
@@ -240,8 +245,10 @@ def _find_farthest(values: dict[int, int]) -> int | None:
     return names[0] if len(names) == 1 else None
 
 
-def _say(scale: Any, value: int | None) -> str:
+def _say(scale: Any, value: Any) -> str:
     if value is None:
         return ""
+    if not isinstance(value, int):
+        return ", ".join(scale.name_tested(one) for one in scale.list_tested(value))
     label = scale.label_of(value)
     return label if 0 < len(label) <= _LONG_LABEL else str(value)
