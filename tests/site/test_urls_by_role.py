@@ -42,7 +42,7 @@ OPEN = {
     "account/sso/sign-up/", "account/password/new/done/", "account/password/new/x-y/",
     "account/email/<token>/", "admin/login/", "admin/logout/", "invitation/<token>/",
     "join/<uuid:study_id>/",
-    "join/<uuid:study_id>/<int:number>/",
+    "join/<uuid:study_id>/<int:number>/", "pilot/<token>/",
 }  # fmt: skip
 # pages for whoever is signed in as a researcher
 SIGNED_IN = {
