@@ -52,12 +52,12 @@ def judge_parts(
         given = say_given(value)
         suggested = _describe_range([say_value(point) for point in right])
         is_met = value in right
-        sentence = say_verdict(given, suggested, is_met=is_met, is_by_document=is_by_document)
+        sentence = verdict_in_words(given, suggested, is_met=is_met, is_by_document=is_by_document)
         judged.append((is_met, sentence if len(parts) == 1 else f"{name}: {sentence}"))
     return judged
 
 
-def say_verdict(given: str, right: str, *, is_met: bool, is_by_document: bool) -> str:
+def verdict_in_words(given: str, right: str, *, is_met: bool, is_by_document: bool) -> str:
     """Say what was chosen, and what the document says or we suggest."""
     if is_by_document:
         words = (

@@ -306,7 +306,7 @@ def view_item(
             error=errors.get(name, ""),
             comment=str(values.get(f"{name}.{COMMENT}", "")),
             comment_error=errors.get(f"{name}.{COMMENT}", ""),
-            when=_say_when(config, criterion),
+            when=_condition_in_words(config, criterion),
             is_disabled=is_disabled,
         )
         for name, criterion, number in question_names(config, len(texts), criteria)
@@ -328,7 +328,7 @@ def view_item(
     )
 
 
-def _say_when(config: Protocol, criterion: Criterion) -> str:
+def _condition_in_words(config: Protocol, criterion: Criterion) -> str:
     if criterion.ask_if is None:
         return ""
     what = criterion.ask_if.describe(config.criterion_by_key)

@@ -149,13 +149,11 @@ def _save(request: HttpRequest, study: Study, form: SectionForm, options: forms.
     except ValidationError as error:
         form.add_error(None, error)
         return CONFLICT if isinstance(error, ChangedMeanwhile) else INVALID
-    messages.success(request, _say_what_was_saved(study, saved, form, values))
+    messages.success(request, _describe_saving(study, saved, form, values))
     return 200
 
 
-def _say_what_was_saved(
-    study: Study, saved: Study, form: SectionForm, values: dict[str, Any]
-) -> str:
+def _describe_saving(study: Study, saved: Study, form: SectionForm, values: dict[str, Any]) -> str:
     names = [name for name in values if getattr(saved, name) != getattr(study, name)]
     labels = [
         str(form.fields[name].label).lower() if name in form.fields else "options of the protocol"

@@ -88,7 +88,7 @@ def show_rules(request: HttpRequest, study: Study) -> HttpResponseBase:
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            messages.success(request, _say_decided(study, form))
+            messages.success(request, _describe_decision(study, form))
             return redirect("admin:study-exclusions", study.pk)
     context = {
         "form": form,
@@ -121,7 +121,7 @@ def _decide(study: Study, form: DecisionForm, by: Any, *, must_rest: bool) -> No
         decline_rules(study=study, by=by, reason=given["reason"])
 
 
-def _say_decided(study: Study, form: DecisionForm) -> str:
+def _describe_decision(study: Study, form: DecisionForm) -> str:
     if form.cleaned_data["choice"] == DECLINE:
         return "Everyone is left in. The report lists this as a deviation."
     event = PlanEvent.objects.filter(study=study, kind=PlanEvent.Kind.APPLIED).last()
@@ -173,7 +173,7 @@ def close(request: HttpRequest, study: Study) -> HttpResponseBase:
             return _show_closing(request, study, form)
         messages.error(request, " ".join(error.messages))
     else:
-        done = "Closed." if form is None else f"Closed. {_say_decided(study, form)}"
+        done = "Closed." if form is None else f"Closed. {_describe_decision(study, form)}"
         messages.success(request, done)
     return redirect("admin:study-overview", study.pk)
 

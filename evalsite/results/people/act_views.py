@@ -115,7 +115,7 @@ def act_on_people(request: HttpRequest, study: Study) -> HttpResponseBase:
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            _say_done(request, done, len(people) - len(open_people))
+            _report_done(request, done, len(people) - len(open_people))
             return redirect(
                 f"admin:study-{'exclusions' if do == 'exclude' else 'people'}", study.pk
             )
@@ -129,7 +129,7 @@ def act_on_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     return TemplateResponse(request, "results/people_act.html", context, status=status)
 
 
-def _say_done(request: HttpRequest, done: str, left_out: int) -> None:
+def _report_done(request: HttpRequest, done: str, left_out: int) -> None:
     if left_out:
         who = count_of(left_out, "person was", "people were")
         done = f"{done} {who} left out, because nothing changes for them any more."

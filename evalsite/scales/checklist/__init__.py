@@ -23,7 +23,7 @@ from evalsite.protocol.faults import (
 )
 from evalsite.protocol.parts import COMMENT
 from evalsite.protocol.scale import NA, Judged, Row, Scale, Stored
-from evalsite.scales.points import say_verdict
+from evalsite.scales.points import verdict_in_words
 
 _MOST = 100
 # of a statement without an answer, in an entry
@@ -238,7 +238,7 @@ class Checklist(Scale):
             for place, (one, answer) in enumerate(zip(wanted, given, strict=False)):
                 if one is None:
                     continue
-                sentence = say_verdict(
+                sentence = verdict_in_words(
                     f"“{self.label_of(answer)}”",
                     f"“{self.label_of(one)}”",
                     is_met=one == answer,

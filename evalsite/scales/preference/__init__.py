@@ -12,7 +12,7 @@ from evalsite.fields import PointField
 from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults, check_whole
 from evalsite.protocol.scale import PLAIN, Judged, Row, Scale, Stored
-from evalsite.scales.points import quote, say_verdict
+from evalsite.scales.points import quote, verdict_in_words
 from evalsite.scales.preference.checking import PLAIN_VALUES, check_graded, is_plain
 from evalsite.scales.preference.graded import Graded
 
@@ -134,7 +134,7 @@ class Preference(Scale):
         (value,) = values
         choices = [self.tie, *names]
         is_met = value == right
-        sentence = say_verdict(
+        sentence = verdict_in_words(
             choices[value], choices[right], is_met=is_met, is_by_document=is_by_document
         )
         return [(is_met, sentence)]

@@ -13,7 +13,7 @@ from evalsite.protocol import Criterion
 from evalsite.protocol.faults import Faults
 from evalsite.protocol.scale import Judged, Row, Scale, Stored
 from evalsite.scales.options import read_options
-from evalsite.scales.points import quote, say_verdict
+from evalsite.scales.points import quote, verdict_in_words
 from evalsite.scales.preference.checking import BOTH, check_graded
 from evalsite.scales.preference.grades import Grade, GradedField, Judgement, Tags
 
@@ -265,7 +265,7 @@ class Graded(Scale):
     ) -> Judged:
         (value,) = values
         is_met = any(one[:3] == value[:3] for one in right)
-        sentence = say_verdict(
+        sentence = verdict_in_words(
             self._say(value, names),
             self._say(right[0], names),
             is_met=is_met,
