@@ -108,4 +108,4 @@ def test_notes_tell_the_draws_of_sizes_and_which_may_point_another_way(name, is_
     told = " ".join(write_notes(criterion, seed=1))
 
     assert "Intervals of effect sizes: 300 draws" in told
-    assert ("may point another way" in told) == is_of_inputs
+    assert ("may point the other way" in told) == is_of_inputs

@@ -7,6 +7,7 @@ from evalsite.annotation.pages.forms import RatingForm
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.annotation.running.made_checks import MADE_HERE, read_gold
 from evalsite.protocol import get_protocol
+from evalsite.protocol.scale import Row
 from evalsite.studies.gold import agrees_with_gold
 from evalsite.studies.models import Item, Output, Study
 from tests.support.factories import launch, make_study
@@ -25,9 +26,9 @@ def make_one(client, study: Study, **answers: str):
     return client.post(address, {**sent, **answers, "do": "save"})
 
 
-def given_to(item: Item, criterion: str, *values: int) -> dict[tuple[str, int | None], int]:
+def given_to(item: Item, criterion: str, *values: int) -> dict[str, list[Row]]:
     outputs = item.outputs.order_by("position")
-    return {(criterion, one.pk): value for one, value in zip(outputs, values, strict=True)}
+    return {criterion: [Row(one.pk, value) for one, value in zip(outputs, values, strict=True)]}
 
 
 def test_scores_given_on_the_items_page_become_the_order_that_passes(staff_client):
@@ -98,6 +99,8 @@ def test_gold_written_from_answers_is_met_by_them(name, felt):
 
     gold = read_gold(form, [Output(pk=pk) for pk in ids])
 
-    given = {(one.criterion, one.output_id): one.value for one in form.values(ids)}
+    given: dict[str, list[Row]] = {}
+    for one in form.values(ids):
+        given.setdefault(one.criterion, []).append(Row(one.output_id, one.value))
     assert set(gold) == {criterion.key for criterion in config.criteria}
     assert agrees_with_gold(config, gold, [(pk, None) for pk in ids], given, 100)

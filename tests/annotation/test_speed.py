@@ -68,6 +68,7 @@ def test_every_column_of_a_study_is_in_one_group_or_says_what_the_study_is():
     others = {
         "id",
         "protocol",
+        "instrument",
         "options",
         "state",
         "seed",

@@ -350,12 +350,12 @@ def any_bundle(request, bundle) -> bytes:
 
 
 def test_kind_of_question_that_is_not_installed_is_named(any_bundle):
-    edit = lambda about: first_criterion(about)["scale"].update(kind="slider")  # noqa: E731
+    edit = lambda about: first_criterion(about)["scale"].update(kind="theremin")  # noqa: E731
 
     (fault,) = examine(change(any_bundle, "study.json", edit)).faults
 
     assert fault.code == "scale_unknown"
-    assert "slider" in fault.message
+    assert "theremin" in fault.message
 
 
 @pytest.mark.parametrize(

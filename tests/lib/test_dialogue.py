@@ -299,6 +299,7 @@ class Stub:
 
     def __init__(self, output_kind: str) -> None:
         self.output_kind = output_kind
+        self.output_language = ""
 
     def item_context(self, options, inputs):
         return {}

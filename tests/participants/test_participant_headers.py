@@ -79,7 +79,8 @@ def test_just_these_routes_are_exempt_from_the_csrf_check():
         if getattr(pattern.callback, "csrf_exempt", False)
     }
 
-    assert found == EXEMPT
+    # nothing is stored of what somebody tries
+    assert found == EXEMPT | {"instrument-try"}
 
 
 def test_no_exempt_route_is_a_staff_page():
