@@ -58,7 +58,7 @@ POLICY = {
     "style-src 'self'",
     "img-src 'self' data:",
     "connect-src 'self'",
-    "form-action 'self'",
+    "form-action 'self' https://id.example.org",
     "base-uri 'none'",
     "frame-ancestors 'none'",
 }

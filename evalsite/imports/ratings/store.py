@@ -45,7 +45,7 @@ from evalsite.studies.models import Study
 _TABLES = ("staged_answer", "staged_rating", "staged_person", "staged_place")
 _ANSWER = "key text, item bigint, person integer, shown text, note text, given text"
 _RATING = (
-    "(answer integer, criterion text, output bigint, value integer, typed text, record integer, "
+    "(answer integer, criterion text, output bigint, value text, typed text, record integer, "
     "part text, words text, detail text)"
 )
 
@@ -287,8 +287,9 @@ def _list_ratings(answers: Sequence[CheckedAnswer]) -> Iterator[tuple[object, ..
     for number, answer in enumerate(answers, start=1):
         for one in answer.ratings.values():
             yield (
-                number, one.criterion, one.output_id or 0, one.value, one.typed, one.record,
-                one.part, one.text, None if one.detail is None else json.dumps(one.detail),
+                number, one.criterion, one.output_id or 0,
+                "" if one.value is None else str(one.value), one.typed, one.record,
+                one.part, one.text, "" if one.detail is None else json.dumps(one.detail),
             )  # fmt: skip
 
 
@@ -352,8 +353,9 @@ def _move(study: Study, file: RatingsFile) -> None:
             f"INSERT INTO {quote_table(Rating)} "  # noqa: S608
             "(study_id, annotation_id, criterion, output_id, value, value_typed, file_row, part, "
             "text, detail) "
-            f"SELECT %s, {of_answer}, rating.criterion, NULLIF(rating.output, 0), rating.value, "
-            f"rating.typed, rating.record, rating.part, rating.words, rating.detail{cast} "
+            f"SELECT %s, {of_answer}, rating.criterion, NULLIF(rating.output, 0), "
+            "CAST(NULLIF(rating.value, '') AS integer), rating.typed, rating.record, rating.part, "
+            f"rating.words, NULLIF(rating.detail, ''){cast} "
             f"FROM staged_rating AS rating {joined}"
             "ORDER BY rating.record",
             [_adapt(Annotation(study=study), "study")],
