@@ -14,7 +14,8 @@ pytestmark = [
 SUBJECTS = ("contract", "contract_answers", "instruments", "bundle_round_trip", "ratings_import",
             "export_exact", "hostile_text", "kinds_browser")  # fmt: skip
 # values of a wide file are told by each scale in its own way
-ONLY = "kinds_of and not come_out_as"
+# Markdown isn’t shown literally: tests of rich text have a hostile corpus of their own
+ONLY = "kinds_of and not come_out_as and not shown_literally"
 
 
 def test_instruments_with_every_kind_of_question_pass_the_contract(tmp_path):

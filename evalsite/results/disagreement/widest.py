@@ -61,8 +61,6 @@ def _find_wide(study: Study, criterion: Criterion) -> Iterator[Wide]:
         yield from _find_undecided(criterion, ratings)
         return
     low, high = criterion.scale.minimum, criterion.scale.maximum
-    if low is None or high is None:
-        return  # no share of what is possible
     spread = ratings.values("annotation__item", "output").annotate(
         n=Count("pk"), low=Min("value"), high=Max("value")
     )
