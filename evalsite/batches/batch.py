@@ -121,7 +121,7 @@ def _convert_used(
         f"{count(len(texts), 'file')} can't be recognised: "
         f"{name_some([file.name for file in texts])}. Leave out what "
         "holds no outputs. A file with a column for each system, or one that names the system in "
-        "each row, is imported by itself.",
+        "each row, is imported on its own.",
     )
 
 
@@ -166,7 +166,7 @@ def _convert_formats(
         raise Unusable(
             "no_system",
             "No file holds the outputs of a system. A file with a column for each system, or one "
-            "that names the system in each row, is imported by itself.",
+            "that names the system in each row, is imported on its own.",
         )
     decisions = Decisions(answers, seed)
     chosen = decide(collection, decisions)

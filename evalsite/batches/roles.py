@@ -1,4 +1,4 @@
-"""What each of several files is for, as its name and content tell or as somebody says."""
+"""What each of several files is for, guessed from its name and content, or chosen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

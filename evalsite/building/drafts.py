@@ -35,7 +35,7 @@ def start_draft(title: str) -> Plain:
         "version": 1,
         "language": "en",
         "title": title,
-        "summary": "Each text is rated by itself.",
+        "summary": "Each text is rated on its own.",
         "source": {
             "cite": "Written for this study.", "licence": "none", "exact": "Nothing.",
             "ours": "Everything.",

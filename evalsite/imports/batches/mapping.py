@@ -179,7 +179,13 @@ def _find_other_kind(
 def _describe_missing(
     field: str, mapping: Mapping[str, str], config: Protocol, line: int | None
 ) -> Fault:
-    message = f"Column “{field}” is missing. Found: {', '.join(mapping) or 'none'}."
+    # values inside a column would be a long list
+    columns = [
+        name
+        for name in mapping
+        if not any(name.startswith((f"{other}.", f"{other}[")) for other in mapping)
+    ]
+    message = f"Column “{field}” is missing. Found: {', '.join(columns) or 'none'}."
     if field == "item":
         message += " Without it, it isn't clear which outputs belong to which item."
     if near := find_near(field, mapping, config):
