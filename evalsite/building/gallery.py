@@ -21,7 +21,8 @@ from evalsite.studies.version_cache import read_built
 
 FOLDER = settings.BASE_DIR / "fixtures" / "instruments"
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_FIRST_WORD = re.compile(r"[^\s,()]+")
+# of "Reasons: compar:IA" the name, not what is taken from it
+_FIRST_WORD = re.compile(r"(?:^[A-Z][\w ]*: )?([^\s,()]+)")
 _MOST_OF_A_NOTE = 60
 
 
@@ -89,7 +90,7 @@ def name_source(source: dict[str, Any]) -> str:
     """Return where an instrument comes from in a few words: "Fabbri 2021, CC BY 4.0"."""
     cite = source["cite"]
     year, author = _YEAR.search(cite), _FIRST_WORD.search(cite)
-    named = f"{author[0]} {year[0]}" if year and author else cite[:_MOST_OF_A_NOTE]
+    named = f"{author[1]} {year[0]}" if year and author else cite[:_MOST_OF_A_NOTE]
     licence = source["licence"]
     return named if licence in ("none", "not known") else f"{named}, {licence}"
 

@@ -248,8 +248,8 @@ class SectionForm(forms.ModelForm):
             ),
             "repeat_percent": (
                 "So many of a person’s items are shown to them a second time, with the outputs in "
-                "another order, to see how steady they are. 10 is usual, 0 is off. Off as well "
-                f"for who can’t get {FEWEST} items. Repeats never count in results."
+                "another order, to see how steady they are. 10 is usual, 0 is off. Nobody "
+                f"who can’t get {FEWEST} items gets repeats. Repeats never count in results."
             ),
             "repeat_distance": "How many items a repeat comes after its first showing, at least.",
             "has_bonus": (
@@ -452,6 +452,7 @@ class ShownGroup:
     fields: list[forms.BoundField]
     is_paired: bool
     is_locked: bool
+    is_partly_locked: bool = False
 
 
 def list_groups(form: SectionForm, options: forms.Form | None) -> Iterator[ShownGroup]:
@@ -464,7 +465,8 @@ def list_groups(form: SectionForm, options: forms.Form | None) -> Iterator[Shown
                 title=group.title,
                 fields=fields,
                 is_paired=group.is_paired,
-                is_locked=form.is_frozen and any(one.field.disabled for one in fields),
+                is_locked=form.is_frozen and all(one.field.disabled for one in fields),
+                is_partly_locked=form.is_frozen and any(one.field.disabled for one in fields),
             )
     if options is not None:
         yield ShownGroup(

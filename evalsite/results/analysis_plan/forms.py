@@ -69,7 +69,7 @@ class PlanForm(forms.Form):
         max_length=LONGEST_RULE,
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text="Worded so that another person would exclude the same answers, without names "
-        "of people. Nothing is left out by itself. Left empty: there is no rule.",
+        "of people. Nothing is left out automatically. Leave it empty if there is no such rule.",
         error_messages={
             "max_length": "Word the rule in %(limit_value)d characters or fewer; these are "
             "%(show_value)d.",
