@@ -267,6 +267,6 @@ def test_files_without_outputs_are_refused(tmp_path):
         tmp_path, {"a.csv": "id,prompt,alpha\n1,Q,A\n", "b.csv": "id,prompt\n1,Q\n"}
     )
 
-    with pytest.raises(Unusable, match="imported by itself") as refused:
+    with pytest.raises(Unusable, match="imported on its own") as refused:
         convert(files)
     assert refused.value.code == "no_system"

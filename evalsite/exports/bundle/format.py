@@ -151,8 +151,8 @@ LATER_PLAN_FIELDS: dict[str, Any] = {
 # What a bundle never holds: identities, secrets of links, and what is computed again.
 LEFT_OUT = {
     "Study": {
-        "id", "version", "revision", "time_zone", "pay_target", "pilot_generation",
-        "is_pilot_link_on",
+        "id", "version", "instrument", "revision", "time_zone", "pay_target",
+        "pilot_generation", "is_pilot_link_on",
     },
     "StudyVersion": {"id", "study", "content", "created_by"},
     "Batch": {"study", "uploaded_by"},
