@@ -14,19 +14,28 @@ from evalsite.protocol import Protocol, installed_protocols
 from tests.support.answering import Entered, RatingPage, make_live, right_answers, wrong_answers
 from tests.support.factories import make_annotator
 from tests.support.hostile import EVERYTHING, Seen
+from tests.support.protocols import each_protocol
 from tests.support.tabs import snapshot, what_became
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
 
 
-PROTOCOLS = sorted(installed_protocols().values(), key=lambda config: config.key)
-each_protocol = pytest.mark.parametrize("config", PROTOCOLS, ids=lambda config: config.key)
+PROTOCOLS = installed_protocols()
+# boxes, points, decisions and preferences
+of_each_protocol = pytest.mark.parametrize(
+    "config", each_protocol("magnitude", "rrgen", "pairwise"), indirect=True
+)
 with_a_note = pytest.mark.parametrize(
-    "config", [one for one in PROTOCOLS if one.has_note], ids=lambda config: config.key
+    "config", [key for key in PROTOCOLS if PROTOCOLS[key].has_note], indirect=True
 )
 without_a_note = pytest.mark.parametrize(
-    "config", [one for one in PROTOCOLS if not one.has_note], ids=lambda config: config.key
+    "config", [key for key in PROTOCOLS if not PROTOCOLS[key].has_note][:1], indirect=True
 )
+
+
+@pytest.fixture
+def config(request: pytest.FixtureRequest) -> Protocol:
+    return PROTOCOLS[request.param]
 
 
 @pytest.fixture
@@ -55,7 +64,7 @@ def stored() -> dict[str, list[tuple[int, int | None]]]:
 # --- one answer is wrong, missing or doubled ----------------------------------------------
 
 
-@each_protocol
+@of_each_protocol
 def test_bad_39_40_42_43_a_wrong_answer_is_refused_and_the_others_are_kept(config, page):
     answers = page.answers
     for question in page.questions:
@@ -68,7 +77,7 @@ def test_bad_39_40_42_43_a_wrong_answer_is_refused_and_the_others_are_kept(confi
     assert what_became(page.post(answers)) == "saved"
 
 
-@each_protocol
+@of_each_protocol
 def test_bad_39_40_42_43_every_wrong_answer_to_every_question_is_refused(config, page):
     wrong = {question.name: wrong_answers(question) for question in page.questions}
     for number in range(max(map(len, wrong.values()))):
@@ -82,7 +91,7 @@ def test_bad_39_40_42_43_every_wrong_answer_to_every_question_is_refused(config,
         assert {name for name in asked if again.entered.get(name)} <= typed
 
 
-@each_protocol
+@of_each_protocol
 def test_bad_44_a_missing_answer_is_named_and_the_others_are_kept(config, page):
     answers = page.answers
     for question in page.questions:
@@ -98,7 +107,7 @@ def test_bad_44_a_missing_answer_is_named_and_the_others_are_kept(config, page):
     assert what_became(page.post(answers)) == "saved"
 
 
-@each_protocol
+@of_each_protocol
 def test_bad_44_all_that_is_missing_is_named_at_once(config, page):
     again = refused(page, page.post({}))
 
@@ -106,7 +115,7 @@ def test_bad_44_all_that_is_missing_is_named_at_once(config, page):
     assert len(set(again.errors.values())) == len(again.errors)
 
 
-@each_protocol
+@of_each_protocol
 def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(config, page):
     strict = replace(config, hooks={**config.hooks, "clean": f"{__name__}.refuse_all"})
     texts = page.response.context["item"].outputs
@@ -120,7 +129,7 @@ def test_answers_that_do_not_go_together_are_refused_with_the_protocols_words(co
 
 
 @pytest.mark.slow
-@each_protocol
+@of_each_protocol
 def test_bad_45_an_answer_sent_twice_with_different_values_is_refused(config, page):
     answers = page.answers
     for question in page.questions:
@@ -143,7 +152,7 @@ def another_right(question, right: str) -> str:
     return next(text for text in right_answers(question) if text != right)
 
 
-@each_protocol
+@of_each_protocol
 def test_an_answer_sent_twice_with_the_same_value_is_one_answer(config, page):
     response = page.post({name: [text, text] for name, text in page.answers.items()})
 
@@ -151,7 +160,7 @@ def test_an_answer_sent_twice_with_the_same_value_is_one_answer(config, page):
     assert Annotation.objects.count() == 1
 
 
-@each_protocol
+@of_each_protocol
 def test_bad_46_fields_that_nobody_asked_for_change_nothing(config, page, caplog):
     other = make_annotator(page.me.study)
     theirs = {
@@ -184,7 +193,7 @@ def test_bad_46_fields_that_nobody_asked_for_change_nothing(config, page, caplog
     assert all(name in caplog.text for name in ("is_admin", "order_shown", *theirs))
 
 
-@each_protocol
+@of_each_protocol
 def test_bad_46_an_output_cannot_be_named_by_whoever_rates(config, page):
     asked = len(page.questions)
     foreign = {f"{question.name}-{number}": "1" for question in page.questions for number in (7, 8)}
@@ -196,7 +205,7 @@ def test_bad_46_an_output_cannot_be_named_by_whoever_rates(config, page):
     assert len(rated) == asked
 
 
-@each_protocol
+@of_each_protocol
 def test_a_draft_keeps_only_what_the_page_asks(config, page):
     names = {question.name for question in page.questions}
     sent = page.answers | {"is_admin": "1", "participant": "1", "x" * 200: "1"}
@@ -244,7 +253,7 @@ def test_bad_49_a_note_that_cannot_be_stored_is_refused_and_kept(config, page, t
     assert {name: again.entered[name] for name in answers} == answers
 
 
-@each_protocol
+@of_each_protocol
 def test_bad_49_a_note_of_a_megabyte_is_refused_or_left_out(config, page):
     response = page.post(page.answers | {"note": "x" * 1_000_000})
 
@@ -272,7 +281,7 @@ def test_bad_49_a_note_where_none_is_asked_is_left_out(config, page):
     assert Annotation.objects.get().note == ""
 
 
-@each_protocol
+@of_each_protocol
 def test_bad_49_the_note_of_a_report_is_text_within_its_limit(config, page):
     report = f"{page.address}report/"
     before = snapshot()
@@ -290,7 +299,7 @@ def test_bad_49_the_note_of_a_report_is_text_within_its_limit(config, page):
     assert Annotation.objects.get().note == EVERYTHING.replace("\r\n", "\n")
 
 
-@each_protocol
+@of_each_protocol
 def test_bad_49_feedback_over_its_limit_is_refused_and_kept(config, page):
     for place in (1, 2, 3):
         page.show(page.client.get(f"{page.home}sets/1/items/{place}/"))

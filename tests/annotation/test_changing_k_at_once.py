@@ -10,11 +10,11 @@ from evalsite.annotation.running.live_changes import newest_places
 from evalsite.lib.clock import now
 from evalsite.studies.models import Item, Study
 from tests.annotation.test_changing_k import change
-from tests.support.crowds import make_crowd, make_live_study
+from tests.support.crowds import crowd_workers, make_crowd, make_live_study
 from tests.support.factories import add_batch
 from tests.support.invariants import check_invariants
 
-__all__ = ["make_crowd"]
+__all__ = ["crowd_workers", "make_crowd"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,9 +30,9 @@ def keep_changing(study: Study, worker: Thread) -> int:
 
 
 def test_k_changed_all_the_time_while_people_work_ends_with_k_and_loses_nothing(make_crowd):
-    study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=15))
+    study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=12))
     crowd = make_crowd(study)
-    crowd.add(6, tabs=2)
+    crowd.add(4, tabs=2)
     failed = []
 
     def work() -> None:

@@ -18,7 +18,7 @@ from evalsite.studies.models import Item, Study
 from tests.annotation.test_dealing import add_grouped_items
 from tests.support.annotators import Browser
 from tests.support.batches import import_rows, make_rows
-from tests.support.crowds import check_exactly_k, make_crowd, make_live_study
+from tests.support.crowds import check_exactly_k, crowd_workers, make_crowd, make_live_study
 from tests.support.factories import (
     add_batch,
     answer_item,
@@ -33,7 +33,7 @@ from tests.support.published import published_file
 from tests.support.races import Held, at_once, only_postgresql
 from tests.support.tabs import BOXES, SCORES
 
-__all__ = ["make_crowd"]
+__all__ = ["crowd_workers", "make_crowd"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,6 +43,7 @@ RANKME = published_file("rankme/batch_wide.csv")
 # --- a crowd through the real pages, in processes of its own ----------------------------
 
 
+@pytest.mark.torture
 def test_sixteen_people_at_once_rate_the_100_rankme_items_exactly_three_times(make_crowd):
     study = make_live_study(
         add_items=lambda study: import_file(study=study, path=RANKME, by=make_user())
@@ -60,9 +61,9 @@ def test_sixteen_people_at_once_rate_the_100_rankme_items_exactly_three_times(ma
 
 
 def test_people_with_two_tabs_and_double_sends_rate_every_item_exactly_three_times(make_crowd):
-    study = make_live_study(set_size=5)
+    study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=15))
     crowd = make_crowd(study)
-    crowd.add(8, tabs=2)
+    crowd.add(6, tabs=2)
 
     crowd.work()
 
@@ -79,10 +80,10 @@ def test_people_with_two_tabs_on_sheets_rate_every_item_exactly_three_times(make
         set_size=4,
         max_sets=None,
         has_bonus=False,
-        add_items=lambda study: import_rows(study, make_rows(study.config, 12)),
+        add_items=lambda study: import_rows(study, make_rows(study.config, 8)),
     )
     crowd = make_crowd(study)
-    crowd.add(6, tabs=2)
+    crowd.add(4, tabs=2)
 
     crowd.work()
 
@@ -91,7 +92,7 @@ def test_people_with_two_tabs_on_sheets_rate_every_item_exactly_three_times(make
 
 
 def test_what_some_walk_away_from_is_done_by_others_and_their_late_answers_are_kept(make_crowd):
-    study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=20))
+    study = make_live_study(set_size=5, add_items=lambda study: add_batch(study, items=15))
     crowd = make_crowd(study)
     crowd.add(3, leaves_after=3)
     crowd.add(5)
@@ -194,7 +195,7 @@ def test_forty_arrivals_for_thirty_places_are_thirty_people_at_work_and_ten_poli
     check_invariants(study)
 
 
-@pytest.mark.parametrize("attempt", range(5))
+@pytest.mark.parametrize("attempt", range(3))
 def test_ten_items_in_sets_of_twelve_go_to_three_of_eight_people_at_once(attempt):
     study = launch(make_study(items=10, k=3, set_size=12))
     people = [make_annotator(study) for _ in range(8)]

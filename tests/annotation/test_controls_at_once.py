@@ -10,12 +10,18 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet
 from evalsite.studies.models import Item, Study
 from tests.support.checks import add_checks
-from tests.support.crowds import Crowd, check_exactly_k, make_crowd, make_live_study
+from tests.support.crowds import (
+    Crowd,
+    check_exactly_k,
+    crowd_workers,
+    make_crowd,
+    make_live_study,
+)
 from tests.support.factories import add_batch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-__all__ = ["make_crowd"]
+__all__ = ["crowd_workers", "make_crowd"]
 
 
 def add_items(study: Study) -> None:

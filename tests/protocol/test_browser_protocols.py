@@ -12,6 +12,7 @@ from evalsite.scales.likert import Likert
 from evalsite.scales.magnitude import Magnitude
 from evalsite.studies.models import Study
 from tests.support.browsing import (
+    LOOKS,
     MAIN,
     Watch,
     find_faults_in_all_looks,
@@ -21,16 +22,21 @@ from tests.support.browsing import (
     walk_to_work,
 )
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
+from tests.support.protocols import each_protocol
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# two reviews with three responses each; a set of any other protocol
-SET_SIZE = 6
+# a review with three responses; a set of any other protocol
+SET_SIZE = 3
 
 
-@pytest.fixture(params=sorted(installed_protocols()))
+@pytest.fixture
 def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
+
+
+def of_protocols(*usual: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("config", each_protocol(*usual), indirect=True)
 
 
 @pytest.fixture
@@ -63,6 +69,7 @@ def ratings_of(config: Protocol) -> int:
 
 
 @pytest.mark.both_databases
+@of_protocols(*installed_protocols())
 def test_a_whole_set_is_rated_by_keyboard_alone(page, live_server, config, study):
     watch = Watch(page)
     page.goto(f"{live_server}{mint_link(make_annotator(study))}")
@@ -112,6 +119,8 @@ def tap_all(page: Page) -> None:
             expect(box).to_have_value("90")
 
 
+# radio buttons, and boxes
+@of_protocols("pairwise", "magnitude")
 def test_a_whole_set_is_rated_by_touch_alone(browser, live_server, config, study):
     context = browser.new_context(
         viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
@@ -139,21 +148,44 @@ def tap(page: Page, selector: str) -> None:
 
 # The other pages are the same for all protocols: they are looked at with one of them.
 OWN_PAGES = ("instructions", "practice", "item", "keys", "ignored item", "review")
+# in the suite pages are looked at wide and light, narrow and dark by turns
+by_turns = pytest.mark.parametrize(
+    ("config", "is_by_turns"),
+    [
+        ("rrgen", True),
+        *(
+            pytest.param(key, False, marks=pytest.mark.torture)
+            for key in sorted(installed_protocols())
+        ),
+    ],
+    indirect=["config"],
+)
 
 
-def test_axe_finds_no_fault_on_any_page_before_work(page, live_server, config):
+@of_protocols(*installed_protocols())
+def test_axe_finds_no_fault_on_an_item(page, live_server, config):
+    take_a_set(page, str(live_server), make_short(config))
+
+    assert find_faults_in_all_looks(page) == []
+
+
+@by_turns
+def test_axe_finds_no_fault_on_any_page_before_work(page, live_server, config, is_by_turns):
     base, study = str(live_server), make_short(config)
 
-    found = find_faults_of(walk_to_work(page, base, study), page, config)
+    found = find_faults_of(walk_to_work(page, base, study), page, config, is_by_turns)
 
     assert {"instructions", "practice explained"} <= {*found}
     assert {step: faults for step, faults in found.items() if faults} == {}
 
 
-def test_axe_finds_no_fault_on_any_page_from_the_first_item_on(page, live_server, config):
+@by_turns
+def test_axe_finds_no_fault_on_any_page_from_the_first_item_on(
+    page, live_server, config, is_by_turns
+):
     take_a_set(page, str(live_server), make_short(config))
 
-    found = find_faults_of(walk_to_the_end(page), page, config)
+    found = find_faults_of(walk_to_the_end(page), page, config, is_by_turns)
 
     assert {"item", "item with errors", "review"} <= {*found}
     assert {step: faults for step, faults in found.items() if faults} == {}
@@ -166,10 +198,12 @@ def make_short(config: Protocol) -> Study:
     return launch(draft)
 
 
-def find_faults_of(steps: Iterator[str], page: Page, config: Protocol) -> dict[str, list[str]]:
+def find_faults_of(
+    steps: Iterator[str], page: Page, config: Protocol, is_by_turns: bool
+) -> dict[str, list[str]]:
     """What is wrong with each page of the way that is this protocol's own."""
     return {
-        step: find_faults_in_all_looks(page)
-        for step in steps
+        step: find_faults_in_all_looks(page, [LOOKS[number % 2]] if is_by_turns else LOOKS)
+        for number, step in enumerate(steps)
         if step.startswith(OWN_PAGES) or config.key == "rrgen"
     }

@@ -7,10 +7,10 @@ from playwright.sync_api import Page, expect
 
 from evalsite.annotation.models import Annotation
 from evalsite.imports.demo import import_example
-from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Output, Study
 from tests.support.browsing import MAIN, answer_all, follow, take_a_set, walk_to_work
 from tests.support.factories import launch, make_study, make_user
+from tests.support.protocols import each_protocol
 from tests.support.pseudo import RIGHT_TO_LEFT, speaking
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,9 +26,8 @@ OUTLINE = (
 )
 
 
-@pytest.fixture(params=sorted(installed_protocols()))
-def protocol(request: pytest.FixtureRequest) -> str:
-    return request.param
+def of_protocols(*usual: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("protocol", each_protocol(*usual))
 
 
 def make_live(protocol: str, **fields: object) -> Study:
@@ -48,6 +47,7 @@ def rate_a_set(page: Page) -> Iterator[str]:
     yield "finish"
 
 
+@of_protocols("magnitude", "rrgen")
 def test_a_whole_set_is_rated_without_scripts(browser, live_server, protocol):
     context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 740})
     page = context.new_page()
@@ -62,6 +62,7 @@ def test_a_whole_set_is_rated_without_scripts(browser, live_server, protocol):
     context.close()
 
 
+@of_protocols("pairwise")
 def test_a_whole_study_from_right_to_left_is_turned_round_and_fits(page, live_server, protocol):
     page.set_viewport_size({"width": 360, "height": 740})
     wide: dict[str, int] = {}
@@ -85,6 +86,8 @@ def walk_and_rate(page: Page, base: str, study: Study) -> Iterator[str]:
     yield from rate_a_set(page)
 
 
+# boxes, and radio buttons
+@of_protocols("magnitude", "pairwise")
 def test_focus_and_selection_are_seen_in_forced_colours(page, live_server, protocol):
     page.emulate_media(forced_colors="active")
     take_a_set(page, str(live_server), make_live(protocol))
@@ -108,6 +111,8 @@ def test_focus_and_selection_are_seen_in_forced_colours(page, live_server, proto
     assert focused.evaluate(OUTLINE) == "dashed 3px"
 
 
+# outputs that scroll, and outputs that take the room they need
+@of_protocols("rrgen", "magnitude")
 def test_printed_item_has_all_of_its_text_and_nothing_to_press(page, live_server, protocol):
     page.set_viewport_size({"width": 360, "height": 500})
     study = make_live(protocol)

@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
 from django.utils.html import escape
 
+from evalsite.annotation.fsck import find_breaches
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.annotation.pages.view_models import question_names
 from evalsite.annotation.running.launch import launch_study
@@ -33,6 +34,7 @@ from evalsite.protocol import (
 )
 from evalsite.studies.gold import check_gold
 from evalsite.studies.models import Item, Output, Study, System
+from tests.support.batches import keep_first
 from tests.support.checking import check_file
 from tests.support.factories import make_study, make_user
 
@@ -40,6 +42,8 @@ pytestmark = pytest.mark.django_db
 
 # save, redirect, next page (design: 14), besides BEGIN and COMMIT
 MOST_QUERIES = 14
+# items that a crowd rates
+FIRST = 24
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
@@ -47,10 +51,12 @@ def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 
 
-def make_live(config: Protocol, **fields: Any) -> Study:
-    """A live demo study of this protocol with its own example batch."""
+def make_live(config: Protocol, *, first: int | None = None, **fields: Any) -> Study:
+    """A live demo study of this protocol with its own example batch, or the first items of it."""
     study = make_study(protocol=config.key, items=0, is_demo=True, **fields)
     import_example(study, by=make_user())
+    if first is not None:
+        keep_first(study, first)
     run_job(launch_study(study=study, by=make_user()))
     study.refresh_from_db()
     return study
@@ -191,8 +197,10 @@ def test_example_batch_is_ready_to_import(config):
 
 
 @pytest.mark.slow
-def test_crowd_rates_all_of_the_example_batch(config):
-    study = make_live(config, k=1)
+@pytest.mark.parametrize("first", [FIRST, pytest.param(None, marks=pytest.mark.torture)])
+def test_crowd_rates_all_of_the_example_batch(config, first):
+    """The suite has the first items rated, `make torture` all."""
+    study = make_live(config, first=first, k=1)
     items = Item.objects.main().filter(study=study).count()
 
     for _ in simulate_crowd(study, participants=items, seed="contract"):
@@ -204,6 +212,7 @@ def test_crowd_rates_all_of_the_example_batch(config):
     assert set(Annotation.objects.filter(study=study).values_list("origin", flat=True)) == {
         "simulated"
     }
+    assert find_breaches(study) == []
     rated = counted.filter(outcome="rated")
     assert rated.count() > 0.8 * items, "Too few items can be rated. Is too much ignored?"
     for annotation in rated.prefetch_related("ratings", "item__outputs"):

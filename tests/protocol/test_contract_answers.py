@@ -22,6 +22,7 @@ from evalsite.results.report.study_facts import collect_facts
 from tests.protocol.test_contract import make_live, open_rating_page
 from tests.support.answering import RatingPage, right_answers
 from tests.support.factories import make_user
+from tests.support.protocols import each_protocol
 
 pytestmark = pytest.mark.django_db
 
@@ -105,11 +106,13 @@ def list_analysed(criterion: Criterion) -> list[str]:
     return [criterion.key] if family.is_analysed else []
 
 
+# of points and decisions, of boxes, and of preferences
 @pytest.mark.slow
 @pytest.mark.one_database
+@pytest.mark.parametrize("config", each_protocol("rrgen", "magnitude", "pairwise"), indirect=True)
 def test_report_is_computed_and_shown_from_its_answers(config, client):
     study = make_demo_study(config, by=make_user())
-    list(simulate_crowd(study, participants=4, seed="report"))
+    list(simulate_crowd(study, participants=2, seed="report"))
     content, digest = analyse_study(study)
     report = Report.objects.create(study=study, fingerprint="0", sha256=digest, content=content)
 

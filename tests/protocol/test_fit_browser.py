@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from evalsite.imports.demo import import_example
 from evalsite.protocol import installed_protocols
 from evalsite.studies.models import Item, Study
-from tests.support.browsing import MAIN, answer_all, take_a_set
+from tests.support.browsing import MAIN, TIGHT, answer_all, take_a_set
 from tests.support.factories import launch, make_learner, make_study, make_user, mint_link
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,14 +62,60 @@ def open_item(page: Page, base: str, study: Study, width: int) -> None:
     take_a_set(page, base, study)
 
 
-@pytest.mark.parametrize("width", sorted(HEIGHTS))
-def test_item_fits_its_screens(page, live_server, study, width):
-    open_item(page, str(live_server), study, width)
+def open_again(page: Page, width: int, height: int) -> None:
+    """Show the same page, untouched, in a window of this size."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(page.url.partition("#")[0])
 
+
+def test_item_fits_its_screens_with_what_is_judged_in_view(page, live_server, study):
+    """In one walk, as most of its time would go into the way to the item."""
+    open_item(page, str(live_server), study, 1280)
+
+    for width in HEIGHTS:
+        open_again(page, width, HEIGHTS[width][0])
+        check_what_is_judged_is_in_view_beside_every_question(page)
+        check_item_fits(page, width)
+    for width, height in TIGHT:
+        open_again(page, width, height)
+        check_save_is_in_one_line_and_nothing_is_wider(page, width)
+    open_again(page, 360, HEIGHTS[360][0])
+    check_next_item_opens_at_its_top_with_its_heading_in_view(page)
+
+
+def check_item_fits(page: Page, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == width
     if width == 1280:
         assert page.evaluate("document.documentElement.scrollHeight") <= HEIGHTS[width][1]
     assert page.evaluate(LOWER_EDGE) <= HEIGHTS[width][1]
+
+
+def check_what_is_judged_is_in_view_beside_every_question(page: Page) -> None:
+    shown = page.locator(".read .specimen, .read .standard").first
+    under_each = page.locator(".trio .specimen").count() > 0
+    for question in page.locator("[data-question]").all():
+        question.locator("input").last.focus()
+
+        assert shown.evaluate(IN_VIEW) > 0.5
+        assert question.locator("input").last.evaluate(IN_VIEW) > 0
+        if under_each:
+            expect(question).to_be_in_viewport()
+
+
+def check_save_is_in_one_line_and_nothing_is_wider(page: Page, width: int) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".dock .main").bounding_box()["height"] < 50
+
+
+def check_next_item_opens_at_its_top_with_its_heading_in_view(page: Page) -> None:
+    answer_all(page)
+
+    with page.expect_navigation():
+        page.click(".dock .main")
+
+    assert page.evaluate("scrollY") == 0
+    expect(page.locator("h1")).to_be_in_viewport()
+    expect(page.locator("h1")).to_be_focused()
 
 
 def test_longest_prompts_and_responses_of_dialogue_fit_a_phone(page, live_server):
@@ -92,21 +138,6 @@ def test_longest_prompts_and_responses_of_dialogue_fit_a_phone(page, live_server
         heights.append(page.evaluate(LOWER_EDGE))
 
     assert max(heights) <= HEIGHTS[360][1], heights
-
-
-@pytest.mark.parametrize("width", sorted(HEIGHTS))
-def test_what_is_judged_is_in_view_beside_every_question(page, live_server, study, width):
-    open_item(page, str(live_server), study, width)
-    shown = page.locator(".read .specimen, .read .standard").first
-    under_each = page.locator(".trio .specimen").count() > 0
-
-    for question in page.locator("[data-question]").all():
-        question.locator("input").last.focus()
-
-        assert shown.evaluate(IN_VIEW) > 0.5
-        assert question.locator("input").last.evaluate(IN_VIEW) > 0
-        if under_each:
-            expect(question).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("width", sorted(HEIGHTS))
@@ -146,26 +177,3 @@ def test_reason_of_a_practice_item_is_in_view_with_the_first_verdict(page, live_
     assert len(shown) > 2
     assert shown[reason] == 1, shown
     assert 1 in shown[1:-1], shown
-
-
-@pytest.mark.parametrize(("width", "height"), [(640, 400), (320, 640)])
-def test_save_is_in_one_line_and_nothing_is_wider_than_a_zoomed_window(
-    page, live_server, study, width, height
-):
-    page.set_viewport_size({"width": width, "height": height})
-    take_a_set(page, str(live_server), study)
-
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator(".dock .main").bounding_box()["height"] < 50
-
-
-def test_item_opens_at_its_top_with_its_heading_in_view(page, live_server, study):
-    open_item(page, str(live_server), study, 360)
-    answer_all(page)
-
-    with page.expect_navigation():
-        page.click(".dock .main")
-
-    assert page.evaluate("scrollY") == 0
-    expect(page.locator("h1")).to_be_in_viewport()
-    expect(page.locator("h1")).to_be_focused()

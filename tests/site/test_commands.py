@@ -1,6 +1,7 @@
 """The commands that run a site: serve and password."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -47,9 +48,14 @@ def port() -> int:
         return probe.getsockname()[1]
 
 
-@pytest.fixture
-def site(port, tmp_path) -> Iterator[subprocess.Popen[str]]:
-    """A site of its own that said it is ready; stopped afterwards."""
+@pytest.fixture(params=["migrated", pytest.param("new", marks=pytest.mark.torture)])
+def site(request, django_db_setup, port, tmp_path) -> Iterator[subprocess.Popen[str]]:
+    """A site of its own that said it is ready; stopped afterwards.
+
+    In the suite its database has tables already, as to make them takes most of the time.
+    """
+    if request.param == "migrated":
+        shutil.copyfile(os.environ["EVALSITE_TEST_TEMPLATE"], tmp_path / "evalsite.sqlite3")
     process = start_serve(port, tmp_path)
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -65,11 +71,22 @@ def children_of(process: subprocess.Popen[str]) -> dict[str, int]:
     return {Path(f"/proc/{number}/cmdline").read_text(): int(number) for number in numbers}
 
 
-def test_the_site_answers_when_it_says_ready_and_ctrl_c_stops_all_of_it(site, port):
-    children = children_of(site)
+def number_of(process: subprocess.Popen[str], name: str) -> int | None:
+    """The process of this name that it started, if one runs."""
+    return next((pid for line, pid in children_of(process).items() if name in line), None)
 
+
+@pytest.mark.one_database
+def test_site_answers_when_ready_starts_again_what_dies_and_ctrl_c_stops_all_of_it(site, port):
+    """In one walk, as most of its time would go into the start of the site."""
     with urlopen(f"http://127.0.0.1:{port}/admin/login/") as answer:
         assert answer.status == 200
+    web = number_of(site, "gunicorn")
+    kill_and_wait(site, port, "job worker", "db_worker")
+    assert number_of(site, "gunicorn") == web
+    kill_and_wait(site, port, "web server", "gunicorn")
+    children = children_of(site)
+
     site.send_signal(signal.SIGINT)
     site.communicate()
 
@@ -79,17 +96,9 @@ def test_the_site_answers_when_it_says_ready_and_ctrl_c_stops_all_of_it(site, po
     assert not any(Path(f"/proc/{number}").exists() for number in children.values())
 
 
-def number_of(process: subprocess.Popen[str], name: str) -> int | None:
-    """The process of this name that it started, if one runs."""
-    return next((pid for line, pid in children_of(process).items() if name in line), None)
-
-
-@pytest.mark.parametrize(
-    ("name", "program"), [("job worker", "db_worker"), ("web server", "gunicorn")]
-)
-def test_part_of_the_site_that_dies_is_started_again_and_the_site_stays(site, port, name, program):
+def kill_and_wait(site: subprocess.Popen[str], port: int, name: str, program: str) -> None:
+    """This part of the site is gone, and another one of it runs."""
     dead = number_of(site, program)
-    web = number_of(site, "gunicorn")
 
     os.kill(dead, signal.SIGKILL)
     told = site.stdout.readline()
@@ -98,7 +107,6 @@ def test_part_of_the_site_that_dies_is_started_again_and_the_site_stays(site, po
 
     assert told == f"The {name} was ended by signal 9. Starting it again.\n"
     assert site.poll() is None
-    assert name == "web server" or number_of(site, "gunicorn") == web
 
 
 def test_part_that_does_not_stay_up_is_started_three_times_a_minute_then_once():

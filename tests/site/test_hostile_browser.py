@@ -14,6 +14,7 @@ from tests.support.batches import write_csv
 from tests.support.browsing import MAIN, Watch, follow
 from tests.support.factories import make_annotator, make_learner, make_study, make_user, mint_link
 from tests.support.hostile import EVERYTHING, TITLE, hostile_rows, make_hostile
+from tests.support.protocols import each_protocol
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,7 +73,8 @@ ANSWER = """() => {
 }"""
 
 
-@pytest.fixture(params=sorted(installed_protocols()))
+# their items have every kind of input, and outputs that are rated one by one or compared
+@pytest.fixture(params=each_protocol("magnitude", "pairwise"))
 def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 

@@ -38,11 +38,13 @@ from tests.support.hostile import (
     squeeze,
     texts_shown,
 )
+from tests.support.protocols import each_protocol
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(params=sorted(installed_protocols()))
+# their items have every kind of input, and outputs that are rated one by one or compared
+@pytest.fixture(params=each_protocol("magnitude", "pairwise"))
 def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 

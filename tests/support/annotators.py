@@ -1,8 +1,8 @@
 """Annotators who work at the same time, each with a browser of their own, through the real pages.
 
-`python -m tests.support.annotators STATE` runs the crowd that the JSON file STATE describes, in
-threads of a process of its own, and writes back where each of them stopped. Ends with 1 if a page
-failed.
+`python -m tests.support.annotators` reads the names of JSON files, one a line, and runs the crowd
+that each describes, in threads of this process of its own. It writes back where each of them
+stopped, with what went wrong, and answers with an empty line.
 """
 
 import json
@@ -28,6 +28,7 @@ from django.test import RequestFactory
 from django.urls import resolve
 
 from evalsite.lib.clock import standing_at
+from evalsite.studies.version_cache import forget_versions
 
 MOST_PAGES = 2_000
 ENDS = ("participant-no-work", "participant-shut")
@@ -204,14 +205,16 @@ def run_threads(functions: list[Callable[[], None]]) -> list[str]:
     return [repr(error) for future in futures if (error := future.exception()) is not None]
 
 
-def main(path: Path) -> int:
+def main() -> None:
     django.setup()
-    state = run_crowd(json.loads(path.read_text(encoding="utf-8")))
-    path.write_text(json.dumps(state), encoding="utf-8")
-    for error in state["errors"]:
-        sys.stderr.write(f"{error}\n")
-    return 1 if state["errors"] else 0
+    for line in sys.stdin:
+        path = Path(line.rstrip("\n"))
+        forget_versions()
+        state = run_crowd(json.loads(path.read_text(encoding="utf-8")))
+        path.write_text(json.dumps(state), encoding="utf-8")
+        sys.stdout.write("\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    main()

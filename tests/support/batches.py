@@ -88,3 +88,10 @@ def import_rows(study: Study, rows: Sequence[Mapping[str, str]], **said: Any) ->
 
 def told(checked: Checked) -> list[str]:
     return [str(fault) for fault in checked.faults]
+
+
+def keep_first(study: Study, count: int) -> None:
+    """The first items are left, this many or the few more that their groups hold."""
+    items = list(study.items.main().order_by("pk"))
+    groups = {item.group for item in items[:count]}
+    study.items.main().exclude(group__in=groups).delete()

@@ -1,6 +1,6 @@
 """What browser tests share: the way through a study page by page, and what to look for there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -232,7 +232,9 @@ def find_faults(page: Page) -> list[str]:
     ]
 
 
-def find_faults_in_all_looks(page: Page) -> list[str]:
+def find_faults_in_all_looks(
+    page: Page, looks: Sequence[tuple[int, str]] = tuple(LOOKS)
+) -> list[str]:
     """Return what axe finds in a wide and a narrow window, and whether the page overflows it.
 
     The page stands in the wide window afterwards.
@@ -241,7 +243,7 @@ def find_faults_in_all_looks(page: Page) -> list[str]:
     for width, height in TIGHT:
         page.set_viewport_size({"width": width, "height": height})
         found += find_overflow(page, width)
-    for width, scheme in reversed(LOOKS):
+    for width, scheme in reversed(looks):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         # colours of links change little by little

@@ -4,10 +4,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -38,18 +39,51 @@ def make_live_study(**fields: Any) -> Study:
     return study
 
 
+class Worker:
+    """A process in which people work; it stays for the next test, as its start takes long."""
+
+    def __init__(self, environment: dict[str, str], errors: Path) -> None:
+        self.errors = errors
+        with errors.open("wb") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.support.annotators"],
+                cwd=settings.BASE_DIR,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+            )
+
+    def begin(self, path: Path) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{path}\n")
+        self.process.stdin.flush()
+
+    def wait(self) -> bool:
+        """Whether the work came to an end; the process of one that hangs is gone."""
+        assert self.process.stdout is not None
+        timer = Timer(MOST_SECONDS, self.process.kill)
+        timer.start()
+        try:
+            return self.process.stdout.readline() == "\n"
+        finally:
+            timer.cancel()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
 class Crowd:
     """People in some processes, each person in a thread for each of their tabs."""
 
     def __init__(
-        self, study: Study, database_url: str, folder: Path, *, processes: int = 2
+        self, study: Study, start: Callable[[int], list[Worker]], folder: Path, *, processes: int
     ) -> None:
         self.study = study
         self.folder = folder
-        self.environment = os.environ | {
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "EVALSITE_DATABASE": database_url,
-        }
+        self.start = start
         self.processes: list[list[dict]] = [[] for _ in range(processes)]
 
     def add(self, people: int, *, tabs: int = 1, leaves_after: int = 0) -> None:
@@ -67,8 +101,9 @@ class Crowd:
 
     def work(self, moment: datetime | None = None) -> None:
         """Everybody has worked until nothing was left for them, or they left; no page failed."""
+        workers = self.start(len(self.processes))
         paths = []
-        for number, people in enumerate(self.processes):
+        for number, (worker, people) in enumerate(zip(workers, self.processes, strict=True)):
             paths.append(self.folder / f"crowd-{number}.json")
             state = {
                 "study": str(self.study.pk),
@@ -76,16 +111,16 @@ class Crowd:
                 "people": people,
             }
             paths[-1].write_text(json.dumps(state), encoding="utf-8")
-        running = [self._start(path) for path in paths]
-        try:
-            told = [process.communicate(timeout=MOST_SECONDS) for process in running]
-        finally:
-            for process in running:
-                process.kill()
-        assert {process.returncode for process in running} == {0}, told
+            worker.begin(paths[-1])
+        # each of them is waited for
+        ended = [worker.wait() for worker in workers]
+        told = [worker.errors.read_text(encoding="utf-8") for worker in workers]
         # neither "database is locked" nor a deadlock, not even one that was survived
-        assert {err for _, err in told} == {""}
-        self.processes = [json.loads(path.read_text(encoding="utf-8"))["people"] for path in paths]
+        assert {*told} == {""}
+        assert all(ended)
+        states = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+        assert [error for state in states for error in state["errors"]] == []
+        self.processes = [state["people"] for state in states]
 
     def come_back(self, moment: datetime) -> None:
         """Everybody comes back at this moment, and this time nobody leaves."""
@@ -93,20 +128,39 @@ class Crowd:
             person["leaves_after"] = 0
         self.work(moment)
 
-    def _start(self, path: Path) -> subprocess.Popen:
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.support.annotators", str(path)],
-            cwd=settings.BASE_DIR,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+
+@pytest.fixture(scope="session")
+def crowd_workers() -> Iterator[list[Worker]]:
+    workers: list[Worker] = []
+    yield workers
+    for worker in workers:
+        worker.end()
 
 
 @pytest.fixture
-def make_crowd(database_url: str, tmp_path: Path) -> Callable[..., Crowd]:
-    return lambda study, **given: Crowd(study, database_url, tmp_path, **given)
+def make_crowd(
+    database_url: str,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    crowd_workers: list[Worker],
+) -> Iterator[Callable[..., Crowd]]:
+    """Return what makes a crowd; after a failure the next one gets processes of its own."""
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "EVALSITE_DATABASE": database_url,
+    }
+
+    def start(count: int) -> list[Worker]:
+        while len(crowd_workers) < count:
+            errors = tmp_path_factory.mktemp("crowd") / "errors.txt"
+            crowd_workers.append(Worker(environment, errors))
+        return crowd_workers[:count]
+
+    yield lambda study, processes=2: Crowd(study, start, tmp_path, processes=processes)
+    for worker in list(crowd_workers):
+        if worker.process.poll() is not None or worker.errors.stat().st_size:
+            crowd_workers.remove(worker)
+            worker.end()
 
 
 def check_exactly_k(study: Study) -> None:

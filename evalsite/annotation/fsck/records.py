@@ -1,14 +1,16 @@
 """Studies and their records: versions, batches, outputs, jobs, rows of two studies."""
 
 from collections.abc import Iterable, Iterator
+from functools import cache, partial
 from typing import Any
 
 from django.apps import apps
-from django.db.models import Count, F, ForeignKey, Max, Model, Q
+from django.db.models import Count, F, ForeignKey, Max, Model, Q, QuerySet
 
 from evalsite.annotation.fsck.findings import PLACE_JOBS, RESTORE, Check, checks_in
 from evalsite.annotation.models import Annotation
 from evalsite.jobs.models import Job
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.versions import hash_content
@@ -78,14 +80,28 @@ def job_that_has_stopped(study: Study) -> Iterable[str]:
 
 def row_of_two_studies(study: Study | None) -> Iterable[str]:
     """Find rows that refer to rows of another study."""
-    for model in _models_of_studies():
-        for field in _references(model):
-            rows = model._default_manager.filter(**{f"{field}__isnull": False})
-            if study is not None:
-                rows = rows.filter(Q(study=study) | Q(**{f"{field}__study": study}))
-            wrong = rows.exclude(study_id=F(f"{field}__study_id")).order_by("pk")
-            for pk in wrong.values_list("pk", flat=True).iterator():
-                yield f"{model._meta.verbose_name} {pk} and its {field.replace('_', ' ')}"
+    for model, field, of_one in _list_references():
+        pks = of_one.all(study.pk) if study else _wrong_rows(model, field).iterator()
+        for (pk,) in pks:
+            yield f"{model._meta.verbose_name} {pk} and its {field.replace('_', ' ')}"
+
+
+@cache
+def _list_references() -> list[tuple[Any, str, Prepared[Any]]]:
+    """Return each model and foreign key, and the query that finds wrong rows of one study."""
+    return [
+        (model, field, Prepared(partial(_wrong_rows, model, field)))
+        for model in _models_of_studies()
+        for field in _references(model)
+    ]
+
+
+def _wrong_rows(model: Any, field: str, study_id: Any = None) -> QuerySet[Any, Any]:
+    rows = model._default_manager.filter(**{f"{field}__isnull": False})
+    if study_id is not None:
+        rows = rows.filter(Q(study_id=study_id) | Q(**{f"{field}__study_id": study_id}))
+    wrong = rows.exclude(study_id=F(f"{field}__study_id")).order_by("pk")
+    return wrong.values_list("pk")
 
 
 def _models_of_studies() -> Iterator[Any]:

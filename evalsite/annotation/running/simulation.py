@@ -51,6 +51,10 @@ _SETS = (1, 1, 1, 1, 2, 2, 3)
 SETS_A_PERSON = mean(_SETS)
 
 
+# The tags that _Form reads: to parse only these takes a quarter of the time.
+_READ = re.compile(r"""<(?:form|a|input)\s(?:[^"'<>]|"[^"]*"|'[^']*')*>""")
+
+
 class _Form(HTMLParser):
     """The forms of a page that post: where all of them lead, and the last one's hidden fields.
 
@@ -64,7 +68,7 @@ class _Form(HTMLParser):
         self.actions: list[str] = []
         self.links: dict[str, str] = {}
         self.is_posting = False
-        self.feed(html)
+        self.feed("".join(_READ.findall(html)))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
