@@ -185,6 +185,8 @@ def _step(model: _Model, state: _State, slopes: _Slopes) -> _State | None:
         new[:-1] = np.maximum(new[:-1], 0.0)
         new[:-1][new[:-1] < floor] = 0.0
         new[-1] = max(new[-1], floor, s[-1] / 10)
+        if abs(gradient @ (new - s)) < np.spacing(abs(state.deviance)):
+            return None  # what is to be won has no digit of the criterion
         try:
             found = model.at(new)
         except np.linalg.LinAlgError:
