@@ -1,6 +1,7 @@
 """The comparison of systems: which method when, what it claims, and what may not change it."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -80,6 +81,11 @@ def make_review_case():
     return pd.DataFrame({"rater": r, "item": i, "system": s.astype(str), "value": value.ravel()})
 
 
+@cache
+def describe_review_case():
+    return describe_pairs(make_review_case())
+
+
 def describe_pairs(data):
     """Of each pair whether the corrected test finds a difference, and the interval's width."""
     found = compare_systems(read(data), draws=2).pairs
@@ -90,20 +96,16 @@ def describe_pairs(data):
 @pytest.mark.parametrize("row", [0, 1, 17, 333, 479])
 def test_one_rating_less_changes_no_width_by_a_tenth(row, monkeypatch):
     monkeypatch.setattr("evalsite.analysis.compare.effect_figures", lambda *args, **known: {})
-    data = make_review_case()
-
-    _, widths = describe_pairs(data)
-    _, others = describe_pairs(data.drop(index=row))
+    _, widths = describe_review_case()
+    _, others = describe_pairs(make_review_case().drop(index=row))
 
     assert np.abs(others / widths - 1).max() < 0.1
 
 
 def test_the_first_rating_less_changes_no_verdict(monkeypatch):
     monkeypatch.setattr("evalsite.analysis.compare.effect_figures", lambda *args, **known: {})
-    data = make_review_case()
-
-    verdicts, _ = describe_pairs(data)
-    fewer, _ = describe_pairs(data.iloc[1:])
+    verdicts, _ = describe_review_case()
+    fewer, _ = describe_pairs(make_review_case().iloc[1:])
 
     assert fewer == verdicts
 

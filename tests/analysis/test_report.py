@@ -171,7 +171,7 @@ def test_one_report_is_enough_where_nothing_is_excluded(report: Report) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("systems", ["AB", "ABC"])
+@pytest.mark.parametrize("systems", ["AB", pytest.param("ABC", marks=pytest.mark.torture)])
 def test_slips_of_a_digit_do_not_move_a_system_by_more_than_its_interval(
     report: Report, systems: str
 ) -> None:

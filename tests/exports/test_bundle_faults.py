@@ -21,6 +21,7 @@ from tests.support.bundles import (
     change,
     check,
     examine,
+    move_data,
     pack,
     read_files,
     sum_up,
@@ -68,7 +69,7 @@ def test_fault_names_the_file_that_was_changed(bundle):
 def test_archive_with_flipped_bits_never_breaks_the_check(bundle):
     draw = Random(2)
 
-    for _ in range(60):
+    for _ in range(20):
         changed = bytearray(bundle)
         for _ in range(draw.randrange(1, 4)):
             changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
@@ -428,23 +429,19 @@ def test_check_asks_nothing_of_the_database_of_the_site(bundle, django_assert_nu
     assert report.faults == []
 
 
-@pytest.mark.parametrize(
-    ("edit", "code"),
-    [
-        (lambda rows: rows[1:], "values_differ"),
-        (repeat_first, "row_refused"),
-        (set_field("order_shown", [0, 0, 1]), "order_that_is_none"),
-    ],
-)
-def test_child_hands_back_what_it_finds(bundle, edit, code):
-    report = check(change(bundle, "records/annotations.jsonl", edit))
+def test_child_hands_back_what_it_finds(bundle):
+    report = check(change(bundle, "records/annotations.jsonl", repeat_first))
 
-    assert code in report.codes
+    assert "row_refused" in report.codes
     assert report.about == {}
 
 
-def test_nothing_is_left_of_a_check_but_an_empty_database(bundle, settings, tmp_path):
-    settings.DATA_DIR = tmp_path
+@pytest.mark.parametrize("is_first", [False, pytest.param(True, marks=pytest.mark.torture)])
+def test_nothing_is_left_of_a_check_but_an_empty_database(bundle, settings, tmp_path, is_first):
+    if is_first:
+        settings.DATA_DIR = tmp_path  # all migrations run in the child
+    else:
+        move_data(settings, tmp_path)
 
     check(bundle)
 
@@ -472,7 +469,7 @@ def test_check_that_takes_too_long_is_stopped(bundle, monkeypatch):
 
 
 def test_command_says_what_it_checked_and_ends_with_1_where_something_is_wrong(
-    bundle, tmp_path, capsys
+    bundle, checks_here, tmp_path, capsys
 ):
     sound, broken = tmp_path / "sound.zip", tmp_path / "broken.zip"
     sound.write_bytes(bundle)

@@ -58,10 +58,12 @@ from tests.support.bundles import (
 from tests.support.exports import export
 from tests.support.factories import add_batch, launch, make_study, make_user
 from tests.support.imported import load, rows_for
+from tests.support.protocols import each_protocol
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("checks_here")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("checks_here"), pytest.mark.one_database]
 
-PROTOCOLS = sorted(installed_protocols())
+# one whose outputs are marked, one whose outputs are compared
+PROTOCOLS = each_protocol("pairwise", "rrgen")
 # what a bundle carries of each model
 CARRIED: dict[type[models.Model], tuple[str, ...]] = {
     Study: layout.STUDY_FIELDS,
@@ -89,6 +91,7 @@ def restore(bundle: bytes, **said: Any) -> Restored:
     return restore_bundle(file=io.BytesIO(bundle), **given)
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_bundle_makes_the_same_study_on_a_fresh_installation(protocol):
@@ -125,7 +128,7 @@ def test_bundle_without_free_text_comes_back_as_it_was_packed():
 @pytest.mark.django_db
 def test_other_columns_of_uploaded_files_come_back_as_they_were_packed():
     with transaction.atomic():
-        study = close(make_full_study("fluency"))
+        study = restore(bundle_of("fluency")).study
         Item.objects.filter(study=study).update(extra={"temp": "0.7", "id": "1"})
         bundle = pack(study)
         transaction.set_rollback(True)
@@ -175,7 +178,6 @@ def test_bundle_of_a_draft_holds_the_plan_that_its_launch_makes():
     assert read_files(before)["design/plan.csv"] == plan
 
 
-@pytest.mark.one_database
 @pytest.mark.django_db
 def test_bundle_without_data_holds_nothing_about_participants():
     study = restore(bundle_of("fluency")).study
@@ -187,7 +189,6 @@ def test_bundle_without_data_holds_nothing_about_participants():
     assert not [name for name in names if name.encode() in b"".join(files.values())]
 
 
-@pytest.mark.one_database
 @pytest.mark.django_db
 def test_bundle_names_nobody_and_opens_no_door():
     study = make_full_study("fluency")
@@ -207,7 +208,6 @@ def test_bundle_names_nobody_and_opens_no_door():
     assert len(secrets) > 12
 
 
-@pytest.mark.one_database
 @pytest.mark.django_db
 def test_free_text_is_in_the_bundle_only_where_it_is_asked_for():
     files = read_files(bundle_of("fluency"))
@@ -233,6 +233,7 @@ def test_importer_becomes_the_only_owner():
     assert list(members) == [("new-owner", "owner")]
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_study_that_stands_here_already_is_refused():
     bundle = bundle_of("fluency")
@@ -264,7 +265,6 @@ def test_copy_differs_in_ids_alone():
         assert told == files[0][name].decode()
 
 
-@pytest.mark.one_database
 @pytest.mark.django_db
 def test_bundle_of_an_unknown_protocol_is_refused_with_its_name():
     bundle = change(bundle_of("fluency"), "study.json", use_unknown_protocol)
@@ -275,7 +275,6 @@ def test_bundle_of_an_unknown_protocol_is_refused_with_its_name():
     assert not Study.objects.exists()
 
 
-@pytest.mark.one_database
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("edit", "said"),
@@ -305,7 +304,6 @@ def use_unknown_protocol(about: dict[str, Any]) -> None:
     about["study"]["protocol"] = "haiku"
 
 
-@pytest.mark.one_database
 @pytest.mark.django_db
 def test_bundle_of_another_format_is_refused_with_what_made_it():
     bundle = change(bundle_of("fluency"), "study.json", lambda about: about | {"format_version": 4})
@@ -316,6 +314,7 @@ def test_bundle_of_another_format_is_refused_with_what_made_it():
     assert "This Evalsite reads formats 1 to 3" in " ".join(caught.value.messages)
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_rows_that_break_a_promise_leave_nothing_behind():
     def hold(rows: list[dict[str, Any]]) -> None:
@@ -333,6 +332,7 @@ def test_rows_that_break_a_promise_leave_nothing_behind():
 # --- ratings collected elsewhere -------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_imported_ratings_come_back_in_their_order_and_name_nobody():
     study = make_study(items=0, protocol="rrgen", k=2)
@@ -358,6 +358,7 @@ def test_imported_ratings_come_back_in_their_order_and_name_nobody():
     assert b"annotations are imported" in files["README.md"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_places_that_were_added_come_back_with_an_entry_in_the_log():
     study = make_full_study("magnitude", k=2)
@@ -371,6 +372,7 @@ def test_places_that_were_added_come_back_with_an_entry_in_the_log():
     assert Slot.objects.filter(study=copy, no__gte=TOP_UP_FROM).count() == added
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_batches_opened_later_are_planned_as_they_were_opened():
     study = launch(make_study(items=5))

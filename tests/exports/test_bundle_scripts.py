@@ -7,7 +7,11 @@ from evalsite.exports.bundle import compare
 from tests.support.bundles import bundle_of, change, examine, pack
 from tests.support.factories import make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database,
+    pytest.mark.usefixtures("checks_here"),
+]
 SCRIPTS = ["analysis.R", "analysis.py"]
 
 

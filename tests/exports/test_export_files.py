@@ -23,6 +23,8 @@ from evalsite.studies.models import Output, Study, System
 from tests.support.exports import annotate, export, main_items, read, study
 from tests.support.factories import launch
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["study"]  # fixture
 
 HOSTILE = [
@@ -43,6 +45,7 @@ def fill_with_hostile_texts(study: Study, make_participant: Callable[..., Any]) 
         System.objects.filter(pk=system.pk).update(name=text)
 
 
+@pytest.mark.both_databases
 def test_export_read_with_the_documented_pandas_call_equals_the_database(
     study: Study, make_participant: Callable[..., Any], tmp_path: Any
 ) -> None:
@@ -76,6 +79,7 @@ def test_rows_are_quoted_as_python_quotes_them(text: str) -> None:
     assert found == write_rows([[text, "1", text]] * 2)
 
 
+@pytest.mark.both_databases
 def test_same_data_gives_the_same_bytes(
     study: Study, make_participant: Callable[..., Any], monkeypatch: Any
 ) -> None:
@@ -257,6 +261,7 @@ def test_no_file_holds_what_identifies_a_person_or_a_link(
         assert participant.receipt not in text
 
 
+@pytest.mark.both_databases
 def test_outputs_of_an_item_with_one_more_system_keep_their_order(
     study: Study, make_participant: Callable[..., Any]
 ) -> None:

@@ -13,11 +13,13 @@ from tests.support.checking import check_file
 from tests.support.exports import export, read
 from tests.support.factories import make_study
 from tests.support.hostile import make_hostile
+from tests.support.protocols import each_protocol
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
-@pytest.fixture(params=sorted(installed_protocols()))
+# one output for each item, and two
+@pytest.fixture(params=each_protocol("pairwise", "rrgen"))
 def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 
@@ -43,6 +45,7 @@ def import_again(study: Study) -> Study:
     return other
 
 
+@pytest.mark.both_databases
 def test_items_file_imported_into_a_new_study_gives_the_same_items(config: Protocol) -> None:
     study = make_hostile(config)
 

@@ -23,6 +23,8 @@ from tests.support.exports import annotate, export, main_items, read, study
 from tests.support.factories import make_user
 from tests.support.queues import run_waiting_jobs
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["study"]  # fixture
 
 
@@ -49,6 +51,7 @@ def take(client: Client, study: Study, job: Job) -> Any:
     return client.post(reverse("admin:export-ready", args=[study.pk, job.pk]))
 
 
+@pytest.mark.both_databases
 def test_bad_70_large_file_is_written_by_a_job_and_then_offered_with_its_checksum(
     staff_client: Client, answered: Study
 ) -> None:

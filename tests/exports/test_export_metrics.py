@@ -19,7 +19,7 @@ from tests.support.exports import export, read
 from tests.support.factories import make_study
 from tests.support.hostile import SYSTEMS, TEXTS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 WIDE = "item,system,chrF,BLEU\nitem-002,neural,27,0.1\nitem-001,template,1e-17,-3.5\n"
 
@@ -31,6 +31,7 @@ def store(study: Study, text: str) -> MetricFile:
     return store_scores(checked=checked, source=source, by=None)
 
 
+@pytest.mark.both_databases
 def test_every_score_has_a_row_in_the_order_of_the_items() -> None:
     study = make_study(items=2)
     store(study, WIDE)
@@ -44,6 +45,7 @@ def test_every_score_has_a_row_in_the_order_of_the_items() -> None:
     ]
 
 
+@pytest.mark.both_databases
 def test_hostile_names_and_the_shortest_numbers_come_back_exactly() -> None:
     study = make_study(items=1)
     metrics = {name: 1e-9 * number for number, name in enumerate(sorted(TEXTS.values()), start=1)}
@@ -87,7 +89,6 @@ def test_the_page_of_exports_offers_the_scores(staff_client: Client) -> None:
     assert "metrics.csv,output_id," in codebook.content.decode()
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("said", "code"),
     [

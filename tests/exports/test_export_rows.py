@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from evalsite.annotation.models import Rating, Revision
 from evalsite.exports.selection import Selection
 from evalsite.exports.services import count_rows
@@ -12,6 +14,8 @@ from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Output, Study, StudyVersion
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import START, annotate, export, main_items, read, study
+
+pytestmark = pytest.mark.one_database
 
 __all__ = ["study"]  # fixture
 
@@ -103,6 +107,7 @@ def test_annotations_hold_reasons_problems_and_notes(
     assert rows[0]["ratings"] == "3"
 
 
+@pytest.mark.both_databases
 def test_running_numbers_count_what_the_file_leaves_out(
     study: Study, make_participant: Callable[..., Any]
 ) -> None:
@@ -141,6 +146,7 @@ def test_ratings_of_a_criterion_that_the_protocol_dropped_are_still_exported(
     ]  # fmt: skip
 
 
+@pytest.mark.both_databases
 def test_preferences_speak_of_systems_and_never_of_sides(
     make_study: Callable[..., Any], make_participant: Callable[..., Any]
 ) -> None:
@@ -208,6 +214,7 @@ def test_excluded_rows_stay_marked_with_their_reasons(
     ]
 
 
+@pytest.mark.both_databases
 def test_rows_of_another_study_never_get_in(
     study: Study, make_study: Callable[..., Any], make_participant: Callable[..., Any]
 ) -> None:
@@ -217,6 +224,7 @@ def test_rows_of_another_study_never_get_in(
     assert read(export(study)) == []
 
 
+@pytest.mark.both_databases
 def test_outputs_stand_by_their_place_in_the_item_not_by_their_keys(
     study: Study, make_participant: Callable[..., Any], make_study: Callable[..., Any]
 ) -> None:

@@ -16,6 +16,8 @@ from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Item, Study
 from tests.support.exports import START, annotate, export, main_items, read, study
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["study"]  # fixture
 
 DAY = START.date()
@@ -75,6 +77,7 @@ CHOICES: list[tuple[dict[str, Any], set[str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(("chosen", "wanted"), CHOICES, ids=[str(one) for one, _ in CHOICES])
 def test_files_hold_the_rows_that_are_chosen_and_their_counts_agree(
     study: Study, answers: dict[str, Annotation], chosen: dict[str, Any], wanted: set[str]

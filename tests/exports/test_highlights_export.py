@@ -24,7 +24,7 @@ from tests.support.exports import export, main_items, read
 from tests.support.factories import make_annotator
 from tests.support.marking import HEBREW, SIGNS, TEXT, make_marking_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 HOSTILE = '=HYPERLINK(1), "said"\r\n<script>\rlate; +1'
 
@@ -52,6 +52,7 @@ def mark(me: Participant, text: str, *quotes: str, **said: Any) -> Annotation:
     return Annotation.objects.get(participant=me, item=item)
 
 
+@pytest.mark.both_databases
 def test_highlight_says_what_was_marked_by_whom_and_where(study: Study) -> None:
     me = make_annotator(study)
     annotation = mark(me, TEXT, "staff", "kind words")

@@ -18,7 +18,7 @@ from tests.support.exports import export, read
 from tests.support.factories import make_participant, make_user
 from tests.support.tabs import make_live
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -45,6 +45,7 @@ def make_visited():
     return study, me
 
 
+@pytest.mark.both_databases
 def test_there_is_a_row_for_each_visit_that_joins_with_the_platforms_export(staff_client):
     study, me = make_visited()
 

@@ -20,13 +20,13 @@ from django.db import connection
 from evalsite.annotation.models import Annotation, Rating, Slot
 from evalsite.exports.columns import RATINGS
 from evalsite.exports.scripts import read_scripts
-from evalsite.protocol import installed_protocols
 from evalsite.quality.models import AnalysisPlan
 from evalsite.results.report.computation import analyse_study
 from evalsite.scales.preference import Preference
 from evalsite.studies.models import Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import START, export, main_items
+from tests.support.protocols import each_protocol
 
 pytestmark = [pytest.mark.slow, pytest.mark.one_database]
 
@@ -207,7 +207,8 @@ def test_ordinal_check_that_fails_is_told_and_stops_nothing(tmp_path: Path) -> N
     assert "the ordinal check failed" in (tmp_path / "out" / "notes.txt").read_text()
 
 
-@pytest.mark.parametrize("protocol", installed_protocols())
+# ratios, grades and preferences
+@pytest.mark.parametrize("protocol", each_protocol("magnitude", "pairwise", "rrgen"))
 def test_both_scripts_read_the_export_of_a_study_alike(
     make_study: Callable[..., Any], protocol: str, tmp_path: Path
 ) -> None:

@@ -21,11 +21,13 @@ from tests.support.batches import (
 )
 from tests.support.factories import launch, make_study
 from tests.support.hostile import EXTRA, SYSTEMS, TEXTS, Walker, hostile_rows
+from tests.support.protocols import each_protocol
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
-@pytest.fixture(params=sorted(installed_protocols()))
+# one output for each item, and two
+@pytest.fixture(params=each_protocol("pairwise", "rrgen"))
 def config(request: pytest.FixtureRequest) -> Protocol:
     return installed_protocols()[request.param]
 

@@ -31,6 +31,8 @@ from tests.support.checking import check_file
 from tests.support.factories import answer_item, make_annotator
 from tests.support.uploads import GOOD
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def study(make_study: Callable[..., Any]) -> Any:
@@ -44,6 +46,7 @@ def load(study: Any, content: str = GOOD, sha256: str = "1", **fields: Any) -> B
     )
 
 
+@pytest.mark.both_databases
 def test_batch_holds_what_the_file_holds(study: Any) -> None:
     text = 'He said "no",\r\n<b>twice</b> – e\u0301'
     content = GOOD.replace("One.", '"' + text.replace('"', '""') + '"')
@@ -85,6 +88,7 @@ def test_systems_of_several_batches_are_the_same(study: Any) -> None:
     assert study.systems.count() == 3
 
 
+@pytest.mark.both_databases
 def test_bad_38_failure_half_way_leaves_nothing(study: Any, monkeypatch: Any) -> None:
     def break_off(*args: Any, **kwargs: Any) -> None:
         # all is stored by now but what the log says
@@ -101,6 +105,7 @@ def test_bad_38_failure_half_way_leaves_nothing(study: Any, monkeypatch: Any) ->
     assert not Item.objects.filter(batch__isnull=False).exists()
 
 
+@pytest.mark.both_databases
 def test_rows_that_wait_for_an_import_are_gone_after_it(study: Any) -> None:
     if connection.vendor != "sqlite":
         pytest.skip("Only on SQLite rows wait in temporary tables.")
@@ -114,6 +119,7 @@ def test_rows_that_wait_for_an_import_are_gone_after_it(study: Any) -> None:
         assert cursor.fetchone() == (0,)
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_newcomers_of_the_study_do_not_wait_for_an_import(make_study: Callable[..., Any]) -> None:
     if connection.vendor != "postgresql":
@@ -134,6 +140,7 @@ def test_newcomers_of_the_study_do_not_wait_for_an_import(make_study: Callable[.
         assert study.participants.count() == 1
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_bad_38_two_clicks_at_once_make_one_batch(make_study: Callable[..., Any]) -> None:
     study = make_study(items=0)
@@ -166,6 +173,7 @@ def test_batch_of_an_upload_is_told_to_the_upload(study: Any) -> None:
     assert upload.batch == batch
 
 
+@pytest.mark.both_databases
 def test_ids_taken_since_the_check_refuse_the_file(study: Any) -> None:
     checked = check_file(io.BytesIO(GOOD.encode()), study=study)
     load(study, GOOD.replace("One.", "Other."), "2")
@@ -196,6 +204,7 @@ def test_study_in_the_middle_of_its_launch_takes_and_gives_no_items(study: Any) 
 # --- undo -----------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_undone_batch_leaves_nothing_but_the_log(study: Any) -> None:
     practice = study.items.count()
     batch = load(study)
@@ -208,6 +217,7 @@ def test_undone_batch_leaves_nothing_but_the_log(study: Any) -> None:
     assert AuditEntry.objects.filter(study_id=study.pk, action="batch undone").count() == 1
 
 
+@pytest.mark.both_databases
 def test_systems_that_other_batches_need_survive_an_undo(study: Any) -> None:
     batch = load(study)
     load(study, GOOD.replace("m1", "m2").replace("gamma", "delta"), "2")
@@ -238,6 +248,7 @@ def test_batch_that_somebody_works_on_cannot_be_undone(
         undo_batch(batch=batch, by=None)
 
 
+@pytest.mark.both_databases
 def test_pilot_answers_go_with_a_batch_that_is_undone(study: Any) -> None:
     batch = load(study)
     me = make_annotator(study, is_pilot=True)

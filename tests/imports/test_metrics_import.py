@@ -18,7 +18,7 @@ from tests.support.batches import import_rows, make_rows
 from tests.support.checking import check_scores
 from tests.support.factories import launch
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 LONG = """\
 item,system,metric,value
@@ -221,6 +221,7 @@ def test_a_metric_is_spelt_as_in_an_earlier_file(study: Study) -> None:
     assert "“bleu” differs from “BLEU” that the study has already only in case" in told(checked)[0]
 
 
+@pytest.mark.both_databases
 def test_the_same_file_is_stored_once(study: Study) -> None:
     first = store(study, LONG)
 
@@ -240,6 +241,7 @@ def test_scores_of_items_outside_results_stay_out(study: Study) -> None:
     assert [remark.code for remark in checked.remarks] == ["rows_left_out"]
 
 
+@pytest.mark.both_databases
 def test_a_file_that_is_taken_back_leaves_only_its_trace(study: Study) -> None:
     file = store(study, LONG)
     store(study, "item,system,chrF\nitem-001,neural,1\n", name="other.csv")
@@ -263,6 +265,7 @@ def test_an_archived_study_takes_no_scores(study: Study) -> None:
         store(study, LONG)
 
 
+@pytest.mark.both_databases
 def test_scores_go_with_the_batch_that_is_undone(study: Study) -> None:
     store(study, LONG)
 
@@ -308,6 +311,7 @@ def test_a_file_of_too_many_scores_says_what_to_do(study: Study, settings: Any) 
     assert "manage.py import_metrics --no-limit" in told(wide)[0]
 
 
+@pytest.mark.both_databases
 def test_a_file_of_many_metrics_is_stored_whole(study: Study) -> None:
     names = [f"metric {number}" for number in range(180)]
     cells = ",".join(str(number / 7) for number in range(180))

@@ -28,7 +28,7 @@ from tests.support.factories import add_batch, answer_item, make_annotator, make
 from tests.support.imported import load, rows_for
 from tests.support.queues import run_waiting_jobs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture
@@ -119,6 +119,7 @@ def test_a_study_that_has_all_its_answers_hands_out_nothing(study: Study) -> Non
     assert find_breaches(study) == []
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 def test_a_draft_follows_another_k_up_and_down(study: Study) -> None:
     load(study, rows_for(study, ["w1", "w2", "w3"]))
@@ -136,6 +137,7 @@ def test_a_draft_follows_another_k_up_and_down(study: Study) -> None:
     assert find_breaches(study) == []
 
 
+@pytest.mark.both_databases
 def test_k_that_came_down_and_up_again_makes_no_place_too_many(study: Study) -> None:
     (first, *_) = study.items.main().order_by("id")
     load(study, rows_for(study, ["w1"], [first]))
@@ -149,6 +151,7 @@ def test_k_that_came_down_and_up_again_makes_no_place_too_many(study: Study) -> 
     assert find_breaches(study) == []
 
 
+@pytest.mark.both_databases
 def test_a_launch_leaves_places_that_keep_other_numbers_after_a_lower_k(
     make_study: Callable[..., Any],
 ) -> None:
@@ -235,6 +238,7 @@ def test_k_can_change_again_once_the_study_runs(study: Study) -> None:
         assert find_breaches(study) == []
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("protocol", ["rrgen", "pairwise", "dialogue"])
 def test_every_way_to_deal_groups_goes_on_after_an_import(
     make_study: Callable[..., Any], protocol: str

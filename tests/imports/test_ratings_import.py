@@ -16,22 +16,22 @@ from evalsite.audit.models import AuditEntry
 from evalsite.imports.core import Source
 from evalsite.imports.ratings.store import import_ratings, undo_ratings
 from evalsite.participants.models import ItemSet, Participant, ParticipantIdentity, ParticipantLink
-from evalsite.protocol import installed_protocols
 from evalsite.quality.models import Exclusion
 from evalsite.studies.models import Batch, Study
 from tests.support.batches import import_rows, make_rows
 from tests.support.exports import export, read
 from tests.support.factories import answer_item, launch, make_annotator
 from tests.support.imported import check, load, rows_for, write_csv
+from tests.support.protocols import each_protocol
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def make_source(study: Study, sha256: str) -> Source:
     return Source(study=study, file_name="b.csv", sha256=sha256, options={"has_persons": True})
 
 
-PROTOCOLS = list(installed_protocols())
+PROTOCOLS = each_protocol("pairwise", "rrgen")
 
 
 @pytest.fixture
@@ -92,6 +92,7 @@ def test_annotations_are_marked_as_imported_and_keep_what_the_file_says(study: S
     assert "w1" not in str(entry.detail)
 
 
+@pytest.mark.both_databases
 def test_rows_may_stand_in_any_order_and_keep_it(study: Study) -> None:
     rows = rows_for(study, ["w1", "w2"])
     turned = [*rows[::2], *rows[1::2]]
@@ -122,6 +123,7 @@ def test_participants_stand_under_pseudonyms_and_get_no_pages(study: Study) -> N
         assert b"jane" not in export(study, file)
 
 
+@pytest.mark.both_databases
 def test_a_later_file_knows_its_participants_again(study: Study) -> None:
     first, second = study.items.main()
     load(study, rows_for(study, ["w1", "w2"], [first]))
@@ -157,6 +159,7 @@ def test_the_same_file_again_changes_nothing(study: Study) -> None:
     assert Annotation.objects.count() == 2
 
 
+@pytest.mark.both_databases
 def test_two_files_checked_at_once_are_not_both_imported(study: Study) -> None:
     rows = rows_for(study)
     checked = check(study, [row | {"note": "later"} for row in rows])
@@ -173,6 +176,7 @@ def test_two_files_checked_at_once_are_not_both_imported(study: Study) -> None:
 # --- places ---------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_answers_beyond_k_are_surplus_in_the_order_of_the_file(study: Study) -> None:
     load(study, rows_for(study, ["w1", "w2", "w3"]))
 
@@ -182,6 +186,7 @@ def test_answers_beyond_k_are_surplus_in_the_order_of_the_file(study: Study) -> 
     assert find_breaches(study) == []
 
 
+@pytest.mark.both_databases
 def test_an_answer_takes_the_place_that_shows_what_was_shown(
     make_study: Callable[..., Any],
 ) -> None:
@@ -202,6 +207,7 @@ def test_an_answer_takes_the_place_that_shows_what_was_shown(
     assert [row["shown_first"] for row in read(export(study))] == ["beta"] * 2 + ["alpha"] * 2
 
 
+@pytest.mark.both_databases
 def test_a_live_study_fills_free_places_and_leaves_people_theirs(study: Study) -> None:
     launch(study)
     me = make_annotator(study)
@@ -248,6 +254,7 @@ def test_times_that_differ_and_places_that_lack_are_told(study: Study) -> None:
 # --- our own files --------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_our_own_export_goes_into_another_study_with_the_same_batch(
@@ -335,6 +342,7 @@ def test_an_id_that_stands_for_several_items_is_found_by_its_system(
 # --- undo -----------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_an_undone_file_leaves_nothing_but_the_log(study: Study) -> None:
     before = export(study)
     file = load(study, rows_for(study, ["w1", "w2", "w3"]))
@@ -362,6 +370,7 @@ def test_an_undone_file_can_be_imported_again(study: Study) -> None:
     assert find_breaches(study) == []
 
 
+@pytest.mark.both_databases
 def test_participants_of_another_file_survive_an_undo(study: Study) -> None:
     first, second = study.items.main()
     file = load(study, rows_for(study, ["w1", "w2"], [first]))
@@ -375,6 +384,7 @@ def test_participants_of_another_file_survive_an_undo(study: Study) -> None:
     assert find_breaches(study) == []
 
 
+@pytest.mark.both_databases
 def test_an_undo_in_a_live_study_gives_its_places_to_answers_that_wait(study: Study) -> None:
     launch(study)
     file = load(study, rows_for(study, ["w1", "w2"]))
@@ -388,6 +398,7 @@ def test_an_undo_in_a_live_study_gives_its_places_to_answers_that_wait(study: St
     assert find_breaches(study) == []
 
 
+@pytest.mark.both_databases
 def test_exclusions_of_an_undone_file_go_with_it(study: Study) -> None:
     file = load(study, rows_for(study))
     Exclusion.objects.create(study=study, annotation=Annotation.objects.first(), reason="odd")

@@ -21,7 +21,7 @@ from tests.support.factories import launch, make_user
 from tests.support.imported import load, rows_for, write_csv
 from tests.support.queues import run_waiting_jobs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture
@@ -239,6 +239,7 @@ def test_large_files_are_checked_imported_and_undone_in_jobs(
     assert not RatingsFile.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_an_import_that_was_killed_goes_on_and_counts_once(
     staff_client: Client, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:

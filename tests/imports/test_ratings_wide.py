@@ -17,7 +17,7 @@ from tests.support.batches import import_rows, make_rows
 from tests.support.exports import export, read
 from tests.support.imported import check, load, rows_for, write_csv
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "fixtures/ratings"
 
@@ -189,6 +189,7 @@ def test_a_wide_row_is_left_out_whole(study: Study) -> None:
     assert (answer.line, answer.record) == (3, 2)
 
 
+@pytest.mark.both_databases
 def test_answers_that_the_study_has_already_can_be_left_out(study: Study) -> None:
     load(study, rows_for(study, ["w1"]))
     rows = rows_for(study, ["w1", "w2"])

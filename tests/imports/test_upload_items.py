@@ -20,6 +20,8 @@ from tests.support.checking import check_file
 from tests.support.published import published_file
 from tests.support.uploads import GOOD, HEADER, Check, check, study, told
 
+pytestmark = pytest.mark.one_database
+
 __all__ = ["check", "study"]  # fixtures
 
 
@@ -167,6 +169,7 @@ def test_bad_78_every_fault_gives_physical_line_and_record(check: Check) -> None
     assert [(fault.line, fault.record) for fault in checked.faults] == [(6, 3)]
 
 
+@pytest.mark.both_databases
 def test_bad_79_rows_without_ids_are_numbered_on_over_batches(check: Check, study: Any) -> None:
     wide = "mr,output1,system1,output2,system2,output3,system3\n"
     row = "{},One,a1,Two,b1,Three,c1\n"

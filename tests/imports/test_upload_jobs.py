@@ -29,6 +29,8 @@ from tests.support.factories import make_study, make_user
 from tests.support.queues import run_waiting_jobs
 from tests.support.uploads import GOOD
 
+pytestmark = pytest.mark.one_database
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # A worker that is killed (kill -9) when it has stored all items, or when the batch just stands.
@@ -158,6 +160,7 @@ def test_file_given_up_while_its_import_waits_is_not_imported(
     assert "given up meanwhile" in Job.objects.get(kind="import batch").message
 
 
+@pytest.mark.both_databases
 def test_ids_taken_since_the_check_are_told_on_the_page(staff_client: Client, study: Study) -> None:
     send(staff_client, study)
     run_waiting_jobs()
@@ -176,6 +179,7 @@ def test_ids_taken_since_the_check_are_told_on_the_page(staff_client: Client, st
     assert Batch.objects.count() == 1
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "moment", ["in the middle of the transaction", "when the batch just stands"]
@@ -207,6 +211,7 @@ def test_import_whose_worker_is_killed_can_be_finished(moment: str, database_url
     assert not upload.path.exists()
 
 
+@pytest.mark.both_databases
 def test_large_batch_is_undone_by_a_job(
     staff_client: Client, study: Study, monkeypatch: Any
 ) -> None:

@@ -22,6 +22,8 @@ from evalsite.studies.models import Batch, Item, Output, Study
 from tests.support.factories import launch
 from tests.support.uploads import GOOD
 
+pytestmark = pytest.mark.one_database
+
 HOSTILE = "<script>alert(1)</script>{{7*7}}</iframe>"
 
 
@@ -97,6 +99,7 @@ def test_import_stores_the_batch_and_forgets_the_file(staff_client: Client, stud
     assert not upload.path.exists()
 
 
+@pytest.mark.both_databases
 def test_bad_38_second_press_of_import_adds_nothing(staff_client: Client, study: Study) -> None:
     send(staff_client, study)
     upload = Upload.objects.get()
@@ -292,6 +295,7 @@ def test_preview_is_the_participants_page_and_blind(staff_client: Client, study:
     assert ' sandbox="allow-same-origin" ' in response.content.decode()
 
 
+@pytest.mark.both_databases
 def test_bad_22_hostile_texts_are_shown_literally_on_every_page(
     staff_client: Client, study: Study
 ) -> None:

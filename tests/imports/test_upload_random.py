@@ -84,10 +84,20 @@ SHEETS = (write_texts, write_shared)
 
 every_format = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS.keys())
 _fuzz = hypothesis_settings(
-    max_examples=40,
+    max_examples=12,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+_MANY = 400
+
+
+def draw_many(test: Any, **drawn: Any) -> Any:
+    """Return the test with far more examples of what is drawn, for `make torture`."""
+    return hypothesis_settings(_fuzz, max_examples=_MANY)(
+        given(**drawn)(test.hypothesis.inner_test)
+    )
+
+
 _texts = st.one_of(
     st.text(max_size=20),
     st.text(alphabet=",;\t\"'\r\n =_x0D5Fé😀\u2028\ufeff", max_size=12),
@@ -125,17 +135,23 @@ def test_cells_come_out_exactly_as_they_went_in(write: Callable[[Rows], bytes], 
     assert not any(row.problems for row in found)
 
 
+@pytest.mark.torture
+@every_format
+def test_cells_of_many_tables_come_out_exactly(write: Callable[[Rows], bytes]) -> None:
+    draw_many(test_cells_come_out_exactly_as_they_went_in, rows=tables())(write=write)
+
+
 _ids = st.sampled_from(["m1", "m2", "M1", "", "=1", "m 1"])
 _systems = st.sampled_from(["alpha", "beta", "gamma", "Alpha", "tie", " ", "be\nta"])
 _others = st.one_of(st.just("name[A]"), st.just("One."), _texts)
 
 
+_rows = st.lists(st.tuples(_ids, st.just("name[A]"), _systems, _others).map(list), max_size=7)
+
+
 @every_format
 @_fuzz
-@given(
-    rows=st.lists(st.tuples(_ids, st.just("name[A]"), _systems, _others).map(list), max_size=7),
-    has_good=st.booleans(),
-)
+@given(rows=_rows, has_good=st.booleans())
 def test_random_batches_are_exact_or_refused_with_places(
     study: Any, write: Callable[[Rows], bytes], rows: Rows, has_good: bool
 ) -> None:
@@ -149,6 +165,16 @@ def test_random_batches_are_exact_or_refused_with_places(
              for one in checked.items for output in one.outputs]  # fmt: skip
     assert sorted(found) == sorted(map(tuple, rows[1:] if checked.items else []))
     assert all(fault.line or "no rows" in fault.message for fault in checked.faults)
+
+
+@pytest.mark.torture
+@every_format
+def test_many_random_batches_are_exact_or_refused(
+    study: Any, write: Callable[[Rows], bytes]
+) -> None:
+    test = test_random_batches_are_exact_or_refused_with_places
+
+    draw_many(test, rows=_rows, has_good=st.booleans())(study=study, write=write)
 
 
 STARTS = (b"", b"item,mr\n", b'{"', b'{"a":"', b"PK\x03\x04", codecs.BOM_UTF16_LE, b"\xef\xbb\xbf")

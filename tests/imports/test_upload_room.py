@@ -30,6 +30,8 @@ from tests.imports.test_upload_pages import address
 from tests.support.queues import run_waiting_jobs
 from tests.support.uploads import GOOD
 
+pytestmark = pytest.mark.one_database
+
 BAD = "item,system\n1,\n"
 
 
@@ -56,6 +58,7 @@ def send(client: Client, study: Study, content: str, page: str = "upload-new") -
 # --- quotas -----------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("page", ["upload-new", "ratings-new", "metrics-new"])
 def test_study_with_too_many_waiting_files_takes_no_other(
     staff_client: Client, study: Study, settings: Any, page: str, data_dir: Path
@@ -81,6 +84,7 @@ def test_cancelled_file_makes_room(staff_client: Client, study: Study, settings:
     assert send(staff_client, study, GOOD).status_code == 302
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("size", [100, 101])
 def test_waiting_files_of_a_study_have_so_many_bytes_at_most(
     study: Study, settings: Any, size: int, data_dir: Path
@@ -97,6 +101,7 @@ def test_waiting_files_of_a_study_have_so_many_bytes_at_most(
         assert len(list((data_dir / "uploads").iterdir())) == 1
 
 
+@pytest.mark.both_databases
 def test_person_has_so_many_waiting_files_in_all_studies_together(
     make_study: Callable[..., Any], researcher: Any, settings: Any
 ) -> None:
@@ -159,6 +164,7 @@ def test_file_that_an_open_job_needs_is_kept_until_the_job_is_over(study: Study)
     assert not Upload.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_bytes_go_only_when_the_row_is_gone_for_certain(
     study: Study, django_capture_on_commit_callbacks: Any
 ) -> None:

@@ -25,7 +25,7 @@ from tests.annotation.test_changing_k import answer_all
 from tests.support.factories import answer_item, make_annotator, make_participant
 from tests.support.tabs import make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
 
 
 @pytest.fixture
@@ -55,6 +55,7 @@ def test_exclusion_deletes_nothing_and_frees_no_place(researcher, study):
     assert excluded_answers(study).count() == 2
 
 
+@pytest.mark.both_databases
 def test_exclusion_sent_twice_stands_once_with_its_first_reason(researcher, study):
     me = first_person(study)
 
@@ -83,6 +84,7 @@ def test_exclusion_without_a_reason_or_with_a_long_one_is_refused(researcher, st
     assert not Exclusion.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_exclusion_that_is_taken_back_is_kept_with_who_and_when(researcher, study):
     [exclusion] = leave_out(study, first_person(study), by=researcher)
 
@@ -105,6 +107,7 @@ def test_log_is_not_needed_to_know_who_took_an_exclusion_back(researcher, staff_
     assert re.search(r"taken back<div class=\"quiet\">[^<]*, jane</div>", page)
 
 
+@pytest.mark.both_databases
 def test_standing_exclusion_names_nobody_who_revoked_it(researcher, study):
     [exclusion] = leave_out(study, first_person(study), by=researcher)
 
@@ -112,6 +115,7 @@ def test_standing_exclusion_names_nobody_who_revoked_it(researcher, study):
         Exclusion.objects.filter(pk=exclusion.pk).update(revoked_by=researcher)
 
 
+@pytest.mark.both_databases
 def test_somebody_can_be_excluded_again_after_it_was_taken_back(researcher, study):
     me = first_person(study)
     [first] = leave_out(study, me, by=researcher)

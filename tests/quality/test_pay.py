@@ -15,7 +15,7 @@ from django.urls import reverse
 from evalsite.annotation.pages.consent import withdraw
 from evalsite.annotation.running.launch import close_study
 from evalsite.lib.clock import now
-from evalsite.participants.models import Recruitment, Visit
+from evalsite.participants.models import ItemSet, Recruitment, Visit
 from evalsite.platforms import installed_platforms
 from evalsite.quality.models import Approval
 from evalsite.quality.pay import (
@@ -39,7 +39,7 @@ from tests.support.races import at_once
 from tests.support.rounds import Person, make_round
 from tests.support.tabs import after_the_lease, make_live
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 LONG = "Both items that tell you which score to enter have a different score. " * 2
 # attention items ask for equal scores
@@ -92,6 +92,7 @@ def test_finished_work_is_due_in_full_also_when_late():
     assert (one.state, one.amount) == ("waiting", Decimal("2.10"))
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(("is_kept", "key"), [(True, "prolific"), (False, "open_link")])
 def test_people_who_withdraw_are_paid_by_the_item(is_kept, key):
     recruitment = begin(key, checks=0)
@@ -128,6 +129,7 @@ def test_a_reward_per_minute_is_the_rate_for_the_announced_minutes():
     assert [one.amount for one in sets_of(recruitment.study)] == [Decimal("2.00")]
 
 
+@pytest.mark.both_databases
 def test_the_median_is_compared_with_what_was_promised():
     recruitment = begin()
     person = Person(recruitment).enter()
@@ -286,21 +288,27 @@ def test_returned_work_is_paid_by_a_bonus_line_that_adds_up():
     assert files_of(recruitment) == {}
 
 
+@pytest.mark.both_databases
 def test_long_texts_come_in_parts_that_can_be_marked():
     recruitment = begin()
     person = work(recruitment)
     study = recruitment.study
-    for number in range(2, 610):
-        item_set = person.me.item_sets.create(
-            study=study, number=number, finished_at=now(), code="x"
+    sets = ItemSet.objects.bulk_create(
+        ItemSet(study=study, participant=person.me, number=number, finished_at=now(), code="x")
+        for number in range(2, 610)
+    )
+    Visit.objects.bulk_create(
+        Visit(
+            study=study, participant=person.me, recruitment=recruitment, item_set=item_set,
+            outcome="completed", ended_at=now(), person_id=person.visit.person_id,
+            visit_id=f"{item_set.number:024x}", arrived_at=now() - timedelta(days=1),
+            bonus=Decimal("0.10"),
         )
-        fields = {"item_set": item_set, "outcome": "completed", "ended_at": now()}
-        visit = Visit(study=study, participant=person.me, recruitment=recruitment, **fields)
-        visit.person_id, visit.visit_id = person.visit.person_id, f"{number:024x}"
-        visit.arrived_at = now() - timedelta(days=1)
-        visit.bonus = Decimal("0.10")
-        visit.save()
-        Approval.objects.create(study=study, item_set=item_set, state="approved", amount=2)
+        for item_set in sets
+    )  # fmt: skip
+    Approval.objects.bulk_create(
+        Approval(study=study, item_set=item_set, state="approved", amount=2) for item_set in sets
+    )
 
     files = files_of(recruitment)
 
@@ -325,6 +333,7 @@ def test_further_sets_of_a_visit_are_bonus_lines():
     assert files["bonus"].text == f"{person.visit.visit_id},2.10\n"
 
 
+@pytest.mark.both_databases
 def test_the_block_list_has_everyone_who_came_once():
     recruitment = begin(sets_per_person=2)
     for number in (0, 1):
@@ -337,6 +346,7 @@ def test_the_block_list_has_everyone_who_came_once():
     assert len({*listed.text.split()}) == 2
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_deciding_at_once_decides_once():
     recruitment = begin()
@@ -353,6 +363,7 @@ def test_deciding_at_once_decides_once():
     assert Approval.objects.get().state in ("approved", "paid")
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "fields",
     [{"state": "rejected"}, {"state": "paid"}, {"state": "review", "reason": "x", "message": "y"}],

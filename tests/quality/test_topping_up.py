@@ -19,7 +19,7 @@ from tests.annotation.test_changing_k import answer_all, change
 from tests.support.factories import answer_item, make_annotator, make_user
 from tests.support.tabs import make_live
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("promises"), pytest.mark.one_database]
 
 
 @pytest.fixture
@@ -46,6 +46,7 @@ def test_exclusion_frees_nothing_by_itself(study):
     assert find_shortage(study) == Shortage(items=2, places=2)
 
 
+@pytest.mark.both_databases
 def test_top_up_asks_one_more_person_for_each_excluded_answer(researcher, study):
     exclude(study, participant=first_person(study))
 
@@ -75,6 +76,7 @@ def test_further_place_shows_the_outputs_as_the_excluded_answer_did(researcher, 
     assert added.pos == Slot.objects.latest("pos").pos
 
 
+@pytest.mark.both_databases
 def test_top_up_pressed_twice_tops_up_once(researcher, study):
     exclude(study, participant=first_person(study))
 
@@ -109,6 +111,7 @@ def test_answer_excluded_twice_is_one_answer_short(study):
     assert find_shortage(study) == Shortage(items=2, places=2)
 
 
+@pytest.mark.both_databases
 def test_places_of_a_group_that_stays_together_are_added_together(researcher):
     study = make_live(items=4, k=1, set_size=4, groups="together")
     Item.objects.main().filter(key__in=["item-001", "item-002"]).update(group="g1")

@@ -18,7 +18,7 @@ from tests.site.test_staff_pages import HOSTILE, answer, member, url
 from tests.support.factories import make_study
 from tests.support.reports import keep_report
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RULE = "Whoever answers fewer than 8 of 10 checks right."
@@ -66,6 +66,7 @@ def test_a_change_stands_in_the_log_by_name_and_number_without_the_rule(staff_cl
     assert RULE not in str(entry.detail)
 
 
+@pytest.mark.both_databases
 def test_each_part_tells_whether_it_was_changed_before_the_first_answer(staff_client):
     study = make_study(items=3)
     with standing_at(MOMENT):
@@ -177,6 +178,7 @@ def test_a_threshold_that_is_not_looked_at_any_more_changes_nothing(staff_client
     assert AnalysisPlan.objects.get(study=study).thresholds_changed_at == MOMENT
 
 
+@pytest.mark.both_databases
 def test_of_two_who_save_at_once_the_second_is_told(staff_client):
     study = make_study()
     seen = re.search(r'name="seen" value="(\w+)"', read(staff_client, study))

@@ -11,7 +11,7 @@ from tests.site.test_staff_pages import answer, member, url
 from tests.support.factories import make_study, make_user
 from tests.support.planned import SCORES, add_person, make_planned_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def rate(study: Study, item, values) -> list:
@@ -48,6 +48,7 @@ def test_what_is_far_apart_depends_on_the_scale(protocol, values, is_wide):
     assert bool(list_wide(study)) == is_wide
 
 
+@pytest.mark.both_databases
 def test_the_widest_come_first_and_each_item_once():
     study = make_study(items=2, protocol="dialogue")
     near, far = study.items.main().order_by("key")

@@ -18,6 +18,8 @@ from evalsite.results.report.plots import (
 )
 from tests.support.reports import make_content, make_figure
 
+pytestmark = pytest.mark.usefixtures("drawings")
+
 HOSTILE = "<b>$a_1$ & 100%"
 
 

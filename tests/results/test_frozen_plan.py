@@ -21,7 +21,7 @@ from tests.site.test_staff_pages import member, url
 from tests.support.factories import make_annotator, make_study, make_user
 from tests.support.planned import AT_LEAST_TWO, ONE_POINT, add_person, make_planned_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def post(client: Client, name: str, study: Study, **said: str):
@@ -191,6 +191,7 @@ def test_a_list_that_has_changed_meanwhile_is_shown_again_and_nobody_is_excluded
     assert not Exclusion.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_closing_applies_the_rules_and_then_results_are_shown(staff_client):
     study = make_planned_study(rules=[ONE_POINT])
     add_person(study)
@@ -278,6 +279,7 @@ def test_an_exclusion_rests_on_a_planned_rule_or_is_a_deviation(staff_client):
     assert (deviation.kind, deviation.reason) == ("taken_back", "Came twice")
 
 
+@pytest.mark.both_databases
 def test_revealing_is_kept_once_with_the_answers_that_were_in():
     study = make_planned_study()
     add_person(study)

@@ -27,6 +27,8 @@ from tests.support.factories import make_user
 from tests.support.planned import ONE_POINT, SCORES, add_person, make_planned_study
 from tests.support.reports import keep_report
 
+pytestmark = pytest.mark.one_database
+
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 FILES = ("items", "participants", "ratings", "ratings_simple", "ratings_wide", "annotations",
          "metrics")  # fmt: skip
@@ -160,6 +162,7 @@ def test_a_command_is_not_barred_but_kept_as_a_reveal(study, capsys):
     assert "baseline" in capsys.readouterr().out
 
 
+@pytest.mark.both_databases
 def test_raw_records_leave_out_ratings_of_hidden_studies(study, client):
     client.force_login(
         make_user("root", is_superuser=True), backend="django.contrib.auth.backends.ModelBackend"

@@ -14,7 +14,7 @@ from evalsite.results.overview.notices import send_notices
 from evalsite.studies.models import Membership, Study
 from tests.support.factories import launch, make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 MORNING = datetime(2026, 11, 20, 7, tzinfo=UTC)
 
@@ -121,6 +121,7 @@ def test_viewers_strangers_and_closed_accounts_get_none(clock, jane):
     assert not OutgoingMail.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_worker_that_was_slower_posts_nothing(clock, jane, monkeypatch):
     make_paused(jane)
     MailChoice.objects.create(user=jane)

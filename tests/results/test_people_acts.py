@@ -17,7 +17,7 @@ from tests.support.factories import launch, make_annotator, make_participant, ma
 from tests.support.planned import add_person, make_planned_study
 from tests.support.tabs import Tab
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def act(client: Client, study: Study, people: list[Participant], do: str, **said: Any) -> Any:
@@ -37,6 +37,7 @@ def make_working(study: Study) -> Participant:
     return me
 
 
+@pytest.mark.both_databases
 def test_people_are_stopped_together_and_their_places_are_free(staff_client):
     study = launch(make_study(items=6, k=2, set_size=3))
     people = [make_working(study) for _ in range(2)]

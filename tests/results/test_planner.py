@@ -15,6 +15,7 @@ from evalsite.quality.models import AnalysisPlan
 from evalsite.results.analysis_plan.stored import describe_plan
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.results.models import Report
+from evalsite.results.power import design_search
 from evalsite.results.power.design_search import TARGET, count_times_wider, find_source, list_models
 from evalsite.results.power.kept_plan import find_plan
 from evalsite.studies.models import Study
@@ -87,7 +88,8 @@ def test_the_fewest_inputs_are_looked_for_where_none_are_named(staff_client):
 
 
 @pytest.mark.slow
-def test_too_few_people_are_told_that_no_number_of_inputs_is_enough(staff_client):
+def test_too_few_people_are_told_that_no_number_of_inputs_is_enough(staff_client, monkeypatch):
+    monkeypatch.setattr(design_search, "_MOST_CELLS", 6_000)
     study = make_study(items=0)
 
     job = plan(staff_client, study, difference="1.05", items="", raters="3", per_output="3")

@@ -18,8 +18,8 @@ def walk(page, live_server):
     """Nothing chosen, computed by a job, and shown."""
     user = make_user(is_superuser=True)
     sign_in(page, live_server, user)
-    first = make_study(items=6, title="The first one, with a long title " * 3, by=user)
-    again = make_study(items=6, title="The repeat", by=user)
+    first = make_study(items=2, title="The first one, with a long title " * 3, by=user)
+    again = make_study(items=2, title="The repeat", by=user)
     rate(first)
     rate(again, step=40, hour=5)
     page.goto(f"{live_server}{reverse('admin:study-repeat', args=[again.pk])}")

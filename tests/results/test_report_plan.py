@@ -22,7 +22,7 @@ from evalsite.results.report.sections import RATERS, show_part
 from evalsite.results.report.wording import let_go
 from evalsite.studies.models import Study, System
 from tests.results.test_report_latex import check_latex
-from tests.support.factories import make_user
+from tests.support.factories import answer_item, launch, make_annotator, make_study, make_user
 from tests.support.reported import HOSTILE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -112,12 +112,11 @@ def test_every_form_of_the_report_tells_baseline_family_and_rule(report: Report)
     check_latex(latex)
 
 
-@pytest.mark.slow
 def test_a_baseline_chosen_after_answers_is_among_the_warnings(
     report: Report,
 ) -> None:
-    study = make_demo_study(get_protocol("pairwise"), by=make_user("late"))
-    list(simulate_crowd(study, participants=1, seed="late"))
+    study = launch(make_study(items=1, k=1))
+    answer_item(make_annotator(study), study.items.main().get())
     write_plan(study, baseline=study.systems.order_by("name")[0].name)
 
     late, _ = analyse_study(study)

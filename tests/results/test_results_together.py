@@ -16,6 +16,8 @@ from evalsite.results.report.person_tables import tabulate_contradictions
 from evalsite.studies.models import Study
 from tests.support.reports import keep_report, make_content, make_figure
 
+pytestmark = pytest.mark.one_database
+
 _BOTH = ["informativeness", "fun_key"]
 
 
@@ -138,6 +140,7 @@ def test_likeness_and_the_note_on_scales_stand_in_every_form_of_the_report(
     assert "p-one" not in page + fragment
 
 
+@pytest.mark.both_databases
 def test_criteria_stand_by_their_labels_on_pages_and_by_their_keys_in_files(
     staff_client: Client, study: Study, report: Report
 ) -> None:

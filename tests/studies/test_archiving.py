@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.messages import get_messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.urls import reverse
 
@@ -97,17 +98,15 @@ def changing_pages() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", changing_pages())
-def test_no_page_of_an_archived_study_takes_a_post_that_could_change_it(
-    staff_client, archived, name
-):
+def test_no_page_of_an_archived_study_takes_a_post_that_could_change_it(staff_client, archived):
     before = Study.objects.filter(pk=archived.pk).values().get()
 
-    page = staff_client.post(url(name, archived), follow=True)
+    for name in changing_pages():
+        page = staff_client.post(url(name, archived))
 
-    assert page.redirect_chain == [(url("study-overview", archived), 302)]
-    assert ARCHIVED in page.text
-    assert Study.objects.filter(pk=archived.pk).values().get() == before
+        assert page.url == url("study-overview", archived), name
+        assert ARCHIVED in map(str, get_messages(page.wsgi_request)), name
+        assert Study.objects.filter(pk=archived.pk).values().get() == before, name
 
 
 def test_pages_of_an_archived_study_say_so_and_are_read(staff_client, archived):

@@ -18,7 +18,7 @@ from tests.support.annotators import read_fields
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 from tests.support.reports import keep_report
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def url(name: str, study: Study) -> str:
@@ -44,6 +44,7 @@ def practise(client, study: Study) -> None:
     client.post(path, hidden | {f"informativeness-{number}": "90" for number in (1, 2, 3)})
 
 
+@pytest.mark.both_databases
 def test_draft_is_deleted_on_its_pages_with_pilots_reports_and_files(
     staff_client, client, researcher, settings, tmp_path, django_capture_on_commit_callbacks
 ):

@@ -15,7 +15,7 @@ from evalsite.studies.models import Study
 from evalsite.studies.versions import make_version, shown_content
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture
@@ -128,6 +128,7 @@ def test_instrument_of_version_0_1_has_the_words_that_were_stored(edited):
     assert found.design == then.design
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="opens another file")
 def test_instrument_is_read_again_from_another_database(tmp_path):
@@ -156,6 +157,7 @@ def test_study_of_version_0_1_needs_no_installed_protocol(settings):
     assert (found.key, found.title, found.note) == ("fluency", "fluency", "Any remarks?")
 
 
+@pytest.mark.both_databases
 def test_version_of_a_transaction_that_failed_is_not_read_for_another_study():
     try:
         with transaction.atomic():

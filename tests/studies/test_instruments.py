@@ -31,7 +31,7 @@ from evalsite.studies.versions import make_version
 from tests.support.factories import make_user
 from tests.support.instruments import GALLERY, read_gallery
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 FAULTY = sorted((GALLERY / "faulty").glob("*.json"))
 
@@ -39,7 +39,6 @@ FAULTY = sorted((GALLERY / "faulty").glob("*.json"))
 # --- files ------------------------------------------------------------------------------
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("path", FAULTY, ids=lambda path: path.stem)
 def test_each_faulty_file_is_refused_with_its_code_and_its_place(path: Path):
     code, place = path.stem.partition("_")[2], json.loads(path.read_bytes())["x_fault"]
@@ -51,7 +50,6 @@ def test_each_faulty_file_is_refused_with_its_code_and_its_place(path: Path):
     assert not Instrument.objects.exists()
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     "content",
     [b"\xff\xfe", b"{", b"[" * 100_000, b'{"version": NaN}', b'{"key": "a", "key": "b"}',
@@ -80,7 +78,6 @@ ODD = st.sampled_from(
 
 
 @pytest.mark.slow
-@pytest.mark.one_database
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -99,7 +96,6 @@ def test_any_change_of_one_value_is_read_or_refused_but_never_an_error(data: st.
         assert Protocol.from_stored(content).to_data()["criteria"]
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("content", read_gallery(), ids=lambda content: content["key"])
 def test_gallery_is_read_and_written_without_loss(content: dict):
     assert not find_faults(content)
@@ -110,6 +106,7 @@ def test_gallery_is_read_and_written_without_loss(content: dict):
 # --- versions ---------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_same_file_again_changes_nothing_and_another_content_is_the_next_version():
     jane, content = make_user(), read_gallery()[0]
     first, is_new = import_instrument(data=content, by=jane)
@@ -136,6 +133,7 @@ def test_file_of_somebody_else_becomes_an_instrument_of_ones_own():
     assert list(Instrument.objects.visible_to(make_user())) == [mine.instrument]
 
 
+@pytest.mark.both_databases
 def test_version_never_changes():
     version, _ = import_instrument(data=read_gallery()[0], by=make_user())
 
@@ -149,6 +147,7 @@ def test_version_never_changes():
     assert version.title == read_gallery()[0]["title"]
 
 
+@pytest.mark.both_databases
 def test_drafts_of_two_people_overwrite_nothing_and_become_versions_only_without_fault():
     jane = make_user()
     version, _ = import_instrument(data=read_gallery()[0], by=jane)

@@ -16,7 +16,7 @@ from tests.studies.test_team import add_member, attempt, owner_of, roles, url
 from tests.support.factories import make_study, make_user
 from tests.support.races import at_once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture
@@ -188,6 +188,7 @@ def test_removed_member_does_not_come_back_by_the_link_they_used(study, owner):
     assert roles(study) == {"jane": "owner"}
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_link_accepted_by_two_at_once_lets_one_in():
     study = make_study(items=0)

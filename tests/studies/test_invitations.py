@@ -26,7 +26,7 @@ from tests.site.test_staff_pages import sign_in
 from tests.studies.test_team import add_member, owner_of, url
 from tests.support.factories import make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 PASSWORD = "four unrelated words work"
 TITLE = "A title for the team only"
@@ -92,6 +92,7 @@ def test_owner_invites_to_each_role_and_can_copy_the_link_again(study, owner, ro
     assert entry.detail == {"invitation": str(said["key"]), "role": role.value}
 
 
+@pytest.mark.both_databases
 def test_form_sent_twice_is_one_invitation(study, owner):
     said = {"key": uuid4(), "role": "viewer", "label": ""}
 
@@ -260,6 +261,7 @@ def test_no_log_and_no_count_of_failed_sign_ins_holds_a_token(study):
 # --- the database -------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "fields",
     [

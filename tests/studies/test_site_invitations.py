@@ -13,7 +13,7 @@ from evalsite.studies.models import Invitation, Membership, Study, TeamRole
 from tests.site.test_staff_pages import sign_in
 from tests.support.factories import make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 PAGE, PASSWORD = "/admin/invitations/", "four unrelated words work"
 
@@ -74,6 +74,7 @@ def test_withdrawn_link_opens_nothing(admin):
     assert Client().get(link).status_code == 410
 
 
+@pytest.mark.both_databases
 def test_form_sent_twice_is_one_invitation_and_one_mail(admin, mail_on):
     said = {"key": str(uuid4()), "label": "priya@example.org"}
 
@@ -119,6 +120,7 @@ def test_team_invites_by_mail_where_it_is_set_up(mail_on):
     assert "“Next <line>” as editor" in mail.body
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("has_study", [True, False])
 def test_database_refuses_a_role_without_a_study_and_a_study_without_a_role(admin, has_study):
     invite(admin)

@@ -17,7 +17,7 @@ from tests.site.test_staff_pages import sign_in
 from tests.support.factories import launch, make_study, make_user
 from tests.support.races import at_once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def add_member(study: Study, role: TeamRole, name: str = "") -> Membership:
@@ -263,6 +263,7 @@ def attempt(change: Any) -> str:
     return "done"
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("times", range(3))
 def test_two_owners_who_demote_each_other_at_once_leave_one(times):
@@ -278,6 +279,7 @@ def test_two_owners_who_demote_each_other_at_once_leave_one(times):
     assert sorted(roles(study).values()) == ["owner", "viewer"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_two_owners_who_leave_at_once_leave_one():
     study = make_study(items=0)
@@ -307,6 +309,7 @@ def test_team_of_an_archived_study_stays_as_it_is(study, owner):
     assert owner.get(url("study-team", study)).status_code == 200
 
 
+@pytest.mark.both_databases
 def test_nobody_steps_down_for_a_member_who_has_just_gone(study):
     member = add_member(study, TeamRole.VIEWER, "ann")
     add_member(study, TeamRole.OWNER, "ben")
@@ -319,6 +322,7 @@ def test_nobody_steps_down_for_a_member_who_has_just_gone(study):
     assert roles(study) == {"jane": "owner", "ben": "owner"}
 
 
+@pytest.mark.both_databases
 def test_database_refuses_identities_for_other_roles_than_editor(study):
     with pytest.raises(IntegrityError), transaction.atomic():
         Membership.objects.filter(study=study).update(has_identities=True)

@@ -5,10 +5,12 @@ that use a database on PostgreSQL: the server at EVALSITE_TEST_POSTGRES, or a cl
 made from the installed server binaries in a temporary folder and gone afterwards.
 """
 
+import gc
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -132,6 +134,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.import_plugin("tests.support.fixtures")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without a search for garbage, and leave what was collected out of later ones.
+
+    There is hardly any, and each search would go through thousands of tests.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Slow tests come first; on PostgreSQL only those whose answer may differ there."""
@@ -148,7 +164,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _may_differ(item: pytest.Item) -> bool:
-    """Whether it uses a database, and not in a browser unless it says that it tells of it."""
+    """Whether it uses a database and is about it, as it says itself where its file is not."""
     names = set(getattr(item, "fixturenames", ()))
     if item.get_closest_marker("both_databases"):
         return True

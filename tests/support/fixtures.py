@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from evalsite.exports.bundle import verify
+from evalsite.results.report import drawings as drawings_of_reports
 from evalsite.results.report import plots
 from evalsite.studies.models import Study
 from evalsite.studies.version_cache import forget_versions
@@ -48,8 +49,19 @@ def _plain_drawings(request: pytest.FixtureRequest) -> Iterator[None]:
     """A report's drawings are empty files: the letters of a PDF take longer than the analysis."""
     with pytest.MonkeyPatch.context() as patch:
         if "drawings" not in request.fixturenames:
-            patch.setattr(plots, "write_drawing", lambda drawing, kind: PLAIN_DRAWINGS[kind])
+            draw_nothing(patch)
         yield
+
+
+def draw_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Reports have the files of their drawings, which are empty."""
+    list_drawings = drawings_of_reports._list_drawings
+    patch.setattr(plots, "write_drawing", lambda drawing, kind: PLAIN_DRAWINGS[kind])
+    patch.setattr(
+        drawings_of_reports,
+        "_list_drawings",
+        lambda criterion: [(name, lambda width: None) for name, _ in list_drawings(criterion)],
+    )
 
 
 @pytest.fixture
