@@ -233,7 +233,8 @@ def newest(transactional_db: None) -> Iterator[list[tuple[str, str]]]:
     MigrationExecutor(connection).migrate(targets)
 
 
-@pytest.mark.slow
+# a migration that has landed never changes: tests/site/test_migrations.py
+@pytest.mark.torture
 def test_ratings_and_highlights_survive_the_migration_and_its_undoing(newest, answer):
     ratings = [rate(answer, value=3), rate(answer, output=None, value=0)]
     marks = [mark(answer, 0, 5), mark(answer, 6, 7)]

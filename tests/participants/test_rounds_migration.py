@@ -31,6 +31,8 @@ def newest(transactional_db: None) -> Iterator[list[tuple[str, str]]]:
     migrate(leaves)
 
 
+# a migration that has landed never changes: tests/site/test_migrations.py
+@pytest.mark.torture
 def test_links_and_codes_of_before_go_on_as_they_did(newest):
     live, draft = make_live(), make_live()
     Study.objects.filter(pk=draft.pk).update(state="draft", launched_at=None)

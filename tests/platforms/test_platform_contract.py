@@ -15,7 +15,7 @@ from tests.support.arriving import NOTHING, count_made
 from tests.support.rounds import BACK, REFUSED, Person, codes_of, list_ids, make_round
 from tests.support.tabs import make_live
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 ALL = sorted(installed_platforms())
 # people come by a link that they share
@@ -33,7 +33,6 @@ def begin(key: str, *, items: int = 3, **fields):
 # --- what it declares ---------------------------------------------------------------------
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("key", ALL)
 def test_every_outcome_has_an_exit_and_none_borrows_the_completed_one(key):
     exits = installed_platforms()[key].exits
@@ -42,7 +41,6 @@ def test_every_outcome_has_an_exit_and_none_borrows_the_completed_one(key):
     assert Outcome.COMPLETED not in {one.instead for one in exits.values()}
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("key", ALL)
 def test_it_says_what_to_paste_where_and_what_it_demands(key):
     for name in ("setup", "rules"):
@@ -175,7 +173,6 @@ def test_nothing_is_given_away_before_the_set_is_finished(key):
     assert person.visit.outcome == ""
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("key", NAMED)
 def test_while_the_last_save_fails_there_is_neither_code_nor_link(key):
     person = Person(begin(key)).enter().rate()
@@ -392,7 +389,6 @@ def test_whoever_has_only_a_phone_is_told_and_keeps_a_place_they_have(key):
 # --- files ----------------------------------------------------------------------------------
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("key", ALL)
 def test_texts_to_paste_name_every_row_once_and_begin_with_no_mark(key):
     platform = installed_platforms()[key]
@@ -415,7 +411,6 @@ def test_texts_to_paste_name_every_row_once_and_begin_with_no_mark(key):
     assert platform.write_block_list(["p1", "p2"]).split() == ["p1", "p2"]
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("key", ALL)
 def test_no_platform_takes_disagreement_or_gold_as_a_reason(key):
     reasons = installed_platforms()[key].reasons

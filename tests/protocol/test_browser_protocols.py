@@ -68,7 +68,6 @@ def ratings_of(config: Protocol) -> int:
     return sum(config.outputs[1] if one.per_output else 1 for one in config.criteria)
 
 
-@pytest.mark.both_databases
 @of_protocols(*installed_protocols())
 def test_a_whole_set_is_rated_by_keyboard_alone(page, live_server, config, study):
     watch = Watch(page)

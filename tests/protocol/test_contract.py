@@ -324,7 +324,7 @@ def test_saving_and_going_on_takes_a_bounded_number_of_queries(config):
 
 @pytest.mark.slow
 def test_nothing_tells_a_participant_what_produced_an_output(config):
-    study = make_live(config)
+    study = make_live(config, set_size=3)
     reader = Reader(study, is_rating=True)
 
     reader.take_part(is_pilot=False)

@@ -24,7 +24,7 @@ from tests.support.answering import RatingPage, right_answers
 from tests.support.factories import make_user
 from tests.support.protocols import each_protocol
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture(params=sorted(installed_protocols()))
@@ -108,7 +108,6 @@ def list_analysed(criterion: Criterion) -> list[str]:
 
 # of points and decisions, of boxes, and of preferences
 @pytest.mark.slow
-@pytest.mark.one_database
 @pytest.mark.parametrize("config", each_protocol("rrgen", "magnitude", "pairwise"), indirect=True)
 def test_report_is_computed_and_shown_from_its_answers(config, client):
     study = make_demo_study(config, by=make_user())

@@ -2,14 +2,13 @@
 
 import csv
 import json
-import subprocess
-from collections.abc import Sequence
+import re
 from pathlib import Path
 
 import pytest
 from django.db import connection
 
-from tests.support.plugins import COMPREHENSION, count_results, read_documented, run_tests
+from tests.support.plugins import COMPREHENSION, read_counts, read_documented, run_tests
 
 pytestmark = pytest.mark.slow
 
@@ -99,94 +98,76 @@ PRACTICE = {
 DOCUMENTED = read_documented("new-protocol.md")
 CONTRACT = ("contract", "contract_answers")
 
+# what an author may do wrong in item.html, by the protocol that does it
+WRONG = {
+    "faulty_hides": ("{{ output.text }}", "{{ output.label }}"),
+    "faulty_replaces": ("{% block item %}", "{% block content %}"),
+    "faulty_twice": ("{% block item %}", "{% block item %}" + TWICE),
+}
+
 # the lines that a settings file gets
 SETTINGS = """
+import protocols
 from tests.settings import *
 
-PROTOCOLS = [*PROTOCOLS, "sixth"]
-INSTALLED_APPS = [*INSTALLED_APPS, "sixth"]
+protocols.__path__.append({folder!r})
+PROTOCOLS = [*PROTOCOLS, *{names!r}]
+INSTALLED_APPS = [*INSTALLED_APPS, *{names!r}]
 """
 
 
-@pytest.fixture
-def sixth(tmp_path):
-    """The folder of the sixth protocol, beside a settings module that lists it."""
-    folder = tmp_path / "sixth"
-    templates = folder / "templates" / "sixth"
+def write_protocol(folder: Path, key: str, template: str) -> None:
+    """A protocol in a folder of its own, as its author would write it."""
+    templates = folder / key / "templates" / key
     templates.mkdir(parents=True)
-    (tmp_path / "sixth_settings.py").write_text(SETTINGS, encoding="utf-8")
-    (folder / "__init__.py").touch()
-    (folder / "apps.py").write_text(APPS, encoding="utf-8")
-    (templates / "item.html").write_text(TEMPLATE, encoding="utf-8")
-    (folder / "instructions.md").write_text("Read the report, then rate.\n", encoding="utf-8")
-    (folder / "practice.json").write_text(json.dumps(PRACTICE), encoding="utf-8")
-    with (folder / "example_batch.csv").open("w", encoding="utf-8", newline="") as file:
+    (folder / key / "__init__.py").touch()
+    (folder / key / "apps.py").write_text(APPS.replace('"sixth"', f'"{key}"'), encoding="utf-8")
+    (templates / "item.html").write_text(template, encoding="utf-8")
+    (folder / key / "instructions.md").write_text("Read the report, then rate.\n", encoding="utf-8")
+    (folder / key / "practice.json").write_text(json.dumps(PRACTICE), encoding="utf-8")
+    with (folder / key / "example_batch.csv").open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["item", "report", "system", "output"])
         for number in range(1, 13):
             report = f"On day {number} the ferry was late by {number * 3} minutes."
             rows.writerow([f"r{number:02}", report, "short", f"Ferry late, day {number}."])
             rows.writerow([f"r{number:02}", report, "long", f"The ferry was {number * 3} late."])
-    return folder
 
 
 @pytest.fixture
-def summaries(tmp_path):
-    """The folder of the protocol of docs/new-protocol.md, as if it were under protocols/."""
-    folder = tmp_path / "summaries"
-    folder.mkdir()
-    (folder / "__init__.py").touch()
+def folder(tmp_path):
+    """Protocols beside a settings module that lists them."""
+    write_protocol(tmp_path, "sixth", TEMPLATE)
+    for key, (part, wrong) in WRONG.items():
+        write_protocol(tmp_path, key, TEMPLATE.replace(part, wrong))
+    # the protocol of the document, as if it were under protocols/
+    documented = tmp_path / "summaries"
+    documented.mkdir()
+    (documented / "__init__.py").touch()
     for name, content in DOCUMENTED.items():
-        (folder / name).write_text(content, encoding="utf-8")
-    place = f"import protocols\nprotocols.__path__.append({str(tmp_path)!r})\n"
-    settings = place + SETTINGS.replace('"sixth"', '"protocols.summaries"')
+        (documented / name).write_text(content, encoding="utf-8")
+    settings = SETTINGS.format(folder=str(tmp_path), names=["sixth", "protocols.summaries", *WRONG])
     (tmp_path / "sixth_settings.py").write_text(settings, encoding="utf-8")
-    return folder
-
-
-def run_contract_suite(
-    folder: Path,
-    only: str = "",
-    subjects: Sequence[str] = CONTRACT,
-) -> subprocess.CompletedProcess[str]:
-    """The contract suite, or one test of it, in a process of its own for this protocol alone."""
-    names = f"{folder.name} and {only}" if only else folder.name
-    return run_tests(folder.parent, "sixth_settings", names, subjects)
+    return tmp_path
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
-def test_a_sixth_protocol_is_one_folder_and_one_line_of_settings(sixth):
+def test_a_protocol_is_one_folder_and_one_line_and_its_faults_fail_the_contract(folder):
+    """In one process, as most of its time would go into its start.
+
+    All tests pass for two protocols, one of them as the document has it. A page that hides what is
+    judged, replaces the questions or asks them twice fails the contract.
+    """
     bad_input = ("bad_answers", "bad_batches", "hostile_text")
+    only = "sixth or (faulty and shows_every_output) or (summaries and contract)"
 
-    counts = count_results(run_contract_suite(sixth, subjects=(*CONTRACT, *bad_input)))
-
-    assert counts["passed"] >= 28
-    assert set(counts) <= {"passed", "deselected"}
-
-
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
-def test_the_protocol_of_the_document_passes_as_it_is_written(summaries):
-    done = run_contract_suite(summaries)
+    done = run_tests(folder, "sixth_settings", only, (*CONTRACT, *bad_input))
 
     assert set(DOCUMENTED) == {"apps.py", "instructions.md", "practice.json", "example_batch.csv"}
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    assert "passed" in done.stdout.splitlines()[-1]
-
-
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="its own process runs on SQLite")
-@pytest.mark.parametrize(
-    ("part", "wrong"),
-    [
-        ("{{ output.text }}", "{{ output.label }}"),  # hides what is judged
-        ("{% block item %}", "{% block content %}"),  # replaces the questions
-        ("{% block item %}", "{% block item %}" + TWICE),  # asks each question twice
-    ],
-)
-def test_a_page_that_hides_or_repeats_something_fails_the_contract(sixth, part, wrong):
-    page = sixth / "templates" / "sixth" / "item.html"
-    page.write_text(TEMPLATE.replace(part, wrong), encoding="utf-8")
-
-    done = run_contract_suite(sixth, "shows_every_output", ("contract",))
-
-    assert done.returncode == 1, done.stdout[-5000:]
-    assert "1 failed" in done.stdout
+    told = done.stdout[-5000:] + done.stderr[-2000:]
+    failed = re.findall(r"^FAILED \S+::test_rating_page_shows_every_output\S+\[(\w+)\]", told, re.M)
+    counts = read_counts(done)
+    assert sorted(failed) == sorted(WRONG), told
+    assert counts["failed"] == len(WRONG), told
+    assert counts["passed"] >= 45
+    assert set(counts) <= {"passed", "failed", "deselected"}

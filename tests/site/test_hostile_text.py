@@ -60,6 +60,7 @@ def said_by(html: str, address: str = "") -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.one_database
 def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_participant(config):
     study = make_hostile(config)
     walker = Walker(study)
@@ -86,6 +87,7 @@ def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_participant(con
 
 
 @pytest.mark.slow
+@pytest.mark.one_database
 def test_bad_22_every_text_is_shown_literally_on_every_page_of_a_study(config, staff_client):
     study = make_hostile(config, is_short=True)
     item = Item.objects.get(study=study, key="all-0")
@@ -133,6 +135,7 @@ def fetch_page(client: Client, name: str, study: Study) -> str:
     return response.content.decode() if is_page else ""
 
 
+@pytest.mark.one_database
 def test_bad_22_every_text_is_shown_literally_before_the_import(config, staff_client, researcher):
     study = make_study(protocol=config.key, items=0, title=TITLE)
     rows = hostile_rows(config, key="all", text=EVERYTHING)
@@ -148,6 +151,7 @@ def test_bad_22_every_text_is_shown_literally_before_the_import(config, staff_cl
         assert all(squeeze(text) in words for text in texts_shown(row, config))
 
 
+@pytest.mark.one_database
 def test_bad_22_every_text_is_shown_literally_where_it_is_a_fault(config, staff_client, researcher):
     study = make_study(protocol=config.key, items=0)
     rows = hostile_rows(config, key="all", text="text")
@@ -166,6 +170,7 @@ def test_bad_22_every_text_is_shown_literally_where_it_is_a_fault(config, staff_
     assert not Item.objects.main().filter(study=study).exists()
 
 
+@pytest.mark.one_database
 def test_bad_22_every_text_is_shown_literally_in_the_tables_of_the_admin(config):
     study = make_hostile(config, is_short=True)
     report_twice(study, Item.objects.get(study=study, key="all-0"))

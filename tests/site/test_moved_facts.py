@@ -1,4 +1,7 @@
-"""What stood in the log, or in another column, is on the row after the migration."""
+"""What stood in the log, or in another column, is on the row after the migration.
+
+A migration that has landed never changes: see test_migrations.py.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -27,7 +30,7 @@ def moment(day: int) -> datetime:
     return datetime(2026, 3, day, tzinfo=UTC)
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 def test_who_revoked_an_exclusion_comes_from_the_log(newest: list[tuple[str, str]]) -> None:
     study, ada = make_study(items=1), make_user("ada")
     people = [make_participant(study) for _ in range(3)]
@@ -49,7 +52,7 @@ def test_who_revoked_an_exclusion_comes_from_the_log(newest: list[tuple[str, str
     assert found == {revoked.pk: ada, unknown.pk: None, standing.pk: None}
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 def test_reports_keep_their_order_and_their_moments(newest: list[tuple[str, str]]) -> None:
     study = make_study(items=1)
     old = migrate(BEFORE).get_model("results", "Report").objects

@@ -57,5 +57,10 @@ def run_tests(
 def count_results(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
     """How many tests passed, were left out and so on; AssertionError if one failed."""
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    return read_counts(done)
+
+
+def read_counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
+    """How many tests passed, failed, were left out and so on."""
     counts = re.findall(r"(\d+) ([a-z]+)(?=,| in )", done.stdout.splitlines()[-1])
     return {what: int(number) for number, what in counts}

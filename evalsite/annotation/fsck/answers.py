@@ -3,7 +3,7 @@
 Their ratings and highlights are complete, inside the scale, and of the item's own outputs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -22,7 +22,14 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce, Substr
 from django.forms import Field
 
-from evalsite.annotation.fsck.findings import checks_in, is_in_progress, name_answers
+from evalsite.annotation.fsck.findings import (
+    Finder,
+    checks_in,
+    is_in_progress,
+    name_answers,
+    names_answers,
+    prepare,
+)
 from evalsite.annotation.models import (
     TOP_UP_FROM,
     Annotation,
@@ -43,8 +50,8 @@ from evalsite.studies.models import Item, Output, Study
 _STATUS, _OUTCOME = Annotation.Status, Annotation.Outcome
 
 
-def _answers(study: Study) -> AnnotationQuerySet:
-    return Annotation.objects.filter(study=study).order_by()
+def _answers(study_id: Any) -> AnnotationQuerySet:
+    return Annotation.objects.filter(study_id=study_id).order_by()
 
 
 def more_than_k_count(study: Study) -> Iterable[str]:
@@ -53,7 +60,7 @@ def more_than_k_count(study: Study) -> Iterable[str]:
         return
     added = Slot.objects.filter(item__study=study, no__gte=TOP_UP_FROM).order_by()
     more = dict(added.values_list("item").annotate(n=Count("pk")))
-    counts = _answers(study).counted().values("item").annotate(n=Count("pk"))
+    counts = _answers(study.pk).counted().values("item").annotate(n=Count("pk"))
     many = counts.filter(n__gt=study.k).order_by("item").values_list("item", "item__key", "n")
     for item, key, found in many.iterator():
         asked = study.k + more.get(item, 0)
@@ -68,28 +75,32 @@ def answered_twice(study: Study) -> Iterable[str]:
         yield f"{row['participant__pseudonym']} answered item {row['item__key']} {row['n']} times"
 
 
-def counted_without_a_place(study: Study) -> Iterable[str]:
-    return name_answers(_answers(study).counted().filter(slot__isnull=True))
+@names_answers
+def counted_without_a_place(study_id: Any) -> QuerySet[Any]:
+    return _answers(study_id).counted().filter(slot__isnull=True)
 
 
-def place_without_counting(study: Study) -> Iterable[str]:
-    return name_answers(_answers(study).filter(slot__isnull=False).exclude(status=_STATUS.COUNTED))
+@names_answers
+def place_without_counting(study_id: Any) -> QuerySet[Any]:
+    return _answers(study_id).filter(slot__isnull=False).exclude(status=_STATUS.COUNTED)
 
 
-def report_that_counts(study: Study) -> Iterable[str]:
-    left = _answers(study).counted().filter(outcome__in=LEFT_TO_OTHERS)
-    return name_answers(left)
+@names_answers
+def report_that_counts(study_id: Any) -> QuerySet[Any]:
+    return _answers(study_id).counted().filter(outcome__in=LEFT_TO_OTHERS)
 
 
-def status_against_the_item(study: Study) -> Iterable[str]:
+@names_answers
+def status_against_the_item(study_id: Any) -> QuerySet[Any]:
     """Controls are answers to items that are no main ones, and the other way round."""
     settled = [_STATUS.PILOT, _STATUS.SKIPPED, _STATUS.WITHDRAWN]
     wrong = Q(item__kind=Item.Kind.MAIN, status=_STATUS.CONTROL)
     wrong |= ~Q(item__kind=Item.Kind.MAIN) & ~Q(status=_STATUS.CONTROL)
-    return name_answers(_answers(study).exclude(status__in=settled).filter(wrong))
+    return _answers(study_id).exclude(status__in=settled).filter(wrong)
 
 
-def status_against_the_person(study: Study) -> Iterable[str]:
+@names_answers
+def status_against_the_person(study_id: Any) -> QuerySet[Any]:
     """Pilots' answers, and only theirs, are pilot answers.
 
     Withdrawn answers belong to people who have left or who don't agree to take part. Nothing waits
@@ -101,19 +112,20 @@ def status_against_the_person(study: Study) -> Iterable[str]:
     has_agreed = Q(participant__withdrawn_at__isnull=True) & ~Q(participant__consented_to="")
     wrong |= Q(status=_STATUS.WITHDRAWN) & has_agreed
     wrong |= Q(awaits_consent=True, participant__withdrawn_at__isnull=False)
-    return name_answers(_answers(study).filter(wrong))
+    return _answers(study_id).filter(wrong)
 
 
-def unknown_status_or_outcome(study: Study) -> Iterable[str]:
+@names_answers
+def unknown_status_or_outcome(study_id: Any) -> QuerySet[Any]:
     known = Q(status__in=_STATUS.values, outcome__in=_OUTCOME.values)
     # a skipped item waits for consent, or is a pilot's or withdrawn, with another status
     known &= ~Q(status=_STATUS.SKIPPED) | Q(outcome=_OUTCOME.SKIPPED)
-    return name_answers(_answers(study).exclude(known))
+    return _answers(study_id).exclude(known)
 
 
 def order_that_is_none(study: Study) -> Iterable[str]:
     """The order shown names each output of the item once; nothing, where it isn't known."""
-    answers = _answers(study).annotate(outputs=Subquery(_count_outputs()))
+    answers = _answers(study.pk).annotate(outputs=Subquery(_count_outputs()))
     combinations = answers.values("order_shown", "outputs").annotate(n=Count("pk"))
     for row in combinations.iterator():
         shown, outputs = row["order_shown"], row["outputs"]
@@ -168,19 +180,37 @@ _RATED = Annotation.Outcome.RATED
 _WITHDRAWN = Annotation.Status.WITHDRAWN
 
 
-def _ratings(study: Study) -> QuerySet[Rating]:
+def _ratings(study_id: Any) -> QuerySet[Rating]:
     # by way of the annotations, which have an index by study
-    return Rating.objects.filter(annotation__study=study)
+    return Rating.objects.filter(annotation__study_id=study_id)
 
 
-def _highlights(study: Study) -> QuerySet[Highlight]:
-    return Highlight.objects.filter(annotation__study=study)
+def _highlights(study_id: Any) -> QuerySet[Highlight]:
+    return Highlight.objects.filter(annotation__study_id=study_id)
+
+
+_COLUMNS = ("pk", "annotation_id", "annotation__item__key")
+
+
+def _name_rating(row: tuple[Any, ...], what: str = "rating") -> str:
+    return f"{what} {row[0]} of answer {row[1]} to item {row[2]}"
+
+
+def _name_highlight(row: tuple[Any, ...]) -> str:
+    return _name_rating(row, "highlight")
+
+
+def _names_ratings(find: Callable[[Any], QuerySet[Rating]]) -> Finder:
+    return prepare(find, _COLUMNS, _name_rating)
+
+
+def _names_highlights(find: Callable[[Any], QuerySet[Highlight]]) -> Finder:
+    return prepare(find, _COLUMNS, _name_highlight)
 
 
 def _name(rows: QuerySet[Rating] | QuerySet[Highlight], what: str) -> Iterator[str]:
-    found = rows.order_by("pk").values_list("pk", "annotation_id", "annotation__item__key")
-    for pk, annotation_id, key in found.iterator():
-        yield f"{what} {pk} of answer {annotation_id} to item {key}"
+    for row in rows.order_by("pk").values_list(*_COLUMNS).iterator():
+        yield _name_rating(row, what)
 
 
 def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
@@ -228,26 +258,30 @@ def _questions(criteria: Iterable[Criterion]) -> tuple[int, int]:
     return sum(asked), len(asked) - sum(asked)
 
 
-def rating_of_what_was_not_rated(study: Study) -> Iterable[str]:
+@names_answers
+def rating_of_what_was_not_rated(study_id: Any) -> QuerySet[Any]:
     """Find ratings and highlights of what was ignored, reported or withdrawn."""
-    unrated = Annotation.objects.filter(~Q(outcome=_RATED) | Q(status=_WITHDRAWN), study=study)
+    unrated = Annotation.objects.filter(
+        ~Q(outcome=_RATED) | Q(status=_WITHDRAWN), study_id=study_id
+    )
     ratings = Rating.objects.filter(annotation=OuterRef("pk"))
     highlights = Highlight.objects.filter(annotation=OuterRef("pk"))
-    return name_answers(unrated.filter(Exists(ratings) | Exists(highlights)))
+    return unrated.filter(Exists(ratings) | Exists(highlights))
 
 
-def rating_of_another_items_output(study: Study) -> Iterable[str]:
-    of_outputs = _ratings(study).filter(output__isnull=False)
-    return _name(of_outputs.exclude(output__item=F("annotation__item")), "rating")
+@_names_ratings
+def rating_of_another_items_output(study_id: Any) -> QuerySet[Any]:
+    of_outputs = _ratings(study_id).filter(output__isnull=False)
+    return of_outputs.exclude(output__item=F("annotation__item"))
 
 
 def criterion_that_is_not_asked(study: Study) -> Iterable[str]:
-    return _name(_ratings(study).exclude(criterion__in=study.config.criterion_by_key), "rating")
+    return _name(_ratings(study.pk).exclude(criterion__in=study.config.criterion_by_key), "rating")
 
 
 def value_outside_its_scale(study: Study) -> Iterable[str]:
     for criterion in study.config.criteria:
-        ratings = _ratings(study).filter(criterion=criterion.key)
+        ratings = _ratings(study.pk).filter(criterion=criterion.key)
         fitting = criterion.scale.select_rows()
         if not criterion.scale.compares:
             fitting &= Q(output__isnull=not criterion.per_output)
@@ -258,7 +292,7 @@ def value_outside_its_scale(study: Study) -> Iterable[str]:
 
 def rating_given_twice(study: Study) -> Iterable[str]:
     """One for each output, and one in all where the outputs are compared."""
-    found = _ratings(study).order_by()
+    found = _ratings(study.pk).order_by()
     per_output = [one.key for one in study.config.criteria if one.per_output]
     question = ("annotation", "criterion", "turn", "part")
     each = found.filter(criterion__in=per_output).values(*question, "output")
@@ -273,12 +307,12 @@ def rating_of_a_kind_that_no_scale_has(study: Study) -> Iterable[str]:
     """No scale asks about turns; few about parts, or store a text or details."""
     plain = Q(turn=0, part="", text="", detail__isnull=True)
     others = [one.key for one in study.config.criteria if one.columns]
-    return _name(_ratings(study).exclude(plain | Q(turn=0, criterion__in=others)), "rating")
+    return _name(_ratings(study.pk).exclude(plain | Q(turn=0, criterion__in=others)), "rating")
 
 
 def typed_text_that_says_another_number(study: Study) -> Iterable[str]:
     fields = {one.key: one.make_field("") for one in study.config.criteria if one.scale.keeps_typed}
-    typed = _ratings(study).filter(criterion__in=fields).exclude(value_typed="")
+    typed = _ratings(study.pk).filter(criterion__in=fields).exclude(value_typed="")
     # nearly all are the bare number: only others have to be read
     others = typed.exclude(value_typed=Cast("value", CharField())).order_by("pk")
     rows = others.values_list("pk", "annotation_id", "criterion", "value", "value_typed")
@@ -299,19 +333,20 @@ def typed_text_that_is_missing(study: Study) -> Iterable[str]:
     kept = [one.key for one in study.config.criteria if one.scale.keeps_typed]
     is_missing = Q(criterion__in=kept, value_typed="")
     is_strange = ~Q(criterion__in=kept) & ~Q(value_typed="")
-    return _name(_ratings(study).filter(is_missing | is_strange), "rating")
+    return _name(_ratings(study.pk).filter(is_missing | is_strange), "rating")
 
 
-def highlight_that_does_not_fit(study: Study) -> Iterable[str]:
+@_names_highlights
+def highlight_that_does_not_fit(study_id: Any) -> QuerySet[Any]:
     """The quote is in the output, at this very place, and the output in the item."""
     passage = Substr("output__text", F("start") + Value(1), F("end") - F("start"))
     fitting = Q(quote=passage, output__item=F("annotation__item"))
-    return _name(_highlights(study).exclude(fitting), "highlight")
+    return _highlights(study_id).exclude(fitting)
 
 
 def highlight_given_twice(study: Study) -> Iterable[str]:
     """Highlights of a criterion may overlap; those without one start at different places."""
-    found = _highlights(study).order_by()
+    found = _highlights(study.pk).order_by()
     place = ("annotation", "output", "start")
     apart = found.filter(criterion="").values(*place)
     once = found.exclude(criterion="").values(*place, "criterion", "end", "category")
@@ -323,12 +358,13 @@ def highlight_given_twice(study: Study) -> Iterable[str]:
 
 def highlight_of_a_criterion_that_is_not_asked(study: Study) -> Iterable[str]:
     known = ["", *study.config.criterion_by_key]
-    return _name(_highlights(study).exclude(criterion__in=known), "highlight")
+    return _name(_highlights(study.pk).exclude(criterion__in=known), "highlight")
 
 
-def highlight_of_a_category_that_nothing_offers(study: Study) -> Iterable[str]:
+@_names_highlights
+def highlight_of_a_category_that_nothing_offers(study_id: Any) -> QuerySet[Any]:
     """No scale has categories or severities."""
-    return _name(_highlights(study).exclude(category="", severity=""), "highlight")
+    return _highlights(study_id).exclude(category="", severity="")
 
 
 CHECKS = checks_in(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from itertools import islice
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.db.models import QuerySet
 
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.jobs.models import Job
+from evalsite.lib.prepared import Prepared
 from evalsite.studies.models import Study
 
 MOST_EXAMPLES = 20
@@ -106,13 +108,48 @@ def _is_unfinished(job: Job | None) -> bool:
 # --- rows in words ------------------------------------------------------------------------------
 
 
+_PLACE = ("pk", "no", "item__key")
+_ANSWER = ("pk", "participant__pseudonym", "item__key")
+
+
 def name_places(slots: QuerySet[Slot]) -> Iterator[str]:
-    rows = slots.order_by("pk").values_list("pk", "no", "item__key")
-    for pk, no, key in rows.iterator():
-        yield f"place {pk} (number {no} of item {key})"
+    yield from map(_name_place, slots.order_by("pk").values_list(*_PLACE).iterator())
 
 
 def name_answers(annotations: QuerySet[Annotation]) -> Iterator[str]:
-    rows = annotations.order_by("pk").values_list("pk", "participant__pseudonym", "item__key")
-    for pk, pseudonym, key in rows.iterator():
-        yield f"answer {pk} of {pseudonym} to item {key}"
+    yield from map(_name_answer, annotations.order_by("pk").values_list(*_ANSWER).iterator())
+
+
+def _name_place(row: tuple[Any, ...]) -> str:
+    return f"place {row[0]} (number {row[1]} of item {row[2]})"
+
+
+def _name_answer(row: tuple[Any, ...]) -> str:
+    return f"answer {row[0]} of {row[1]} to item {row[2]}"
+
+
+def names_places(find: Callable[[Any], QuerySet[Slot]]) -> Finder:
+    """Name the wrong places of a study; `find` depends on nothing but its id."""
+    return prepare(find, _PLACE, _name_place)
+
+
+def names_answers(find: Callable[[Any], QuerySet[Annotation]]) -> Finder:
+    """Name the wrong answers of a study; `find` depends on nothing but its id."""
+    return prepare(find, _ANSWER, _name_answer)
+
+
+def prepare(
+    find: Callable[[Any], QuerySet[Any]],
+    columns: Sequence[str],
+    name: Callable[[tuple[Any, ...]], str],
+) -> Finder:
+    """Return a finder whose query is built once, as one row is enough to name what is wrong."""
+    query: Prepared[Any] = Prepared(
+        lambda study_id: find(study_id).order_by("pk").values_list(*columns)
+    )
+
+    @wraps(find)
+    def names(study: Study) -> Iterable[str]:
+        return map(name, query.all(study.pk))
+
+    return names

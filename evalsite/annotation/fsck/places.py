@@ -5,12 +5,19 @@ Sets hold distinct items of the study; each place is answered by the time a set 
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
-from evalsite.annotation.fsck.findings import checks_in, is_in_progress, name_answers, name_places
+from evalsite.annotation.fsck.findings import (
+    checks_in,
+    is_in_progress,
+    name_answers,
+    name_places,
+    names_answers,
+    names_places,
+)
 from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot, SlotQuerySet
 from evalsite.audit.models import AuditEntry
 from evalsite.participants.models import ItemSet, StopKind, Visit
@@ -18,19 +25,21 @@ from evalsite.platforms import Outcome
 from evalsite.studies.models import Item, Study
 
 
-def _slots(study: Study) -> SlotQuerySet:
+def _slots(study_id: Any) -> SlotQuerySet:
     # by way of the items, which have an index by study
-    return Slot.objects.filter(item__study=study)
+    return Slot.objects.filter(item__study_id=study_id)
 
 
-def done_without_answer(study: Study) -> Iterable[str]:
+@names_places
+def done_without_answer(study_id: Any) -> QuerySet[Any]:
     holder = Annotation.objects.filter(slot=OuterRef("pk"))
-    return name_places(_slots(study).done().filter(~Exists(holder)))
+    return _slots(study_id).done().filter(~Exists(holder))
 
 
-def answer_in_a_place_not_done(study: Study) -> Iterable[str]:
-    holding = Annotation.objects.filter(study=study, slot__isnull=False)
-    return name_answers(holding.exclude(slot__state=2))
+@names_answers
+def answer_in_a_place_not_done(study_id: Any) -> QuerySet[Any]:
+    holding = Annotation.objects.filter(study_id=study_id, slot__isnull=False)
+    return holding.exclude(slot__state=2)
 
 
 def place_with_several_answers(study: Study) -> Iterable[str]:
@@ -40,32 +49,35 @@ def place_with_several_answers(study: Study) -> Iterable[str]:
         yield f"place {row['slot']} has {row['n']} answers"
 
 
-def answer_in_anothers_place(study: Study) -> Iterable[str]:
-    holding = Annotation.objects.filter(study=study, slot__isnull=False)
-    return name_answers(holding.exclude(slot__participant=F("participant")))
+@names_answers
+def answer_in_anothers_place(study_id: Any) -> QuerySet[Any]:
+    holding = Annotation.objects.filter(study_id=study_id, slot__isnull=False)
+    return holding.exclude(slot__participant=F("participant"))
 
 
-def answer_in_a_place_of_another_item(study: Study) -> Iterable[str]:
-    holding = Annotation.objects.filter(study=study, slot__isnull=False)
-    return name_answers(holding.exclude(slot__item=F("item")))
+@names_answers
+def answer_in_a_place_of_another_item(study_id: Any) -> QuerySet[Any]:
+    holding = Annotation.objects.filter(study_id=study_id, slot__isnull=False)
+    return holding.exclude(slot__item=F("item"))
 
 
-def place_in_an_impossible_state(study: Study) -> Iterable[str]:
+@names_places
+def place_in_an_impossible_state(study_id: Any) -> QuerySet[Any]:
     is_free = Q(state=0, participant__isnull=True, lease_until__isnull=True)
     is_leased = Q(state=1, participant__isnull=False, lease_until__isnull=False)
     is_done = Q(state=2, participant__isnull=False, lease_until__isnull=True)
-    return name_places(_slots(study).exclude(is_free | is_leased | is_done))
+    return _slots(study_id).exclude(is_free | is_leased | is_done)
 
 
 def two_places_of_an_item_for_one_person(study: Study) -> Iterable[str]:
-    taken = _slots(study).filter(participant__isnull=False).order_by()
+    taken = _slots(study.pk).filter(participant__isnull=False).order_by()
     pairs = taken.values("participant__pseudonym", "item__key").annotate(n=Count("pk"))
     for row in pairs.filter(n__gt=1).order_by("participant__pseudonym", "item__key").iterator():
         yield f"{row['participant__pseudonym']} has {row['n']} places of item {row['item__key']}"
 
 
 def place_number_twice(study: Study) -> Iterable[str]:
-    numbers = _slots(study).order_by().values("item__key", "no").annotate(n=Count("pk"))
+    numbers = _slots(study.pk).order_by().values("item__key", "no").annotate(n=Count("pk"))
     for row in numbers.filter(n__gt=1).order_by("item__key", "no").iterator():
         yield f"item {row['item__key']} has {row['n']} places of number {row['no']}"
 
@@ -79,7 +91,7 @@ def item_without_its_k_places(study: Study) -> Iterable[str]:
     bare = items.filter(~Exists(designed)).order_by("pk").values_list("key", flat=True)
     for key in bare.iterator():
         yield f"item {key} has 0 places of {study.k}"
-    slots = _slots(study).filter(no__lt=TOP_UP_FROM, item__batch__opened_at__isnull=False)
+    slots = _slots(study.pk).filter(no__lt=TOP_UP_FROM, item__batch__opened_at__isnull=False)
     counts = (
         slots.filter(item__kind=Item.Kind.MAIN).order_by().values("item").annotate(n=Count("pk"))
     )
@@ -91,24 +103,26 @@ def item_without_its_k_places(study: Study) -> Iterable[str]:
 def place_before_its_batch_is_open(study: Study) -> Iterable[str]:
     if is_in_progress(study):
         return ()
-    return name_places(_slots(study).filter(item__batch__opened_at__isnull=True))
+    return name_places(_slots(study.pk).filter(item__batch__opened_at__isnull=True))
 
 
-def place_of_a_control(study: Study) -> Iterable[str]:
-    return name_places(_slots(study).exclude(item__kind=Item.Kind.MAIN))
+@names_places
+def place_of_a_control(study_id: Any) -> QuerySet[Any]:
+    return _slots(study_id).exclude(item__kind=Item.Kind.MAIN)
 
 
 def top_up_that_nobody_recorded(study: Study) -> Iterable[str]:
-    added = _slots(study).filter(no__gte=TOP_UP_FROM).count()
+    added = _slots(study.pk).filter(no__gte=TOP_UP_FROM).count()
     entries = AuditEntry.objects.filter(study_id=study.pk, action=TOP_UP_ACTION)
     recorded = sum(entry.detail.get("slots", 0) for entry in entries)
     if added > recorded:
         yield f"{added:,} places are top-ups, but the log has {recorded:,}"
 
 
-def place_held_by_somebody_absent(study: Study) -> Iterable[str]:
+@names_places
+def place_held_by_somebody_absent(study_id: Any) -> QuerySet[Any]:
     absent = Q(participant__withdrawn_at__isnull=False) | Q(participant__is_pilot=True)
-    return name_places(_slots(study).leased().filter(absent))
+    return _slots(study_id).leased().filter(absent)
 
 
 # --- sets ---------------------------------------------------------------------------------------
