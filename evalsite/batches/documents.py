@@ -11,13 +11,15 @@ Event = tuple[str, Any]
 Events = Iterator[Event]
 
 _MOST_DEEP = 100
+# A text that goes on is read again from its beginning with each further part.
+_TOGETHER = 1024 * 1024
 _STARTS = {"start_map", "start_array"}
 _ENDS = {"end_map", "end_array"}
 
 
 def read_items(file: IO[bytes], path: Sequence[str]) -> Iterator[Any]:
     """Yield the values of the list at this path of keys; none if there is no list."""
-    events = ijson.basic_parse(file, use_float=True)
+    events = ijson.basic_parse(file, use_float=True, buf_size=_TOGETHER)
     event, _ = _descend(events, path)
     if event != "start_array":
         return
@@ -29,7 +31,7 @@ def read_items(file: IO[bytes], path: Sequence[str]) -> Iterator[Any]:
 
 def read_value(file: IO[bytes], path: Sequence[str]) -> Any:
     """Return the value at this path of keys; None if there is none."""
-    events = ijson.basic_parse(file, use_float=True)
+    events = ijson.basic_parse(file, use_float=True, buf_size=_TOGETHER)
     found = _descend(events, path)
     return _build(found, events, _MOST_DEEP) if found[0] else None
 
