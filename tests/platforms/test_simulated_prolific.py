@@ -1,4 +1,4 @@
-"""Sixty people from a simulated Prolific: every outcome right, exactly k, nobody unpaid."""
+"""Many people from a simulated Prolific: every outcome right, exactly k, nobody unpaid."""
 
 from collections import Counter
 from datetime import timedelta
@@ -32,7 +32,7 @@ STATUSES = {
     "failed_check": "RETURNED",
     "wrong_device": "RETURNED",
 }
-# what twelve people in a row do; five times
+# what twelve people in a row do
 WAYS = (
     "works", "is screened out", "works on two devices", "returns", "misses the check", "declines",
     "times out", "is careless", "works", "has a phone", "works late", "comes and goes",
@@ -178,14 +178,17 @@ def compare_outcomes(recruitment: Recruitment, prolific: SimulatedProlific) -> N
             assert visit.reported == submission.status.lower().replace("-", "_")
 
 
-def test_sixty_people_come_and_each_gets_what_they_are_due(staff_client):
-    recruitment = begin(items=40, places=20, refuses_phones=True, asks=True)
+@pytest.mark.parametrize(
+    ("people", "items"), [(36, 24), pytest.param(60, 40, marks=pytest.mark.torture)]
+)
+def test_many_people_come_and_each_gets_what_they_are_due(staff_client, people, items):
+    recruitment = begin(items=items, places=items // 2, refuses_phones=True, asks=True)
     study = recruitment.study
     prolific = make_prolific(recruitment, staff_client)
     assert len(prolific.actions) >= 5
 
     ways = Counter()
-    for number in range(60):
+    for number in range(people):
         ways[take_part(prolific, recruitment, number)] += 1
         if number % 5 == 4:
             read_export(staff_client, recruitment, prolific)
@@ -193,7 +196,7 @@ def test_sixty_people_come_and_each_gets_what_they_are_due(staff_client):
     # exactly k, and every outcome as Prolific has it
     counted = Counter(Annotation.objects.counted().values_list("item", flat=True))
     assert {*counted.values()} == {2}
-    assert len(counted) == 40
+    assert len(counted) == items
     check_invariants(study)
     compare_outcomes(recruitment, prolific)
     assert ways["found no place"] > 0
