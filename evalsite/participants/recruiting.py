@@ -160,10 +160,11 @@ def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> li
     stored = {one.outcome: one for one in codes}
     done, leaves = stored.get(Outcome.COMPLETED), platform.exits[Outcome.COMPLETED]
     if not leaves.has_set_code and not (done and (done.link or done.code)):
+        mend = ", or create a code." if leaves.takes_code else "."
         found.append(
             ValidationError(
                 f"People who finish have nothing to take back to {platform.label}. Paste its link "
-                "for completed work, or create a code.",
+                f"for completed work{mend}",
                 code="no_way_back",
             )
         )

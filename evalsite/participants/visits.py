@@ -5,6 +5,7 @@ from decimal import ROUND_UP, Decimal
 from math import ceil
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Min
 
 from evalsite.lib.clock import now
@@ -67,6 +68,13 @@ def name_platform(me: Participant) -> str:
     """Return the name of the platform that this person came from last; "" if from none."""
     visit = find_visit(me)
     return visit.recruitment.name_for_people if visit else ""
+
+
+def describe_kept_id(me: Participant) -> dict[str, Any]:
+    """Return what pages say about the ID of this person that is kept; {} if none is."""
+    if not me.identities.exists():
+        return {}
+    return {"kept_id": {"platform": name_platform(me), "days": settings.IDENTITY_DAYS}}
 
 
 def end_visit(me: Participant, outcome: Outcome) -> None:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 from evalsite.participants.access import address, page_context, participant_page
 from evalsite.participants.models import Participant
 from evalsite.participants.services import is_paid
+from evalsite.participants.visits import describe_kept_id
 from evalsite.quality.models import Approval
 from evalsite.quality.pay import LONGEST_TEXT, PaySet, ask_for_review, describe_sets, list_payable
 from evalsite.studies.summary_lines import format_money
@@ -58,6 +59,8 @@ def work(request: HttpRequest, me: Participant) -> HttpResponse:
         "text": text[:LONGEST_TEXT],
         "longest": LONGEST_TEXT,
         "is_withdrawn": me.withdrawn_at is not None,
+        "is_paid": True,
+        **describe_kept_id(me),
     }
     return render(request, "participants/work.html", context, status=422 if error else 200)
 

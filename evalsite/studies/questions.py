@@ -25,6 +25,7 @@ ENTRY = "entry"
 BACKGROUND = "background"
 # the check of the instructions, in place of the instrument's questions about them
 CHECK = "check"
+FEWEST_IN_CHECK = 2
 MOST_IN_CHECK = 5
 KINDS = (ENTRY, BACKGROUND, CHECK)
 # how the names of answers to them begin, apart from the keys of all other questions

@@ -382,7 +382,7 @@ class SectionForm(forms.ModelForm):
             ].help_text = (
                 "How many items a person gets at a time. Checks and repeats are among them."
             )
-        if not config.comprehension:
+        if not config.comprehension and not self.instance.is_check_on:
             self.fields.pop("is_check_on", None)
         if not config.aids:
             self.fields.pop("is_aided", None)

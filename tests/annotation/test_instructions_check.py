@@ -10,6 +10,7 @@ from evalsite.annotation.running.checklist import check_launch
 from evalsite.annotation.running.simulation import simulate_crowd
 from evalsite.participants.models import Answer, Consent, Participant, Visit
 from evalsite.participants.services import mark_instructions_read, record_consent
+from evalsite.studies.instructions_check_views import list_check
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
 from tests.support.arriving import P, V, W, join, prolific
@@ -140,6 +141,22 @@ def test_launch_is_refused_if_the_qualification_would_ask_the_same():
     problems = [one.problem for one in check_launch(study) if "same questions" in one.problem]
 
     assert len(problems) == 1
+
+
+def test_launch_is_refused_while_the_check_asks_fewer_than_two_questions(staff_client, researcher):
+    study = make_study(protocol="fluency", is_check_on=True, by=researcher)
+    questions = list_check(study)
+
+    met = {}
+    for number in (0, 1, 2):
+        study.questions = {"check": questions[:number]}
+        study.save(update_fields=["questions"])
+        study = Study.objects.get(pk=study.pk)
+        met[number] = all(one.is_met for one in check_launch(study) if "check of" in one.label)
+    page = staff_client.get(reverse("admin:study-questions", args=[study.pk]))
+
+    assert met == {0: False, 1: False, 2: True}
+    assert page.status_code == 200
 
 
 @pytest.mark.slow

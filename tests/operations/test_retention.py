@@ -124,10 +124,19 @@ def test_owner_erases_a_person_on_a_page_that_says_what_goes(staff_client, resea
     address = reverse("admin:person-erase", args=[study.pk, person.me.pseudonym])
     shown = staff_client.get(address)
     kept = Rating.objects.exists()
+    pages = [
+        staff_client.get(reverse("admin:study-person", args=[study.pk, person.me.pseudonym])),
+        person.open("finish/"),
+        person.open("work/"),
+    ]
 
     response = staff_client.post(address)
 
     assert "deletes 4 answers" in shown.text
+    assert address in pages[0].text
+    for page in pages[1:]:
+        assert page.context["kept_id"] == {"platform": "Prolific", "days": 90}
+        assert "We delete it 90 days after" in page.text
     assert kept
     assert response.status_code == 302
     assert not Rating.objects.exists()

@@ -50,7 +50,7 @@ from evalsite.participants.services import (
     shown_codes,
 )
 from evalsite.participants.views import shut_sentence
-from evalsite.participants.visits import find_way_out
+from evalsite.participants.visits import describe_kept_id, find_way_out
 from evalsite.platforms import Outcome
 from evalsite.protocol import Example
 from evalsite.studies.bonus import open_bonus_in_words
@@ -251,6 +251,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "is_paid": codes["way_out"].is_paid,
         "work_url": _work_url(request, me, is_paid=codes["way_out"].is_paid),
         "until": me.study.closes_at,
+        **describe_kept_id(me),
         "progress": Progress(done, done),
     }
     return render(request, "annotation/finish.html", context, status=422 if form.errors else 200)

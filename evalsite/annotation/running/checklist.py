@@ -19,6 +19,7 @@ from evalsite.lib.clock import now
 from evalsite.studies.consent_sentences import find_unknown_marks
 from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import plan_qualification
+from evalsite.studies.questions import FEWEST_IN_CHECK
 from evalsite.studies.set_size import (
     FEWEST,
     checks_in,
@@ -113,6 +114,7 @@ def check_launch(
         _check_options(study),
         _check_practice(study, counts),
         _check_qualification(study),
+        *_check_instructions_check(study),
         _check_checks(study, counts),
         _check_repeats(study, counts),
         *_check_order(study),
@@ -224,6 +226,24 @@ def _check_qualification(study: Study) -> Check:
         label=f"The qualification is ready: {plan.needed} of {plan.asked} {what} pass",
         url_name=page,
     )
+
+
+def _check_instructions_check(study: Study) -> list[Check]:
+    """One question on the instructions is too easily guessed to end anybody's study."""
+    asked = len(study.config.comprehension)
+    if not study.is_check_on or asked >= FEWEST_IN_CHECK:
+        return []
+    problem = (
+        f"The check of the instructions is on, but has {count_of(asked, 'question')}. It needs "
+        f"{FEWEST_IN_CHECK}. Add more, or turn it off under Instructions."
+    )
+    return [
+        Check(
+            label="The check of the instructions is ready, or off",
+            problem=problem,
+            url_name="study-questions",
+        )
+    ]
 
 
 def _check_checks(study: Study, counts: Counts) -> Check:

@@ -125,6 +125,7 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
             "has_active": any(given.active_seconds is not None for given in answers),
             "report": report,
             "can_exclude": has_role(request, study, Membership.Role.EDITOR),
+            "is_owner": has_role(request, study, Membership.Role.OWNER),
         },
     )
 
