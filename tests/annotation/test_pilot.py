@@ -14,6 +14,7 @@ from evalsite.participants.pilot_models import PilotComment
 from evalsite.studies.models import Item, Study
 from tests.site.test_staff_pages import answer
 from tests.support.factories import launch, make_annotator, make_study, make_user, mint_link
+from tests.support.rounds import make_round
 
 pytestmark = pytest.mark.one_database
 
@@ -166,6 +167,31 @@ def test_time_is_not_suggested_before_three_have_finished(staff_client):
     study.refresh_from_db()
     assert study.minutes_per_set == 10
     assert suggest_time_and_pay(study, []) is None
+
+
+def test_round_says_if_it_promises_less_time_than_the_pilot_took_or_more_places_than_work(
+    staff_client, django_assert_max_num_queries
+):
+    study = make_study(items=4, set_size=2, k=3, minutes_per_set=5)
+    for name in "abc":
+        take(study, name, scores=(1, 2, 3), minutes=8)
+    enough, scarce = (make_round(study, "prolific", is_on=False, places=n) for n in (6, 7))
+    scarce.minutes = 8
+    scarce.save(update_fields=["minutes"])
+
+    with django_assert_max_num_queries(14):
+        pages = [staff_client.get(url("study-recruitment", study, 1))]
+    pages.append(staff_client.get(url("study-recruitment", study, scarce.number)))
+
+    assert [page.context["warnings"] for page in pages] == [
+        ["You announce 5 minutes. Your pilot took 8."],
+        [
+            "This round has 7 places, but the study has work for 6 sets. "
+            "Whoever comes later finds no place."
+        ],
+    ]
+    assert enough.number == 1
+    assert all("To consider:" in page.text for page in pages)
 
 
 def test_pilot_page_takes_as_few_queries_for_many_people(

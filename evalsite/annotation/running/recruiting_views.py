@@ -20,6 +20,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.allocation.rounds import list_taken
+from evalsite.annotation.running.round_warnings import list_warnings
 from evalsite.participants.models import Expert, OutcomeCode, PersonalLink, Recruitment, Visit
 from evalsite.participants.recruiting import (
     MOST_LINKS,
@@ -200,6 +201,7 @@ def _describe(
             for outcome, leaves in platform.exits.items()
         ],
         "obstacles": obstacles,
+        "warnings": list_warnings(recruitment) if platform.hands_back else [],
         "hourly": format_money(hourly, currency) if hourly is not None else "",
         "advised": format_money(Decimal(advised), currency) if advised else "",
         "least": format_money(Decimal(str(least)), currency) if least else "",
@@ -210,7 +212,8 @@ def _describe(
         "sees_identities": bool(bonuses) and may_see_identities(request, study),
         "bonuses": bonuses,
         "bonus_total": format_money(bonus_total, currency),
-        "experts": Expert.objects.filter(link__recruitment=recruitment.pk).exists(),
+        "experts": platform.has_personal_links
+        and Expert.objects.filter(link__recruitment=recruitment.pk).exists(),
         "personal_links": _list_links(request, recruitment),
         "most_links": MOST_LINKS,
         "setup": f"platforms/{platform.key}/setup.html",
