@@ -251,7 +251,8 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "is_paid": codes["way_out"].is_paid,
         "work_url": _work_url(request, me, is_paid=codes["way_out"].is_paid),
         "until": me.study.closes_at,
-        **describe_kept_id(me),
+        # others have no ID, and need not be asked for
+        **(describe_kept_id(me) if codes["way_out"].platform else {}),
         "progress": Progress(done, done),
     }
     return render(request, "annotation/finish.html", context, status=422 if form.errors else 200)
