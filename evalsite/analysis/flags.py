@@ -194,13 +194,15 @@ def see_speed(figures: Figures, limits: Thresholds) -> Flag | None:
     _, under = _get(figures, "share_under_floor")
     if figure is None or not ratio < limits.speed_ratio or under < limits.under_floor:
         return None
+    if figure.n["pages"] < limits.speed_answers:
+        return None
     text = f"Takes less than {limits.speed_ratio:.0%} of the time that raters take."
     if limits.speed_ratio == 0.5:
         text = "Takes less than half of the time that raters take."
     if not np.isnan(under):
         text = f"{text[:-1]}, and often too little to read."
     return Flag(code="speeder", figure=figure, threshold=limits.speed_ratio, text=text,
-                limits=("speed_ratio", "under_floor"))  # fmt: skip
+                limits=("speed_ratio", "speed_answers", "under_floor"))  # fmt: skip
 
 
 def _see_disagreement(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag | None:
@@ -209,7 +211,10 @@ def _see_disagreement(figures: Figures, pool: _Pool, limits: Thresholds) -> Flag
         return None
     if not (rho < limits.rho and figure.high < pool.rho):
         return None
-    return Flag(code="disagreement", figure=figure, threshold=limits.rho, limits=("rho",),
+    if figure.n["units"] < limits.rho_ratings:
+        return None
+    return Flag(code="disagreement", figure=figure, threshold=limits.rho,
+                limits=("rho", "rho_ratings"),
                 text="Orders outputs unlike the other raters.")  # fmt: skip
 
 

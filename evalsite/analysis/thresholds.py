@@ -13,20 +13,24 @@ from evalsite.analysis.families import get_family
 class Thresholds:
     """Where a figure becomes a flag; the starting values are guesses unless a survey rule."""
 
-    top_share: float = 0.9
+    top_share: float = 0.8
     top_share_ratings: int = 20
     sd_ratio: float = 0.25  # of the median rater's sd
     identical: float = 0.95
     identical_others: float = 0.6
-    speed_ratio: float = 0.5  # half the median: a common rule of surveys
+    speed_ratio: float = 0.33
+    speed_answers: int = 10
     under_floor: float = 0.2
     rho: float = 0.1
+    rho_ratings: int = 20
     offset_sds: float = 2.0
     reserved: float = 0.4
     reserved_ratio: float = 2.0  # of the pool's share
     reserved_ratings: int = 20
     drift: float = 0.5  # points
     gold: float = 0.8
+    attention: float = 0.5
+    attention_checks: int = 2
     degraded_p: float = 0.05
     change_quantile: float = 0.95
 
@@ -94,13 +98,21 @@ LIMITS = (
     Limit(
         key="speed_ratio", label="Fast", in_percent=True,
         least=0, most=1,
-        measures="Median seconds for an item, in % of the median rater’s. Flagged below this. Half "
-        "is a common rule of surveys.",
+        measures="Median seconds for an item, in % of the median rater’s. Flagged below this.",
+    ),
+    Limit(
+        key="speed_answers", label="Fast: answers needed", is_whole=True, least=2, most=1000,
+        measures="People with fewer answers are not flagged as too fast.",
     ),
     Limit(
         key="rho", label="Orders outputs unlike the others", least=-1, most=1, of_scores=True,
         measures="Rank correlation with the mean of the other raters. Flagged below this, if "
         "all of its 95% interval is below the mean of raters.",
+    ),
+    Limit(
+        key="rho_ratings", label="Orders outputs unlike the others: answers needed",
+        is_whole=True, least=3, most=1000, of_scores=True,
+        measures="People with fewer answers are not flagged for their order.",
     ),
     Limit(
         key="offset_sds", label="Higher or lower than the others", least=0.5, most=10,
@@ -141,6 +153,15 @@ LIMITS = (
         key="gold", label="Checks answered right", in_percent=True, least=0, most=1,
         measures="Share of gold and attention items that a rater answers right. Flagged below "
         "this.",
+    ),
+    Limit(
+        key="attention", label="Attention checks failed", in_percent=True, least=0.1, most=1,
+        measures="Share of attention checks that a person fails. Flagged from this share on.",
+    ),
+    Limit(
+        key="attention_checks", label="Attention checks failed: checks needed",
+        is_whole=True, least=1, most=100,
+        measures="People with fewer attention checks are not flagged for failing them.",
     ),
 )  # fmt: skip
 BY_KEY = {limit.key: limit for limit in LIMITS}

@@ -20,7 +20,7 @@ from evalsite.participants.models import (
     make_receipt,
 )
 from evalsite.participants.recognition import forget_marks
-from evalsite.quality.models import Approval
+from evalsite.quality.models import Approval, PeopleFigures
 from evalsite.studies.consent_sentences import MOST_IDENTITY_DAYS
 from evalsite.studies.models import Study
 
@@ -115,6 +115,8 @@ def erase_person(participant: Participant, *, by: Any) -> None:
     mine = Participant.objects.filter(pk=participant.pk)
     _delete_identities(mine)
     participant.links.all().delete()
+    # measured again without them
+    PeopleFigures.objects.filter(study=participant.study_id).delete()
     Approval.objects.filter(item_set__participant=participant).update(review_text="", checks={})
     mine.update(receipt=make_receipt(), stop_message="")
     AuditEntry.objects.record(

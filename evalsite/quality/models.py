@@ -305,3 +305,20 @@ class Approval(models.Model):
 
     def __str__(self) -> str:
         return f"approval of set {self.item_set_id}"
+
+
+class PeopleFigures(models.Model):
+    """What each person of a study did, in figures, as they were a short while ago.
+
+    Measured from all answers by the job worker, since pages must not read them all.
+    """
+
+    study = models.OneToOneField(
+        Study, primary_key=True, on_delete=models.CASCADE, related_name="people_figures"
+    )
+    measured_at = models.DateTimeField()
+    seconds = models.FloatField()  # that measuring took
+    people = models.JSONField()  # `Measures` as plain data, by participant
+
+    def __str__(self) -> str:
+        return f"figures of people of {self.study_id}"

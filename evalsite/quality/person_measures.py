@@ -14,6 +14,8 @@ from evalsite.quality.check_results import judge_checks
 from evalsite.studies.models import Item, Study
 
 _PAGE = 5_000
+# of each person so many answers are drawn in a row of a table
+_PACES = 16
 # fewer shared outputs show no order
 _FEWEST_SHARED = 3
 
@@ -32,6 +34,15 @@ class Measures:
     seconds: float | None = None
     top_share: float | None = None
     agreement: float | None = None
+    paces: list[float] = field(default_factory=list)  # seconds of the latest answers, in order
+
+    @property
+    def gold(self) -> int:
+        return self.checks - self.attention
+
+    @property
+    def passed_gold(self) -> int:
+        return self.gold - (self.failed_checks - self.failed_attention)
 
 
 def measure_people(study: Study, *, pilots: bool = False) -> dict[int, Measures]:
@@ -92,6 +103,7 @@ def _measure_answers(
             seconds[person].append((submitted - started).total_seconds())
     for person, times in seconds.items():
         people[person].seconds = median(times)
+        people[person].paces = [round(one, 1) for one in times[-_PACES:]]
     _measure_values(who, shown, people, compares)
 
 

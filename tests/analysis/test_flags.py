@@ -50,7 +50,7 @@ def test_careless_raters_of_the_vector_are_flagged_and_no_others():
     assert "straight_lining" in flags["r07"]
     assert "disagreement" in flags["r07"]
     lining = next(row for row in found if row.rater == "r07").flags[0]
-    assert (lining.figure.name, lining.threshold) == ("top_share", 0.9)
+    assert (lining.figure.name, lining.threshold) == ("top_share", 0.8)
     assert flags["r08"] == {"speeder"}
     assert "reserved_points" in flags["r10"]
     assert {one for one, some in flags.items() if not some} >= {"r01", "r02", "r03", "r04", "r05"}
@@ -272,7 +272,9 @@ def test_every_threshold_to_set_starts_within_its_range():
 
 
 def test_a_study_sets_only_the_thresholds_that_are_looked_at():
-    assert [one.key for one in list_limits(["preference"])] == ["speed_ratio", "gold"]
+    assert [one.key for one in list_limits(["preference"])] == [
+        "speed_ratio", "speed_answers", "gold", "attention", "attention_checks",
+    ]  # fmt: skip
     one, two = (
         {limit.key for limit in list_limits(["points"] * number, has_reserved=number > 1)}
         for number in (1, 2)

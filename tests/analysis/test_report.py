@@ -310,8 +310,8 @@ def test_a_baseline_without_ratings_is_told_and_every_pair_compared(report: Repo
 
 
 def test_thresholds_of_a_study_draw_the_lines_of_its_flags(report: Report) -> None:
-    rows = [row | {"seconds": 4 if row["participant"] == "p0" else 10}
-            for row in rate(random.Random(8))]  # fmt: skip
+    rows = [row | {"seconds": 3.2 if row["participant"] == "p0" else 10}
+            for row in rate(random.Random(8), items=10)]  # fmt: skip
 
     usual, own = report(rows), report(rows, thresholds={"speed_ratio": 0.3, "sd_ratio": 1})
 

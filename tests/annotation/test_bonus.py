@@ -306,7 +306,7 @@ def test_people_and_their_file_say_to_whom_the_bonus_is_due(staff_client):
 
     due = {person.participant.pk: person.has_bonus for person in page.context["people"]}
     assert (due[one.pk], due[two.pk]) == (True, False)
-    assert page.content.decode().count("<b>Bonus due</b>") == 1
+    assert page.content.decode().count("<small>Bonus due</small>") == 1
     assert rows.keys() == {one.pseudonym, two.pseudonym}
     facts = [(row["sets_finished"], row["answers"], row["bonus"]) for row in rows.values()]
     assert facts == [("2", "4", "yes"), ("1", "2", "no")]

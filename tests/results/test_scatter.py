@@ -1,44 +1,26 @@
-"""The chart of pace and agreement, and people whom the newest report flags."""
-
-from typing import Any
+"""The chart of pace and agreement, and the people who are flagged."""
 
 import pytest
 from django.urls import reverse
 
+from evalsite.lib.clock import now
 from evalsite.quality.exclusions import exclude
+from evalsite.quality.models import PeopleFigures
+from evalsite.quality.person_measures import Measures
 from evalsite.results.people.scatter import draw_scatter
-from evalsite.studies.models import Study
 from tests.support.factories import make_participant, make_study
-from tests.support.reports import keep_report, make_content, make_figure
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
-@pytest.fixture(autouse=True)
-def _own_folder(settings: Any, tmp_path: Any) -> None:
-    settings.DATA_DIR = tmp_path
+def measure(pseudonym: str, seconds: float, agreement: float | None = None) -> Measures:
+    return Measures(pseudonym=pseudonym, answers=20, seconds=seconds, agreement=agreement)
 
 
-def make_row(pseudonym: str, seconds: float, *agreements: float, is_flagged: bool = False) -> dict:
-    figures = {"median_seconds": make_figure("median_seconds", seconds)}
-    for number, value in enumerate(agreements):
-        figures[f"c{number}: spearman"] = make_figure("spearman", value)
-    flag = make_content()["raters"]["rows"][0]["flags"][0]
-    return {
-        "participant": pseudonym, "n": 6, "figures": figures,
-        "flags": [flag] if is_flagged else [],
-    }  # fmt: skip
+def test_points_lie_by_pace_and_agreement():
+    people = [measure("p-a", 10, 0.3), measure("p-b", 30, 0.9)]
 
-
-def report_on(study: Study, *rows: dict):
-    columns = make_content()["raters"]["columns"]
-    return keep_report(study, raters={"columns": columns, "rows": list(rows)})
-
-
-def test_points_lie_by_pace_and_mean_agreement():
-    report = report_on(make_study(items=1), make_row("p-a", 10, 0.2, 0.4), make_row("p-b", 30, 0.9))
-
-    scatter = draw_scatter(report, flagged=["p-a"], excluded=[])
+    scatter = draw_scatter(people, flagged=["p-a"], excluded=[])
 
     assert scatter is not None
     other, flagged = scatter.points
@@ -48,17 +30,16 @@ def test_points_lie_by_pace_and_mean_agreement():
 
 
 def test_people_without_a_figure_are_left_out_and_one_alone_makes_no_chart():
-    report = report_on(make_study(items=1), make_row("p-a", 10, 0.2), make_row("p-b", 30))
+    people = [measure("p-a", 10, 0.2), measure("p-b", 30)]
 
-    assert draw_scatter(report, flagged=[], excluded=[]) is None
-    assert draw_scatter(None, flagged=[], excluded=[]) is None
+    assert draw_scatter(people, flagged=[], excluded=[]) is None
+    assert draw_scatter([], flagged=[], excluded=[]) is None
 
 
 def test_of_very_many_people_only_the_flagged_are_points():
-    rows = [make_row(f"p-{number}", 20 + number % 30, 0.5) for number in range(301)]
-    report = report_on(make_study(items=1), *rows)
+    people = [measure(f"p-{number}", 20 + number % 30, 0.5) for number in range(301)]
 
-    scatter = draw_scatter(report, flagged=["p-7"], excluded=["p-8"])
+    scatter = draw_scatter(people, flagged=["p-7"], excluded=["p-8"])
 
     assert scatter is not None
     assert {point.pseudonym for point in scatter.points} == {"p-7", "p-8"}
@@ -69,12 +50,17 @@ def test_flagged_people_come_first_and_are_counted_in_the_headline(staff_client)
     study = make_study(items=1)
     people = [make_participant(study) for _ in range(3)]
     first, second, third = (person.pseudonym for person in people)
-    report_on(
-        study,
-        make_row(first, 10, 0.2, is_flagged=True),
-        make_row(second, 30, 0.5, is_flagged=True),
-        make_row(third, 30, 0.5),
-    )
+    figures = [(10, 0.05), (30, -0.2), (30, 0.5)]
+    PeopleFigures.objects.create(
+        study=study,
+        measured_at=now(),
+        seconds=0,
+        people={
+            person.pk: {"pseudonym": person.pseudonym, "answers": 20,
+                        "seconds": seconds, "agreement": agreement}
+            for person, (seconds, agreement) in zip(people, figures, strict=True)
+        },
+    )  # fmt: skip
     exclude(study=study, participants=[people[1]], reason="Too fast", by=None)
 
     page = staff_client.get(reverse("admin:study-people", args=[study.pk]))
@@ -84,6 +70,9 @@ def test_flagged_people_come_first_and_are_counted_in_the_headline(staff_client)
     assert listed == [first, third, second]
     kinds = {point.pseudonym: point.kind for point in page.context["scatter"].points}
     assert kinds == {first: "flagged", second: "excluded", third: ""}
+    for shown, names in (("review", [first]), ("excluded", [second])):
+        page = staff_client.get(reverse("admin:study-people", args=[study.pk]), {"show": shown})
+        assert [one.participant.pseudonym for one in page.context["people"]] == names
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from evalsite.analysis.thresholds import BY_KEY, Limit, list_limits
+from evalsite.analysis.thresholds import Limit, list_limits
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.quality.exclusion_rules import describe_rule, list_conditions
@@ -51,13 +51,6 @@ def _is_set(plan: AnalysisPlan, limit: Limit) -> bool:
     """Whether the plan has a value of its own, one that can be: a bundle may bring any number."""
     value = plan.thresholds.get(limit.key)
     return value is not None and limit.least <= value <= limit.most
-
-
-def find_threshold(study: Study, key: str) -> float:
-    """Return the study's own threshold of this name, or the starting value."""
-    plan, limit = plan_of(study), BY_KEY[key]
-    value: float = plan.thresholds[key] if _is_set(plan, limit) else limit.start
-    return value
 
 
 def mark_plan(plan: AnalysisPlan) -> str:

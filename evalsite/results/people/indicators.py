@@ -1,23 +1,24 @@
-"""One person beside the others: figures of the newest report, and the seconds of each answer."""
+"""One person beside the others: their figures, and the seconds of each answer."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from statistics import mean, median
+from statistics import median
 from typing import Any
 
 from django.db.models import Avg
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.quality.frozen_plans import is_hidden
-from evalsite.results.models import Report
+from evalsite.results.people.work import Work
+from evalsite.results.people.work_flags import write_agreement, write_seconds
 from evalsite.studies.models import Item, Study
 
 # the newest answers that a chart has room for
 MOST_BARS = 120
-_FLAGS = {"median_seconds": "speeder", "spearman": "disagreement", "top_share": "straight_lining"}
+_FLAGS = {"seconds": "too_fast", "agreement": "disagrees", "top_share": "same_answer"}
 _LABELS = {
-    "median_seconds": "Median time",
-    "spearman": "Agreement with the others",
+    "seconds": "Median time",
+    "agreement": "Agreement with the others",
     "top_share": "Most used point",
 }
 # on scales with more points, a quarter of the scale is far
@@ -39,42 +40,29 @@ class Indicator:
     is_flagged: bool
 
 
-def list_indicators(report: Report | None, pseudonym: str) -> list[Indicator]:
-    """Return what the report knows of this person beside the others."""
-    rows: dict[str, dict[str, Any]] = {}
-    for content in () if report is None else (report.content["all"], report.content["kept"]):
-        for row in [] if content is None else content["raters"]["rows"]:
-            rows[row["participant"]] = row
-    if pseudonym not in rows or len(rows) < 3:
+def list_indicators(work: Work, participant: int) -> list[Indicator]:
+    """Return the figures of this person beside the others'."""
+    if participant not in work.people or len(work.people) < 3:
         return []
-    codes = {flag["code"] for flag in rows[pseudonym]["flags"]}
+    codes = {flag.code for flag in work.flags.get(participant, [])}
     found = []
     for key, label in _LABELS.items():
-        mine = _read(rows[pseudonym], key)
+        mine = getattr(work.people[participant], key)
         others = sorted(
-            value for name, row in rows.items()
-            if name != pseudonym and (value := _read(row, key)) is not None
-        )  # fmt: skip
+            value
+            for pk, one in work.people.items()
+            if pk != participant and (value := getattr(one, key)) is not None
+        )
         if mine is not None and len(others) > 1:
             found.append(_draw(key, label, mine, others, is_flagged=_FLAGS[key] in codes))
     return found
 
 
-def _read(row: dict[str, Any], key: str) -> float | None:
-    """Return the figure; of several criteria the mean."""
-    values = [
-        figure["value"]
-        for name, figure in row["figures"].items()
-        if name.rpartition(": ")[2] == key and figure["value"] is not None
-    ]
-    return float(mean(values)) if values else None
-
-
 def _draw(
     key: str, label: str, mine: float, others: Sequence[float], *, is_flagged: bool
 ) -> Indicator:
-    least = min(-1.0 if min(mine, others[0]) < 0 else 0.0, 0.0) if key == "spearman" else 0.0
-    most = 1.0 if key in ("spearman", "top_share") else max(mine, others[-1]) * 1.05 or 1.0
+    least = min(-1.0 if min(mine, others[0]) < 0 else 0.0, 0.0) if key == "agreement" else 0.0
+    most = 1.0 if key in ("agreement", "top_share") else max(mine, others[-1]) * 1.05 or 1.0
 
     def place(value: float) -> float:
         return 2 + 96 * (value - least) / (most - least)
@@ -94,13 +82,9 @@ def _draw(
 
 
 def _write(key: str, value: float) -> str:
-    if key == "median_seconds":
-        return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
-    if key == "top_share":
-        return f"{100 * value:.0f}%"
-    text = f"{abs(value):.2f}"
-    text = text.removeprefix("0") if abs(value) < 1 else text
-    return f"−{text}" if value <= -0.005 else text
+    if key == "seconds":
+        return write_seconds(value)
+    return f"{100 * value:.0f}%" if key == "top_share" else write_agreement(value)
 
 
 # --- the seconds of each answer -------------------------------------------------------------------

@@ -1,26 +1,30 @@
 """The people of a study as researchers look them up: by pseudonym, receipt or code."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from django.db.models import Case, Count, Q, QuerySet, When
+from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, When
 
+from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.bonus import find_earners
 from evalsite.participants.models import ItemSet, Origin, Participant
-from evalsite.participants.visits import list_fixed_codes
+from evalsite.participants.visits import FixedCodes, list_fixed_codes
 from evalsite.quality.check_results import ChecksMet, count_checks
 from evalsite.quality.models import Exclusion
-from evalsite.quality.scale_use import ReservedUse, count_reserved
-from evalsite.results.analysis_plan.stored import find_threshold
+from evalsite.quality.scale_use import ReservedUse, count_reserved, reserved_points
+from evalsite.results.analysis_plan.stored import own_thresholds, plan_of
 from evalsite.results.models import Report
 from evalsite.results.people.flags import Noted, read_notes
+from evalsite.results.people.work import Work
 from evalsite.studies.models import Item, Study
 
 MAX_SEARCH = 60
+# so many flagged people stand at the top of the list
+_MOST_FIRST = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +65,46 @@ def find_people(study: Study, search: str, *, by_receipt: bool) -> QuerySet[Part
     return people.filter(named)
 
 
-def put_first(people: QuerySet[Participant], flagged: Collection[str]) -> QuerySet[Participant]:
-    """Return these people with the flagged ones first."""
+# which people a list shows, and what it calls them
+SHOWN = {"": "All", "review": "To review", "working": "Working", "excluded": "Excluded"}
+
+
+def show_only(people: QuerySet[Participant], shown: str, work: Work) -> QuerySet[Participant]:
+    """Return the people of one of the lists in `SHOWN`."""
+    if shown == "review":
+        return people.filter(pk__in=work.to_review)
+    if shown == "excluded":
+        return people.filter(pk__in=work.excluded)
+    return people.filter(_IS_WORKING) if shown == "working" else people
+
+
+_IS_WORKING = Exists(
+    ItemSet.objects.filter(participant=OuterRef("pk"), finished_at__isnull=True)
+) & Q(withdrawn_at__isnull=True, stopped_at__isnull=True)
+
+
+def count_people(study: Study, work: Work) -> list[tuple[str, str, int]]:
+    """Return the lists that a researcher can choose: their key, label and size."""
+    people = Participant.objects.filter(study=study)
+    found = people.aggregate(all=Count("pk"), working=Count("pk", filter=_IS_WORKING))
+    sizes = {
+        "": found["all"],
+        "review": len(work.to_review),
+        "working": found["working"],
+        "excluded": len(work.excluded),
+    }
+    return [(key, label, sizes[key]) for key, label in SHOWN.items()]
+
+
+def put_first(people: QuerySet[Participant], flagged: Sequence[int]) -> QuerySet[Participant]:
+    """Return these people with the flagged ones first, in their order."""
     if not flagged:
         return people
-    is_other = Case(When(pseudonym__in=flagged, then=0), default=1)
-    return people.order_by(is_other, "-id")
+    place = Case(
+        *(When(pk=pk, then=number) for number, pk in enumerate(flagged[:_MOST_FIRST])),
+        default=_MOST_FIRST,
+    )
+    return people.order_by(place, "-id")
 
 
 def _is_fixed_code(study: Study, search: str) -> bool:
@@ -75,28 +113,28 @@ def _is_fixed_code(study: Study, search: str) -> bool:
 
 
 def describe_people(
-    study: Study, participants: list[Participant], report: Report | None = None
+    study: Study,
+    participants: list[Participant],
+    report: Report | None = None,
+    *,
+    with_figures: bool = True,
+    codes: FixedCodes | None = None,
 ) -> list[Person]:
-    """These participants with their sets and answers, in a few queries for all of them."""
+    """These participants with their sets and answers, in a few queries for all of them.
+
+    `with_figures`: their checks and seconds too; `codes`: the study's, where they are at hand.
+    """
     ids = [one.pk for one in participants]
     sets: dict[int, list[ItemSet]] = {}
     for item_set in ItemSet.objects.filter(study=study, participant__in=ids).order_by("number"):
         sets.setdefault(item_set.participant_id, []).append(item_set)
     answers = dict(_answers(study, ids))
     earners = find_earners(study, ids)
-    reserved = count_reserved(
-        study,
-        ids,
-        most=find_threshold(study, "reserved"),
-        fewest=find_threshold(study, "reserved_ratings"),
-    )
-    checks = count_checks(study, ids) if study.check_every else {}
-    codes = list_fixed_codes(study)
-    seconds, excluded, notes = (
-        _active_seconds(study, ids),
-        _excluded(study, ids),
-        read_notes(report),
-    )
+    reserved = _count_reserved(study, ids)
+    checks = count_checks(study, ids) if with_figures and study.check_every else {}
+    codes = codes or list_fixed_codes(study)
+    seconds = _active_seconds(study, ids) if with_figures else {}
+    excluded, notes = _excluded(study, ids), read_notes(report)
     return [
         Person(
             participant=one,
@@ -116,6 +154,13 @@ def describe_people(
         )
         for one in participants
     ]
+
+
+def _count_reserved(study: Study, ids: list[int]) -> dict[int, ReservedUse]:
+    if not reserved_points(study.config):
+        return {}
+    limits = make_thresholds(own_thresholds(study, plan_of(study)))
+    return count_reserved(study, ids, most=limits.reserved, fewest=limits.reserved_ratings)
 
 
 def _answers(study: Study, ids: list[int]) -> Any:

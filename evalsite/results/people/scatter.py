@@ -1,14 +1,13 @@
-"""Pace and agreement of each rater by the newest report, as points of one chart."""
+"""Pace and agreement of each person, as points of one chart."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import ceil
-from statistics import mean
 from typing import Any
 
-from evalsite.results.models import Report
+from evalsite.quality.person_measures import Measures
+from evalsite.results.people.work_flags import write_agreement
 
-PACE, AGREEMENT = "median_seconds", "spearman"
 # with more people, those who aren't flagged are shown as the area that holds them
 MOST_POINTS = 300
 _STEPS = (5, 10, 20, 50, 100, 200, 500, 1000)
@@ -39,10 +38,14 @@ class Scatter:
 
 
 def draw_scatter(
-    report: Report | None, *, flagged: Collection[str], excluded: Collection[str]
+    people: Collection[Measures], *, flagged: Collection[str], excluded: Collection[str]
 ) -> Scatter | None:
-    """Draw everybody whose pace and agreement the report knows; None of fewer than two."""
-    found = _read_figures(report)
+    """Draw everybody whose pace and agreement are known; None of fewer than two."""
+    found = {
+        one.pseudonym: (one.seconds, one.agreement)
+        for one in people
+        if one.seconds is not None and one.agreement is not None
+    }
     if len(found) < 2:
         return None
     step = next((one for one in _STEPS if max(x for x, _ in found.values()) <= 6 * one), 2000)
@@ -61,7 +64,7 @@ def draw_scatter(
         Point(
             pseudonym=name,
             seconds=f"{x:.0f}",
-            agreement=_write_agreement(y),
+            agreement=write_agreement(y),
             x=place(x, y)[0],
             y=place(x, y)[1],
             kind="excluded" if name in excluded else "flagged" if name in flagged else "",
@@ -74,30 +77,10 @@ def draw_scatter(
         # the flagged last, so that nothing hides them
         points=sorted(points, key=lambda point: (point.kind == "flagged", point.pseudonym)),
         across=[(place(x, 0)[0], f"{x} s") for x in range(0, most + 1, step)],
-        up=[(place(0, y)[1], _write_agreement(y)) for y in ticks],
+        up=[(place(0, y)[1], write_agreement(y)) for y in ticks],
         area=_find_area(list(others.values()), place) if len(others) > 1 else None,
         others=len(others),
     )
-
-
-def _read_figures(report: Report | None) -> dict[str, tuple[float, float]]:
-    """Return the pace and the agreement of each rater that the report has both of.
-
-    Of several criteria agreement is the mean. People who are excluded are known from all answers.
-    """
-    found: dict[str, tuple[float, float]] = {}
-    for content in () if report is None else (report.content["all"], report.content["kept"]):
-        for row in [] if content is None else content["raters"]["rows"]:
-            figures: dict[str, Any] = row["figures"]
-            pace = figures.get(PACE, {}).get("value")
-            agreements = [
-                figure["value"]
-                for key, figure in figures.items()
-                if key.rpartition(": ")[2] == AGREEMENT and figure["value"] is not None
-            ]
-            if pace is not None and agreements:
-                found[row["participant"]] = (float(pace), float(mean(agreements)))
-    return found
 
 
 def _find_area(others: list[tuple[float, float]], place: Any) -> tuple[str, str, str, str]:
@@ -105,10 +88,3 @@ def _find_area(others: list[tuple[float, float]], place: Any) -> tuple[str, str,
     left, top = place(min(x for x, _ in others), max(y for _, y in others))
     right, bottom = place(max(x for x, _ in others), min(y for _, y in others))
     return left, top, f"{float(right) - float(left):.1f}", f"{float(bottom) - float(top):.1f}"
-
-
-def _write_agreement(value: float) -> str:
-    """Return a figure between -1 and 1 as papers write it: .57, and −.12 with a real minus."""
-    text = f"{abs(value):.2f}"
-    text = text.removeprefix("0") if abs(value) < 1 else text
-    return f"−{text}" if value <= -0.005 else text

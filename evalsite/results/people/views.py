@@ -9,26 +9,30 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from evalsite.analysis.thresholds import BY_KEY
+from evalsite.analysis.thresholds import BY_KEY, Thresholds
 from evalsite.participants.models import Participant
 from evalsite.participants.visits import list_fixed_codes
 from evalsite.quality.notes import read_notes_of
 from evalsite.quality.pay import describe_sets, list_payable
 from evalsite.quality.pay_views import LABELS
 from evalsite.quality.scale_use import reserved_points
-from evalsite.results.analysis_plan.stored import find_threshold
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.results.people.answers import answers_of, describe_answers
 from evalsite.results.people.flags import list_raised
 from evalsite.results.people.indicators import draw_pace, find_others, list_indicators
 from evalsite.results.people.lookup import (
+    SHOWN,
     Person,
     clean_search,
+    count_people,
     describe_people,
     find_people,
     put_first,
+    show_only,
 )
 from evalsite.results.people.scatter import draw_scatter
+from evalsite.results.people.work import describe_others, describe_pay, describe_work, read_work
+from evalsite.results.people.work_flags import list_rules
 from evalsite.results.progress import median_seconds
 from evalsite.results.report.computation import newest_report
 from evalsite.studies.bonus import promises_bonus
@@ -44,48 +48,68 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show who took part, with their codes, so that a researcher can check them and their work."""
     search = clean_search(request.GET.get("q", ""))
     sees_receipts = may_see_identities(request, study)
+    work = read_work(study)
+    counts = count_people(study, work)
+    shown = request.GET.get("show", "")
+    shown = shown if shown in SHOWN and not search else ""
+    found = show_only(find_people(study, search, by_receipt=sees_receipts), shown, work)
+    pages = Paginator(put_first(found, work.to_review), PAGE)
+    if not search:
+        pages.count = next(size for key, _, size in counts if key == shown)
+    rows = pages.get_page(request.GET.get("page"))
+    codes = list_fixed_codes(study)
+    people = describe_people(study, list(rows), with_figures=False, codes=codes)
+    ids = [one.participant.pk for one in people]
+    known = describe_work(work, ids)
+    pay = describe_pay(study, ids) if sees_receipts else {}
     report = newest_report(study)
-    raised = list_raised(report)
-    excluded = {
-        pseudonym
-        for pseudonym in study.exclusions.standing()
-        .filter(annotation__isnull=True)
-        .values_list("participant__pseudonym", flat=True)
-    }
-    flagged = {one for flag in raised for one in flag.pseudonyms} - excluded
-    people_found = put_first(find_people(study, search, by_receipt=sees_receipts), flagged)
-    rows = Paginator(people_found, PAGE).get_page(request.GET.get("page"))
-    people = describe_people(study, list(rows), report)
     return TemplateResponse(
         request,
         "results/people.html",
         {
             "search": search,
+            "shown": shown,
+            "counts": counts,
+            "total": counts[0][2],
             "rows": rows,
             "found": count_of(rows.paginator.count, "person", "people"),
             "people": people,
-            "shared_codes": sorted(list_fixed_codes(study).known),
+            "people_and_work": [
+                (one, known.get(one.participant.pk), pay.get(one.participant.pk, ""))
+                for one in people
+            ],
+            "has_attention": any(one.attention for one in known.values()),
+            "has_gold": any(one.gold for one in known.values()),
+            "has_agreement": any(one.agreement for one in known.values()),
+            "has_pay": bool(pay),
+            "measured_at": work.figures.measured_at if work.figures else None,
+            "others": describe_others(work),
+            "first": next(iter(people), None) if work.to_review and not search else None,
+            "rules": list_rules(work.limits),
+            "shared_codes": sorted(codes.known),
             "bonus": promises_bonus(study),
-            "often": _describe_often(study),
-            "has_seconds": any(person.active_seconds is not None for person in people),
+            "often": _describe_often(study, work.limits),
             "report": report,
-            "raised": raised,
-            "flagged": flagged,
-            "scatter": draw_scatter(report, flagged=flagged, excluded=excluded),
+            "raised": list_raised(report),
+            "flagged": work.to_review,
+            "scatter": draw_scatter(
+                work.people.values(),
+                flagged=work.name(work.to_review),
+                excluded=work.name(work.excluded),
+            ),
             "sees_receipts": sees_receipts,
             "can_exclude": has_role(request, study, Membership.Role.EDITOR),
-            "excluded": study.exclusions.standing().count(),
         },
     )
 
 
-def _describe_often(study: Study) -> dict[str, str] | None:
+def _describe_often(study: Study, limits: Thresholds) -> dict[str, str] | None:
     """Return which share of reserved points is often in this study; None where it has none."""
     if not reserved_points(study.config):
         return None
     return {
-        name: write_limit(BY_KEY[key], find_threshold(study, key))
-        for name, key in (("most", "reserved"), ("fewest", "reserved_ratings"))
+        "most": write_limit(BY_KEY["reserved"], limits.reserved),
+        "fewest": write_limit(BY_KEY["reserved_ratings"], limits.reserved_ratings),
     }
 
 
@@ -101,7 +125,8 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
     rows = Paginator(answers_of(participant), PAGE).get_page(request.GET.get("page"))
     answers = describe_answers(study, list(rows))
     others = find_others(study, list(rows))
-    flagged = sorted({name for one in list_raised(report) for name in one.pseudonyms})
+    work = read_work(study)
+    flagged = [work.people[pk].pseudonym for pk in work.to_review]
     sees_identities = may_see_identities(request, study)
     return TemplateResponse(
         request,
@@ -111,7 +136,8 @@ def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpRespo
             "facts_of_person": _facts(
                 study, person, sees_receipt=may_see_identities(request, study)
             ),
-            "indicators": list_indicators(report, participant.pseudonym),
+            "indicators": list_indicators(work, participant.pk),
+            "flags": work.flags.get(participant.pk, []),
             "pace": draw_pace(participant.pk, median_seconds(study)),
             "notes": read_notes_of(study, name="participant", ids=[participant.pk])[participant.pk],
             "sets": _list_pay(study, participant) if sees_identities else [],
@@ -158,7 +184,7 @@ def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[st
     facts: list[tuple[str, Any]] = [
         ("State", person.state),
         ("Answers", f"{person.answers:,}"),
-        ("Finished sets", f"{len(person.finished):,}"),
+        ("Finished sets", _name_sets(person)),
     ]
     if study.pay_per_set is not None:
         due = format_money(study.pay_per_set * len(person.finished), study.currency)
@@ -172,6 +198,15 @@ def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[st
     facts.append(("Origin", person.participant.origin))
     # with it, anyone can ask for the person's answers to be deleted
     return [*facts, ("Receipt", person.participant.receipt)] if sees_receipt else facts
+
+
+def _name_sets(person: Person) -> str:
+    """Return each finished set with the code that was shown for it."""
+    named = [
+        f"{item_set.number}: {code or 'no code'}, {item_set.finished_at:%-d %b, %H:%M}"
+        for item_set, code in person.finished
+    ]
+    return "; ".join(named) or "none"
 
 
 people_views = [

@@ -1,0 +1,163 @@
+"""How each person works, by their stored figures: rows of the table, flags and charts."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count
+
+from evalsite.analysis.thresholds import Thresholds, make_thresholds
+from evalsite.quality.models import Approval, PeopleFigures
+from evalsite.quality.pay import list_payable
+from evalsite.quality.people_figures import find_figures, read_people
+from evalsite.quality.person_measures import Measures
+from evalsite.results.analysis_plan.stored import own_thresholds, plan_of
+from evalsite.results.people.work_flags import (
+    PersonFlag,
+    find_usual_agreement,
+    find_usual_seconds,
+    flag_people,
+    write_agreement,
+    write_seconds,
+)
+from evalsite.studies.models import Study
+
+# seconds beyond so many times the study's median are drawn at the edge
+_MOST = 2.0
+_STATES = Approval.State
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """All that is known of the work of a study's people, by participant."""
+
+    figures: PeopleFigures | None
+    people: dict[int, Measures]
+    flags: dict[int, list[PersonFlag]]
+    limits: Thresholds
+    excluded: set[int]
+
+    @property
+    def to_review(self) -> list[int]:
+        """Return who is flagged and not excluded, most flags first."""
+        return sorted(self.flags.keys() - self.excluded, key=lambda pk: (-len(self.flags[pk]), pk))
+
+    def name(self, participants: Collection[int]) -> set[str]:
+        """Return the pseudonyms of these people."""
+        return {self.people[pk].pseudonym for pk in participants if pk in self.people}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkRow:
+    """The figures of one person as the table shows them; "" where there is none."""
+
+    flags: list[PersonFlag] = field(default_factory=list)
+    pace: str = ""  # the points of a line 100 wide and 100 high
+    seconds: str = ""
+    agreement: str = ""
+    dot: str = ""  # where agreement is drawn, in percent
+    attention: str = ""
+    gold: str = ""
+    same: str = ""
+
+
+def read_work(study: Study) -> Work:
+    """Return the stored figures, less those of people who withdrew since, with flags."""
+    figures = find_figures(study)
+    people = read_people(figures)
+    left = study.participants.filter(withdrawn_at__isnull=False).values_list("pk", flat=True)
+    for pk in left:
+        people.pop(pk, None)
+    limits = make_thresholds(own_thresholds(study, plan_of(study)))
+    standing = study.exclusions.standing().filter(annotation__isnull=True)
+    return Work(
+        figures=figures,
+        people=people,
+        flags=flag_people(people, limits),
+        limits=limits,
+        excluded=set(standing.values_list("participant_id", flat=True)),
+    )
+
+
+def describe_others(work: Work) -> str:
+    """Return the range of those who are not flagged, in a sentence; "" of fewer than three."""
+    others = [
+        one
+        for pk, one in work.people.items()
+        if pk not in work.flags and pk not in work.excluded and one.seconds is not None
+    ]
+    usual = find_usual_agreement(work.people)
+    if len(others) < 3:
+        return ""
+    paces = [one.seconds for one in others if one.seconds is not None]
+    low, high = write_seconds(min(paces)).removesuffix(" s"), write_seconds(max(paces))
+    who = "The others take" if work.to_review else "They take"
+    text = f"{who} {low} to {high.removesuffix(' s')} seconds per item"
+    agreements = [one.agreement for one in others if one.agreement is not None]
+    if agreements and usual is not None:
+        text += (
+            f", and their agreement with the others is {write_agreement(min(agreements))} to "
+            f"{write_agreement(max(agreements))} (study’s median {write_agreement(usual)})"
+        )
+    return f"{text}."
+
+
+def describe_work(work: Work, participants: Collection[int]) -> dict[int, WorkRow]:
+    """Return the figures of each of these people as text, and where they are drawn."""
+    usual = find_usual_seconds(work.people)
+    return {
+        pk: _describe(work.people[pk], work.flags.get(pk, []), usual)
+        for pk in participants
+        if pk in work.people
+    }
+
+
+def _describe(one: Measures, flags: list[PersonFlag], usual: float | None) -> WorkRow:
+    return WorkRow(
+        flags=flags,
+        pace=_draw(one.paces, usual) if usual and len(one.paces) > 1 else "",
+        seconds="" if one.seconds is None else write_seconds(one.seconds),
+        agreement="" if one.agreement is None else write_agreement(one.agreement),
+        # 0 is drawn at a fifth
+        dot="" if one.agreement is None else f"{max(4.0, 20 + 76 * one.agreement):.0f}%",
+        attention=f"{one.attention - one.failed_attention} of {one.attention}"
+        if one.attention
+        else "",
+        gold=f"{one.passed_gold} of {one.gold}" if one.gold else "",
+        same="" if one.top_share is None else f"{one.top_share:.0%}",
+    )
+
+
+def _draw(seconds: list[float], usual: float) -> str:
+    """Return the line of these times; the study's median stands at half of the height."""
+    last = len(seconds) - 1
+    return " ".join(
+        f"{100 * place / last:.1f},{96 - 92 * min(one / usual, _MOST) / _MOST:.0f}"
+        for place, one in enumerate(seconds)
+    )
+
+
+def describe_pay(study: Study, participants: Collection[int]) -> dict[int, str]:
+    """Return how the sets of each of these people stand: "2 waiting, 1 approved"."""
+    if study.pay_per_set is None:
+        return {}
+    rows = (
+        list_payable(study)
+        .filter(participant__in=participants)
+        .select_related(None)
+        .order_by()
+        .values_list("participant", "approval__state")
+        .annotate(sets=Count("pk"))
+    )
+    found: dict[int, dict[Any, int]] = {}
+    for person, state, sets in rows:
+        states = found.setdefault(person, {})
+        key = state or _STATES.WAITING.value
+        states[key] = states.get(key, 0) + sets
+    order = [one.value for one in _STATES]
+    return {
+        person: ", ".join(
+            f"{states[key]} {_STATES(key).label.lower()}" for key in order if key in states
+        )
+        for person, states in found.items()
+    }

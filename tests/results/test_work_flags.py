@@ -1,0 +1,143 @@
+"""Flags on people who work carelessly, as the page of people shows them while a study runs."""
+
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from evalsite.analysis.thresholds import START
+from evalsite.annotation.running.simulation import Crowd, Visitor
+from evalsite.lib.clock import now, standing_at
+from evalsite.quality.models import PeopleFigures
+from evalsite.quality.people_figures import measure_new_answers, store_figures
+from evalsite.quality.person_measures import Measures
+from evalsite.results.people.work_flags import flag_people
+from evalsite.studies.models import Item
+from tests.support.checks import add_checks
+from tests.support.factories import answer_item, launch, make_annotator, make_study
+from tests.support.ignoring import add_reviews
+
+
+def flags_of(**figures: Any) -> list[str]:
+    """The flags of somebody beside nine who take 30 seconds and agree at .6."""
+    usual = {
+        pk: Measures(pseudonym=f"p-{pk}", answers=30, seconds=30, top_share=0.4, agreement=0.6)
+        for pk in range(1, 10)
+    }
+    mine = Measures(**{"pseudonym": "p-0", "answers": 30, "seconds": 30, **figures})
+    return [flag.code for flag in flag_people({0: mine, **usual}, START).get(0, [])]
+
+
+@pytest.mark.parametrize(
+    ("figures", "flags"),
+    [
+        ({"seconds": 9.8, "answers": 10}, ["too_fast"]),
+        ({"seconds": 9.8, "answers": 9}, []),
+        ({"seconds": 9.9, "answers": 10}, []),
+        ({"top_share": 0.81, "answers": 20}, ["same_answer"]),
+        ({"top_share": 0.81, "answers": 19}, []),
+        ({"top_share": 0.80, "answers": 20}, []),
+        ({"agreement": 0.09, "answers": 20}, ["disagrees"]),
+        ({"agreement": 0.09, "answers": 19}, []),
+        ({"agreement": 0.10, "answers": 20}, []),
+        ({"attention": 2, "failed_attention": 1}, ["failed_checks"]),
+        ({"attention": 1, "failed_attention": 1}, []),
+        ({"attention": 3, "failed_attention": 1}, []),
+        ({"checks": 4, "failed_checks": 4}, []),  # gold alone
+    ],
+)
+def test_each_line_is_drawn_where_the_rules_say(figures: dict[str, Any], flags: list[str]) -> None:
+    assert flags_of(**figures) == flags
+
+
+@pytest.mark.django_db
+def test_new_answers_are_measured_once_and_soon():
+    study = launch(make_study(items=3))
+    me = make_annotator(study)
+    assert measure_new_answers() is None
+    first, second = study.items.main()[:2]
+
+    answer_item(me, first)
+    assert measure_new_answers() == "measured the people of 1 study"
+    assert measure_new_answers() is None
+    answer_item(me, second)
+    with standing_at(now() + timedelta(hours=1)):
+        assert measure_new_answers() == "measured the people of 1 study"
+
+    [person] = PeopleFigures.objects.get(study=study).people.values()
+    assert (person["pseudonym"], person["answers"]) == (me.pseudonym, 2)
+
+
+class Careful(Visitor):
+    """Somebody who rates what they see, passes checks of attention and stays for three sets."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.sets_wanted = 3
+
+    def _walks_away(self, address: str) -> bool:
+        return False
+
+    def _ignores(self) -> bool:
+        return False
+
+    def _value(self, criterion: Any, item: Item, outputs: Any, number: int) -> str:
+        if item.kind == Item.Kind.ATTENTION and criterion.key in item.gold:
+            return item.gold[criterion.key]
+        return super()._value(criterion, item, outputs, number)
+
+
+class Lazy(Careful):
+    """The same point everywhere, as fast as it goes."""
+
+    def _value(self, criterion: Any, item: Item, outputs: Any, number: int) -> str:
+        points = criterion.scale.kind == "likert"
+        return str(6) if points else super()._value(criterion, item, outputs, number)
+
+    def _spend(self, least: float, most: float) -> None:
+        self.moment += timedelta(seconds=self.draw.uniform(1, 3))
+
+
+class Rolling(Careful):
+    """Any point, at a usual pace."""
+
+    def _value(self, criterion: Any, item: Item, outputs: Any, number: int) -> str:
+        points = criterion.scale.kind == "likert"
+        if points:
+            return str(self.draw.randint(1, 7))
+        return super()._value(criterion, item, outputs, number)
+
+
+@pytest.mark.django_db
+@pytest.mark.torture
+@pytest.mark.one_database
+def test_careless_people_of_a_planted_crowd_are_flagged_and_careful_ones_are_not(staff_client):
+    planted = [Careful] * 50 + [Lazy] * 10 + [Rolling] * 10
+    Random(7).shuffle(planted)
+    study = make_study(
+        protocol="rrgen", items=0, k=len(planted), set_size=12, check_every=6, max_sets=3,
+        is_demo=True,
+    )  # fmt: skip
+    add_reviews(study, reviews=12, responses=3)
+    add_checks(study, 6, kind="attention", outputs=1)
+    study.items.filter(kind="attention").update(
+        gold={one.key: "2" for one in study.config.criteria if one.scale.kind == "likert"},
+        inputs={"review": "Please choose 2 here."},
+    )
+    launch(study)
+    crowd, kinds = Crowd(study, "planted"), {}
+    for number, kind in enumerate(planted):
+        arrival = now() - timedelta(days=2, minutes=-number)
+        visitor = kind(crowd, Random(f"planted/{number}"), arrival, latest=now())
+        kinds[visitor.take_part(is_pilot=False).pseudonym] = kind
+    store_figures(study)
+
+    page = staff_client.get(reverse("admin:study-people", args=[study.pk]))
+
+    flagged = page.context["scatter"].points
+    found = {one.pseudonym for one in flagged if one.kind == "flagged"}
+    careless = {name for name, kind in kinds.items() if kind is not Careful}
+    assert len(found & careless) >= 0.9 * len(careless)
+    assert len(found - careless) <= 0.02 * len(kinds.keys() - careless)
