@@ -12,7 +12,7 @@ from django.core.management import call_command
 from evalsite.exports.bundle.restore import Restored, restore_bundle
 from evalsite.lib.clock import standing_at
 from evalsite.quality.models import AnalysisPlan
-from evalsite.results.analysis_plan.stored import describe_plan, find_threshold, own_thresholds
+from evalsite.results.analysis_plan.stored import describe_plan, own_thresholds
 from evalsite.results.analysis_plan.wording import plan_in_words
 from evalsite.studies.models import Membership, Study
 from tests.support.batches import import_rows, make_rows
@@ -271,7 +271,6 @@ def test_threshold_that_a_bundle_sets_out_of_range_is_not_used():
 
     plan = AnalysisPlan.objects.get(study=study)
     assert own_thresholds(study, plan) == {"speed_ratio": 0.4}
-    assert find_threshold(study, "reserved") == 0.4
 
 
 # --- bundles of format 1 -----------------------------------------------------------------------
