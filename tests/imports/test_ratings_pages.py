@@ -323,7 +323,7 @@ def test_pages_of_imported_people_open_for_nobody(staff_client: Client, study: S
 
     page = staff_client.get(address("study-people", study)).content.decode()
 
-    assert "imported" in page
+    assert "Imported" in page
     assert not Participant.objects.get(study=study).links.exists()
 
 

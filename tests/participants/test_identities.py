@@ -88,7 +88,7 @@ def test_receipts_are_shown_to_those_who_may_see_identities(study, person, role)
     client = client_of(study, role)
 
     pages = [
-        client.get(url("study-people", study)).text,
+        client.get(url("study-people", study), {"q": person.pseudonym}).text,
         client.get(url("study-person", study, person.pseudonym)).text,
     ]
 
