@@ -2,8 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, TextIO
 
 from evalsite.batches.batch import convert
 from evalsite.batches.faults import Undecided, Unusable
@@ -26,15 +27,21 @@ def main(given: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("files", nargs="+", metavar="[NAME=]FILE", type=read_file, help=FILE_HELP)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="BATCH.CSV")
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="COLUMN=NAME",
+        help="of one table: what to call a column; a value inside JSON becomes one, such as --map "
+        "response.body.choices[0].message.content=output. Give it once for each column",
+    )
     add_answers(parser)
     arguments = vars(parser.parse_args(given))
     target = arguments["output"]
     part = target.with_name(f".{target.name}.part")
     try:
-        files, names = find_named(arguments["files"])
-        batch = convert(files, names=names, answers=read_answers(arguments), seed=arguments["seed"])
         with part.open("w", encoding="utf-8", newline="") as opened:
-            rows = batch.write(opened)
+            told = _write(arguments, opened)
         part.replace(target)
     except Unusable as fault:
         sys.stderr.write(f"Nothing was written. {fault}\n")
@@ -44,10 +51,39 @@ def main(given: Sequence[str] | None = None) -> int:
         return 1
     finally:
         part.unlink(missing_ok=True)
-    for sentence in batch.made.values():
-        sys.stdout.write(f"{sentence}\n")
-    sys.stdout.write(f"{batch.summary}. {target} has {rows:,} rows.\n")
+    sys.stdout.write("".join(f"{sentence}\n" for sentence in told))
     return 0
+
+
+def _write(arguments: Mapping[str, Any], target: TextIO) -> list[str]:
+    """Write the batch, and return what to say of it."""
+    name = arguments["output"]
+    if arguments["map"]:
+        return [_write_table(arguments, target)]
+    files, names = find_named(arguments["files"])
+    try:
+        batch = convert(files, names=names, answers=read_answers(arguments), seed=arguments["seed"])
+    except Unusable as fault:
+        if len(files) > 1 or fault.code != "unknown_format":
+            raise
+        return [_write_table(arguments, target)]
+    rows = batch.write(target)
+    return [*batch.made.values(), f"{batch.summary}. {batch.joined} {name} has {rows:,} rows."]
+
+
+def _write_table(arguments: Mapping[str, Any], target: TextIO) -> str:
+    # only a table needs it: what tools write is read without Django
+    from evalsite.imports.tables.without_site import write_table  # noqa: PLC0415
+
+    (_, path), *others = arguments["files"]
+    if others or path.is_dir():
+        raise Unusable("name", "--map is for the columns of one table. Name that file alone.")
+    pairs = [pair.rpartition("=") for pair in arguments["map"]]
+    if wrong := next((name or column for column, sign, name in pairs if not column), ""):
+        raise Unusable("name", f"Write --map {wrong}=NAME, with the name that it should have.")
+    names = {column.strip(): name.strip() for column, _, name in pairs}
+    rows = write_table(path, names, target)
+    return f"One table. {arguments['output']} has {rows:,} rows."
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from evalsite.batches.decisions import Chosen, Decisions, decide
 from evalsite.batches.faults import Undecided, Unusable, count, name_some, quote
 from evalsite.batches.files import MOST_BYTES, SourceFile, unpack
 from evalsite.batches.formats import FOLDER, load_formats
+from evalsite.batches.parquet import MAGIC, open_as_lines
 from evalsite.batches.roles import (
     LEAVE_OUT,
     OUTPUTS,
@@ -35,6 +36,7 @@ class Batch:
 
     header: list[str]
     rows: Iterable[list[str]]
+    # "promptfoo results: 2 systems, 6 inputs"
     summary: str
     # what was decided, by the key of the question, in a sentence
     made: dict[str, str] = field(default_factory=dict)
@@ -72,6 +74,7 @@ def convert(
     found = unpack(
         files, is_whole=lambda there: is_zip_of_a_tool(there, known), most_bytes=most_bytes
     )
+    found = [_open_parquet(file, most_bytes) for file in found]
     if not found:
         raise Unusable("no_file", "There are no files.")
     if several := [name for name, file in Counter(file.name for file in found).items() if file > 1]:
@@ -123,6 +126,17 @@ def _convert_used(
         "holds no outputs. A file with a column for each system, or one that names the system in "
         "each row, is imported on its own.",
     )
+
+
+def _open_parquet(file: SourceFile, most_bytes: int) -> SourceFile:
+    """Return Parquet as a file of JSON lines, any other file as it is."""
+    if file.read_start(len(MAGIC)) != MAGIC:
+        return file
+    try:
+        with file.open() as opened:
+            return SourceFile(file.name, open_as_lines(opened, most_bytes))
+    except Unusable as fault:
+        raise Unusable(fault.code, fault.message, file=file.name) from None
 
 
 def is_nested(file: SourceFile, formats: Sequence[Path] = (FOLDER,)) -> bool:
@@ -184,8 +198,7 @@ def _convert_formats(
     return Batch(
         header,
         _list_rows(chosen, inputs, kept, collection),
-        f"{titles[0]}: {count(len(collection.systems), 'system')}, {count(len(chosen), 'input')}, "
-        f"joined by {collection.joined_by}",
+        f"{titles[0]}: {count(len(collection.systems), 'system')}, {count(len(chosen), 'input')}",
         decisions.made,
         f"Joined by {collection.joined_by}: {collection.explain_join(len(used))}.",
     )
@@ -258,7 +271,6 @@ def _convert_lines(
     return Batch(
         lines.write_header(parts),
         lines.read_items(parts, systems),
-        f"text files: {count(len(systems), 'system')}, {count(number, 'input')}, joined by line "
-        f"({reason})",
+        f"Text files: {count(len(systems), 'system')}, {count(number, 'input')}",
         joined=f"Joined by line number: {reason}.",
     )

@@ -11,6 +11,7 @@ from evalsite.batches.paths import find, find_first, last_name
 from evalsite.batches.rows import Recognised, Row, read_rows
 from evalsite.batches.texts import check_samples, read_input, read_output, write_value
 
+_LONGEST_ARGUMENTS = 2_000
 # what an input may be: a text, or a conversation
 Input = str | list[dict[str, str]]
 
@@ -114,7 +115,7 @@ class Collection:
                     read_output(text),
                     write_value(find_first(data, paths.variant)),
                     sample,
-                    self._read_metadata(data, paths),
+                    self._read_metadata(row, paths),
                     write_value(error) if error else "",
                 )
             )
@@ -153,12 +154,17 @@ class Collection:
         texts = [read_output(turn) or "" for turn in turns]
         return "\n\n".join(texts[:1] if self._turns == "first" else texts)
 
-    def _read_metadata(self, data: dict[str, Any], paths: RowPaths) -> dict[str, str]:
+    def _read_metadata(self, row: Row, paths: RowPaths) -> dict[str, str]:
+        data = row.data
         metadata = {
             last_name(path): write_value(value)
             for path in paths.metadata
             if (value := find(data, path)) not in (None, "", {}, [])
         }
+        arguments = write_value(find_first(data, paths.arguments) or row.arguments or None)
+        # a stub's may hold all its outputs
+        if 0 < len(arguments) <= _LONGEST_ARGUMENTS:
+            metadata["model_arguments"] = arguments
         if paths.scores:
             listed = find(data, paths.scores) or []
             metadata |= {str(key): write_value(data[key]) for key in listed if key in data}

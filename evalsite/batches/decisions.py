@@ -7,7 +7,7 @@ from random import Random
 
 from evalsite.batches.collection import Collection, Input, Item, Output
 from evalsite.batches.faults import Question, Undecided, Unusable, count, name_some, quote
-from evalsite.batches.texts import drop_reasoning, has_reasoning, write_value
+from evalsite.batches.texts import has_reasoning, split_reasoning, write_value
 
 EACH, FIRST, ALL, RANDOM = "each", "first", "all", "random"
 LEAVE_OUT, KEEP, SHOW, JOINED = "leave-out", "keep", "show", "joined"
@@ -120,16 +120,28 @@ def _choose_system_prompts(items: list[Item], decisions: Decisions) -> None:
             "system-prompts",
             f"{count(len(prompted), 'input')} of {len(items):,} "
             f"{'begins' if len(prompted) == 1 else 'begin'} with a system prompt.",
-            {LEAVE_OUT: "It isn't shown", KEEP: "It is shown as the first turn"},
+            {
+                LEAVE_OUT: "It isn't shown, but kept as metadata",
+                KEEP: "It is shown as the first turn",
+            },
         )
         if answer == LEAVE_OUT:
             for one in prompted:
+                _keep_system_prompt(one)
                 one.inputs = {
                     name: value[1:] if _has_system_prompt(value) else value
                     for name, value in one.inputs.items()
                 }
     for one in items:
         one.inputs = {name: _write_turns(value) for name, value in one.inputs.items()}
+
+
+def _keep_system_prompt(item: Item) -> None:
+    """Keep what isn't shown with the outputs."""
+    prompts = [value[0]["content"] for value in item.inputs.values() if _has_system_prompt(value)]  # type: ignore[index]
+    for outputs in item.outputs.values():
+        for one in outputs:
+            one.metadata["system_prompt"] = "\n\n".join(prompts)
 
 
 def _has_system_prompt(value: Input) -> bool:
@@ -150,14 +162,23 @@ def _choose_reasoning(items: list[Item], decisions: Decisions) -> None:
     found = [one for one in outputs if one.said is not None and has_reasoning(one.said)]
     if not found:
         return
+    systems = [
+        name
+        for name in dict.fromkeys(name for item in items for name in item.outputs)
+        if any(
+            has_reasoning(one.said or "") for item in items for one in item.outputs.get(name, ())
+        )
+    ]
     answer = decisions.ask(
         "reasoning",
-        f"{len(found):,} of {count(len(outputs), 'output')} begin with reasoning in <think>.",
-        {LEAVE_OUT: "It is left out", KEEP: "It is shown"},
+        f"{len(found):,} of {count(len(outputs), 'output')} "
+        f"{'begins' if len(found) == 1 else 'begin'} with reasoning in <think>, by "
+        f"{name_some(systems)}.",
+        {LEAVE_OUT: "It isn't shown, but kept as metadata", KEEP: "It is shown"},
     )
     if answer == LEAVE_OUT:
         for one in found:
-            one.said = drop_reasoning(one.said or "")
+            one.metadata["reasoning"], one.said = split_reasoning(one.said or "")
 
 
 def _choose_samples(items: list[Item], decisions: Decisions) -> list[Chosen]:

@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
@@ -16,7 +16,7 @@ from evalsite.batches.documents import read_items, read_value
 from evalsite.batches.faults import Unusable, quote
 from evalsite.batches.files import MOST_IN_RECORD, SourceFile, open_zip, read_entry
 from evalsite.batches.formats import Format, Shape
-from evalsite.batches.paths import find, has
+from evalsite.batches.paths import find, has, last_name
 
 _MOST_IN_CELL = 10 * 1024**2
 _START = 64 * 1024
@@ -42,6 +42,7 @@ class Row:
     place: int
     data: dict[str, Any]
     system: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
 
 
 def is_zip_of_a_tool(names: Sequence[str], formats: Sequence[Format]) -> bool:
@@ -201,20 +202,21 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_
 
 
 def _read_json(known: Recognised) -> Iterator[Row]:
-    system = _name_system(known)
+    system, arguments = _name_system(known), dict[str, Any]()
     if known.format.header.system:
         head = {}
-        for path in (known.format.header.status, known.format.header.system):
+        of_format = known.format.header
+        for path in (of_format.status, of_format.system, *of_format.arguments):
             with known.file.open() as opened:
                 head[path] = read_value(opened, path.split("."))
-        system = _read_header(known, head.get)
+        system, arguments = _read_header(known, head.get)
     keys = known.shape.rows.split(".") if known.shape.rows else []
     with known.file.open() as opened:
         for number, data in enumerate(read_items(opened, keys), start=1):
             if not isinstance(data, dict):
                 message = f"Entry {number:,} is no JSON object."
                 raise Unusable("file_damaged", message, file=known.file.name)
-            yield Row(number, data, system)
+            yield Row(number, data, system, arguments)
 
 
 def _read_zip(known: Recognised) -> Iterator[Row]:
@@ -223,14 +225,15 @@ def _read_zip(known: Recognised) -> Iterator[Row]:
         if known.shape.header not in names:
             return
         header = _parse(read_entry(archive, known.shape.header, known.file), known.file, 1)
-        system = _read_header(known, lambda path: find(header, path))
+        system, arguments = _read_header(known, lambda path: find(header, path))
         rows = [one for one in names if one.startswith(known.shape.rows) and one.endswith(".json")]
         for number, name in enumerate(rows, start=1):
-            yield Row(number, _parse(read_entry(archive, name, known.file), known.file, 1), system)
+            data = _parse(read_entry(archive, name, known.file), known.file, 1)
+            yield Row(number, data, system, arguments)
 
 
-def _read_header(known: Recognised, find: Any) -> str:
-    """Return the system of a log; refuse the log of a run that didn't end well."""
+def _read_header(known: Recognised, find: Any) -> tuple[str, dict[str, Any]]:
+    """Return the system of a log and its arguments; refuse that of a run that didn't end well."""
     header = known.format.header
     status = find(header.status) if header.status else None
     if header.status and status is None:
@@ -241,7 +244,8 @@ def _read_header(known: Recognised, find: Any) -> str:
             "that log."
         )
         raise Unusable("run_unfinished", message, file=known.file.name)
-    return str(find(header.system) or "")
+    arguments = {last_name(path): value for path in header.arguments if (value := find(path))}
+    return str(find(header.system) or ""), arguments
 
 
 def _read_columns(known: Recognised) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from evalsite.batches.faults import Unusable
 
-_REASONING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL)
+_REASONING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?(inf|[0-9.]+(e-?[0-9]+)?)")
 _NO_TEXT = (
@@ -102,5 +102,7 @@ def has_reasoning(text: str) -> bool:
     return _REASONING.match(text) is not None
 
 
-def drop_reasoning(text: str) -> str:
-    return _REASONING.sub("", text, count=1)
+def split_reasoning(text: str) -> tuple[str, str]:
+    """Return the reasoning with which a text begins, and what follows it."""
+    found = _REASONING.match(text)
+    return (found[1].strip(), text[found.end() :]) if found else ("", text)

@@ -5,9 +5,8 @@ they are stored. A row has three shapes on its way: a row of the table, a checke
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
 from typing import Any, BinaryIO, Protocol
 from uuid import UUID
 
@@ -28,14 +27,13 @@ from evalsite.imports.tables.faults import (
 )
 from evalsite.imports.tables.nested import Nested
 from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Limits, Row, Table
+from evalsite.imports.tables.table import Limits, Row, Table, peek
 from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 
 FAULTS_SHOWN = 100
 _SAMPLE = 200  # characters of a cell, to recognise its column by
 _TELL_EVERY = 2_000  # rows
-_PEEKED = 50  # rows that tell what columns contain
 HAS_FAULTS = "The file has faults, so nothing was imported. Correct them first."
 HAS_CHANGED = "The study has changed since this file was checked. Look at the file again."
 
@@ -341,26 +339,6 @@ def _guess_paths(
         for name, field in found.items()
         if field and field != LEAVE_OUT and field not in taken and not field.endswith("_system")
     }
-
-
-def peek(table: Table) -> list[Row]:
-    """Return the first rows, which are read again as if nothing had happened."""
-    first: list[Row] = []
-    try:
-        for row in table.rows:
-            first.append(row)
-            if len(first) == _PEEKED:
-                break
-    except UnreadableFile as error:
-        table.rows = chain(first, _raise(error))
-    else:
-        table.rows = chain(first, table.rows)
-    return first
-
-
-def _raise(error: UnreadableFile) -> Iterator[Row]:
-    yield from ()
-    raise error
 
 
 _ENCODING_CHOSEN = Decision("encoding", "The file is read as Windows-1252", is_made=True)

@@ -12,6 +12,7 @@ from django.core.files.base import ContentFile
 
 from evalsite.batches.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, WORDS
 from evalsite.imports.columns import Field
+from evalsite.imports.uploads import clean_file_name, clean_path
 
 
 class FilesInput(forms.ClearableFileInput):
@@ -40,10 +41,13 @@ class UploadForm(forms.Form):
         strip=False,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
     )
+    # of files from a folder, which browsers send without it: a list in their order
+    paths = forms.JSONField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, *arguments: Any, several: bool = False, **others: Any) -> None:
         super().__init__(*arguments, **others)
         self.several = several
+        self.most_files = settings.DATA_UPLOAD_MAX_NUMBER_FILES if several else 1
 
     def clean_file(self) -> Any:
         files = self.cleaned_data["file"]
@@ -68,7 +72,15 @@ class UploadForm(forms.Form):
             # browsers send every line break of a box as CR LF, whatever it was
             text = values["pasted"].replace("\r\n", "\n")
             values["file"] = [ContentFile(text.encode(), name="pasted rows.csv")]
+        values["files"] = self._name_files(values.get("file") or [], values.get("paths"))
         return values
+
+    def _name_files(self, files: Sequence[Any], paths: Any) -> list[tuple[str, Any]]:
+        """Return each file with its name, or with its path in a folder."""
+        names: list[str] = [clean_file_name(file.name or "") for file in files]
+        if isinstance(paths, list) and len(paths) == len(files):
+            names = [clean_path(str(path)) for path in paths]
+        return list(zip(names, files, strict=True))
 
 
 class MappingForm(forms.Form):

@@ -27,8 +27,12 @@ def pack_files(files: Iterable[tuple[str, Callable[[], IO[bytes]]]]) -> IO[bytes
 
 
 def name_files(names: Iterable[str]) -> str:
-    """Name several files in a few words."""
+    """Name several files in a few words; those of one folder by its name."""
     first, *others = sorted(names)
+    folders = {name.partition("/")[0] if "/" in name else "" for name in (first, *others)}
+    if folders != {""} and len(folders) == 1:
+        number = len(others) + 1
+        return f"{folders.pop()} ({number:,} {'file' if number == 1 else 'files'})"
     if not others:
         return first
     return f"{first} and {others[0] if len(others) == 1 else f'{len(others)} more'}"

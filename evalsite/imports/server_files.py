@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from evalsite.imports.core import Importer, Source, check_source, peek
+from evalsite.imports.core import Importer, Source, check_source
 from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.nested import Nested
 from evalsite.imports.tables.reader import open_table
-from evalsite.imports.tables.table import Limits
+from evalsite.imports.tables.table import Limits, peek
 from evalsite.studies.models import Study
 
 

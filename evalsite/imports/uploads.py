@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
+from evalsite.batches import parquet
 from evalsite.imports.models import Upload
 from evalsite.jobs.models import Job
 from evalsite.jobs.schedule import HOURLY, scheduled
@@ -157,7 +158,8 @@ def forget_bytes(upload: Upload) -> None:
 def is_large(upload: Upload) -> bool:
     """Return whether the file is too large to be read while a page waits."""
     with upload.path.open("rb") as file:
-        is_packed = file.read(4) == b"PK\x03\x04"  # a workbook: several times as large inside
+        # a workbook or Parquet: several times as large inside
+        is_packed = file.read(4) in (b"PK\x03\x04", parquet.MAGIC)
     return upload.size * (_UNPACKED if is_packed else 1) > settings.UPLOAD_JOB_BYTES
 
 
@@ -229,6 +231,12 @@ def clean_file_name(name: str) -> str:
         sign for sign in base if unicodedata.category(sign)[0] not in "CZ" or sign == " "
     )
     return seen.strip(" .")[-_MAX_NAME:] or "batch.csv"
+
+
+def clean_path(path: str) -> str:
+    """Return the path of a file in a folder, each part of it cleaned as a name is."""
+    parts = [part for part in re.split(r"[/\\]", path) if part.strip(" .")]
+    return "/".join(map(clean_file_name, parts)) or clean_file_name("")
 
 
 def _check_size(size: int) -> None:

@@ -30,7 +30,6 @@ from evalsite.imports.steps import (
     read_upload,
 )
 from evalsite.imports.uploads import (
-    clean_file_name,
     drop_upload,
     is_large,
     keep_upload,
@@ -112,16 +111,16 @@ class ImportPages:
         if not form.is_valid():
             status = 413 if form.has_error("file", "too_large") else _INVALID
             return self.show_list(request, study, form, status)
-        files = form.cleaned_data["file"]
+        files = form.cleaned_data["files"]
         try:
             with ExitStack() as stack:
-                whole = files[0]
-                if len(files) > 1:
-                    packed = pack_files([(clean_file_name(one.name), one.open) for one in files])
+                name, whole = files[0]
+                if len(files) > 1 or "/" in name:
+                    packed = pack_files([(path, one.open) for path, one in files])
                     whole = File(stack.enter_context(packed))
                 upload = keep_upload(
                     study=study,
-                    file_name=name_files(one.name or "" for one in files),
+                    file_name=name_files(path for path, _ in files),
                     chunks=whole.chunks(),
                     by=request.user,
                     purpose=self.importer.purpose,

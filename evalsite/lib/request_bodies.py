@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import TooManyFilesSent
 from django.core.files.uploadhandler import SkipFile, TemporaryFileUploadHandler
 from django.http import HttpRequest, HttpResponse, QueryDict, UnreadablePostError
 from django.http.multipartparser import MultiPartParser
@@ -62,6 +63,9 @@ class BodyCheck(MiddlewareMixin):
             _ = request.POST
         except OtherCharset:
             return _other_charset()
+        except TooManyFilesSent:
+            context = {"most_files": settings.DATA_UPLOAD_MAX_NUMBER_FILES}
+            return render(request, "413.html", context, status=413)
         except UnreadablePostError:
             return render(None, "408.html", status=408)
         return None

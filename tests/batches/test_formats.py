@@ -124,7 +124,8 @@ def test_command_writes_the_batch_and_says_what_it_is(tmp_path, capsys):
 
     assert main([str(FOLDER / "promptfoo" / "results.json"), "-o", str(target)]) == 0
 
-    told = f"promptfoo results: 2 systems, 6 inputs, joined by id. {target} has 12 rows.\n"
+    joined = "Joined by id: 6 different ids in “testIdx”, in the file."
+    told = f"promptfoo results: 2 systems, 6 inputs. {joined} {target} has 12 rows.\n"
     assert capsys.readouterr().out == told
     assert len(list(csv.reader(target.open(encoding="utf-8", newline="")))) == 13
 
@@ -171,7 +172,7 @@ def test_a_format_is_one_file(tmp_path):
 
     batch = convert(files, names=names, formats=[tmp_path])
 
-    assert batch.summary == "my results: 2 systems, 1 input, joined by id"
+    assert batch.summary == "my results: 2 systems, 1 input"
     assert [*batch.rows] == [["1", "Why?", "A", "So."], ["1", "Why?", "B", "No."]]
 
 

@@ -16,7 +16,6 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from evalsite.batches.__main__ import main as write_batch
 from evalsite.exports.services import Choice, write_file
 from evalsite.imports.models import MetricScore
 from evalsite.imports.packs import name_files, pack_files
@@ -51,24 +50,6 @@ def export_items(study: Study) -> list[dict[str, str]]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", FILES)
-def test_the_command_and_the_script_without_a_site_make_the_same_batch(name, tmp_path):
-    paths = [str(FOLDER / file) for file in FILES[name]]
-    by_command, by_script = make_pairwise(), make_pairwise()
-    options = name_options(name)
-
-    call_command("import_batch", str(by_command.pk), *paths, *options, stdout=StringIO())
-    target = tmp_path / "batch.csv"
-    answers = [f"--{key}={answer}" for key, answer in ANSWERS.get(name, {}).items()]
-    assert write_batch([*paths, "-o", str(target), *answers]) == 0
-    shown = [one for one in options if one.startswith("--empty-outputs")]
-    call_command("import_batch", str(by_script.pk), str(target), *shown, stdout=StringIO())
-
-    assert export_items(by_command) == export_items(by_script)
-    assert by_command.items.main().count() == 6
-
-
-@pytest.mark.django_db
 def test_what_was_decided_is_kept_with_the_batch():
     study = make_pairwise()
 
@@ -80,11 +61,11 @@ def test_what_was_decided_is_kept_with_the_batch():
     batch = Batch.objects.get(study=study)
     notes = {note["code"]: note["text"] for note in batch.import_notes}
     assert notes["outputs_system-prompts"] == (
-        "6 inputs of 6 begin with a system prompt. It isn't shown."
+        "6 inputs of 6 begin with a system prompt. It isn't shown, but kept as metadata."
     )
     assert "left out for every system" in notes["empty_outputs"]
     assert study.items.main().count() == 5
-    assert batch.file_name == "alpha-7b.jsonl and 2 more"
+    assert batch.file_name == "openai_batch (3 files)"
 
 
 @pytest.mark.django_db
@@ -133,26 +114,36 @@ def test_a_pack_depends_on_names_and_contents_alone():
 
 @pytest.mark.parametrize(
     ("names", "told"),
-    [(["b"], "b"), (["b", "a"], "a and b"), (["c", "b", "a"], "a and 2 more")],
+    [
+        (["b"], "b"),
+        (["b", "a"], "a and b"),
+        (["c", "b", "a"], "a and 2 more"),
+        (["run/b", "run/x/a"], "run (2 files)"),
+        (["run/b", "c"], "c and run/b"),
+    ],
 )
 def test_several_files_are_named_in_a_few_words(names, told):
     assert name_files(names) == told
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("orient", ["columns", "index", "split", "table"])
-def test_a_data_frame_is_the_same_in_each_orient(orient):
-    studies = [make_pairwise() for _ in range(2)]
-    mapping = ["passage=dialogue", "question=-", "alpha-7b=output_of_this_system"]
-    mapping += ["beta-large=output_of_this_system"]
-    arguments = [f"--map={one}" for one in mapping]
+def test_two_hundred_files_of_a_folder_come_at_once_but_not_three_hundred_and_one():
+    user = make_user()
+    study = make_pairwise(by=user)
+    client = Client()
+    client.force_login(user)
+    names = ["source.txt", *(f"system-{number}.txt" for number in range(300))]
+    files = [SimpleUploadedFile(name, b"one\n") for name in names]
+    address = reverse("admin:upload-new", args=[study.pk])
+    paths = json.dumps([f"../run/{name}" for name in names[:200]])
 
-    for study, name in zip(studies, ["records", orient], strict=True):
-        path = FOLDER / "pandas" / f"{name}.json"
-        call_command("import_batch", str(study.pk), str(path), *arguments, stdout=StringIO())
+    page = client.post(address, {"file": files[:200], "paths": paths}, follow=True)
+    refused = client.post(address, {"file": files})
 
-    assert export_items(studies[0]) == export_items(studies[1])
-    assert studies[0].items.main().count() == 6
+    assert page.context["upload"].file_name == "run (200 files)"
+    assert len(page.context["report"].files) == 200
+    assert refused.status_code == 413
+    assert "At most 300 files" in refused.content.decode()
 
 
 @pytest.mark.django_db
@@ -193,27 +184,6 @@ def look_and_import(page: Page, files: list[Path], *buttons: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_file_for_each_system_takes_two_clicks(page, live_server):
-    study, watch = open_page(page, live_server.url)
-
-    look_and_import(page, sorted((FOLDER / "lines").glob("*.txt")))
-
-    assert study.items.main().count() == 6
-    assert sorted(study.systems.values_list("name", flat=True)) == ["alpha-7b", "beta-large"]
-    assert watch.found == []
-
-
-@pytest.mark.django_db(transaction=True)
-def test_what_a_tool_writes_takes_two_clicks(page, live_server):
-    study, watch = open_page(page, live_server.url)
-
-    look_and_import(page, [FOLDER / file for file in FILES["inspect"]])
-
-    assert study.items.main().count() == 6
-    assert watch.found == []
-
-
-@pytest.mark.django_db(transaction=True)
 def test_a_zipped_folder_is_read_as_the_folder(page, live_server, tmp_path):
     study, watch = open_page(page, live_server.url)
     packed = tmp_path / "lm_eval.zip"
@@ -225,21 +195,6 @@ def test_a_zipped_folder_is_read_as_the_folder(page, live_server, tmp_path):
 
     names = sorted(study.systems.values_list("name", flat=True))
     assert names == ["stub/alpha-7b", "stub/beta-large"]
-    assert watch.found == []
-
-
-@pytest.mark.django_db(transaction=True)
-def test_what_has_to_be_decided_is_a_button_each(page, live_server):
-    study, watch = open_page(page, live_server.url)
-
-    look_and_import(
-        page,
-        sorted((FOLDER / "openai_batch").glob("*.jsonl")),
-        "It isn't shown",
-        "These inputs are left out for every system",
-    )
-
-    assert study.items.main().count() == 5
     assert watch.found == []
 
 
@@ -266,7 +221,11 @@ def test_what_each_file_is_for_can_be_changed(page, live_server, tmp_path):
         page.get_by_role("textbox", name="System").last.fill("alpha")
         page.keyboard.press("Enter")
 
-    expect(page.get_by_text("Joined by line number: 2 lines in each of 4 files.")).to_be_visible()
+    expect(
+        page.get_by_text(
+            "Text files: 2 systems, 2 inputs. Joined by line number: 2 lines in each of 4 files."
+        )
+    ).to_be_visible()
     expect(page.get_by_role("textbox", name="System").last).to_have_value("alpha")
     assert find_faults_in_all_looks(page) == []
     follow(page, "button:has-text('Import')")

@@ -47,7 +47,7 @@ def with_part(name: str, part: str | bytes | None) -> bytes:
         (make_zip({}), "archive_unreadable"),
         (b"BZh91AY&SY", "archive_unreadable"),
         (b"%PDF-1.7\n", "file_kind"),
-        (b"PAR1\x15\x04", "file_kind"),
+        (b"PAR1\x15\x04", "file_damaged"),
         (make_zip({"[Content_Types].xml": b"", "xl/workbook.xml": b"x"}), "spreadsheet_damaged"),
     ],
 )

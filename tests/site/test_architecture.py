@@ -46,7 +46,7 @@ BREACHES = {
     "inside-exports": ("evalsite/exports/columns.py", "import evalsite.exports.bundle"),
 }
 
-HEAVY = ("pandas", "numpy", "scipy", "matplotlib")
+HEAVY = ("pandas", "numpy", "scipy", "matplotlib", "pyarrow")
 
 # Runs in a process of its own, as a web worker does: load the site, then import every view.
 WALK = f"""

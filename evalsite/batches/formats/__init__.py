@@ -15,9 +15,10 @@ turns         whether inputs and outputs are lists of turns
 error         why there is no output
 reference     what the output should have been, in a file of references
 metadata      what is kept with the item: the tool's own ids and scores
+arguments     what the model was called with, kept as `model_arguments`
 keeps_rest    whether columns without a meaning are kept as well
 
-[header]      what a log says of all its rows: `system`, and `status` with its `finished` ones
+[header]      what a log says of all rows: `system`, `arguments`, and `status` with `finished` ones
 
 [[shape]]     one way in which it is written
 container     lines (JSON lines), json, zip (an entry a row), columns (CSV)
@@ -57,6 +58,7 @@ class RowPaths:
     error: list[str] = field(default_factory=list)
     reference: list[str] = field(default_factory=list)
     metadata: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
     scores: str = ""
     turns: bool = False
     keeps_rest: bool = False
@@ -67,6 +69,7 @@ class Header:
     """What a log says of all its rows."""
 
     system: str = ""
+    arguments: list[str] = field(default_factory=list)
     status: str = ""
     finished: list[str] = field(default_factory=list)
 

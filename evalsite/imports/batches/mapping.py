@@ -192,6 +192,11 @@ def _describe_missing(
         message += f" Did you mean {join_names(near, 'or')}? Map it, or rename it."
     else:
         message += " Map a column to it, or add it."
+    if field == "system":
+        message += (
+            " If one system wrote all outputs, choose “Output of this system” for their column (on "
+            f"the command line {OF_SYSTEM}): the system is then called like the column."
+        )
     if field == "output" and list(mapping.values()).count("") > 1:
         message += (
             " If columns are named after systems and hold their outputs, choose “Output of this "

@@ -9,7 +9,7 @@ from evalsite.batches.batch import Batch, convert, is_nested
 from evalsite.batches.faults import Question, Undecided, Unusable
 from evalsite.batches.files import SourceFile, is_document
 from evalsite.batches.roles import FileUse
-from evalsite.imports.tables.faults import Remarks, UnreadableFile
+from evalsite.imports.tables.faults import UnreadableFile
 from evalsite.imports.tables.table import Limits, Row, Table, check_cells
 
 # what is asked of any file of items has one option, whoever finds it first
@@ -76,8 +76,6 @@ def _name_option(key: str) -> str:
 
 def _make_table(batch: Batch, limits: Limits) -> Table:
     limits.check_width(len(batch.header), 1)
-    remarks = Remarks()
-    remarks.tell("outputs_joined", batch.summary)
     decided = {
         _name_option(key): text
         for key, text in batch.made.items()
@@ -85,8 +83,8 @@ def _make_table(batch: Batch, limits: Limits) -> Table:
         if key not in _OPTIONS or "left out" in text
     }
     return Table(
-        "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits), remarks,
-        decided=decided, files=batch.files, joined=batch.joined,
+        "UTF-8", "", batch.header, 1, _read_rows(batch.rows, limits),
+        decided=decided, files=batch.files, joined=f"{batch.summary}. {batch.joined}",
     )  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
+from evalsite.batches import parquet
+from evalsite.batches.faults import Unusable
 from evalsite.batches.roles import LEAVE_OUT
 from evalsite.imports.tables.archives import BROKEN, Archive, check_size, refuse_locked
 from evalsite.imports.tables.decoding import Lines, TextFile, open_text
@@ -27,7 +29,7 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 _SAVE_AS = "Open it, save it as .xlsx or as CSV UTF-8, and upload that file."
 _UNPACK = "Unpack it and upload the file of items that it holds."
-_TABLE = "Upload the data itself, as CSV, JSON lines, .xlsx or .ods."
+_TABLE = "Upload the data itself, as CSV, JSON lines, .xlsx, .ods or Parquet."
 _OTHER_KINDS = {
     (b"PK\x05\x06", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!"): (
         "archive_unreadable",
@@ -35,7 +37,6 @@ _OTHER_KINDS = {
     ),
     (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"): ("file_kind", f"This is a picture. {_TABLE}"),
     (b"%PDF-",): ("file_kind", f"This is a PDF file. {_TABLE}"),
-    (b"PAR1",): ("file_kind", f"This is a Parquet file. {_TABLE}"),
 }
 _NUMBERS = "spreadsheet_kind", f"This is a Numbers file. {_SAVE_AS}"
 _OTHER_ZIPS = {
@@ -48,7 +49,7 @@ _OTHER_ZIPS = {
     "index.zip": _NUMBERS,
 }
 _WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
-_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx", ".ods")
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx", ".ods", ".parquet")
 _CHUNK = 64 * 1024
 _IN_MEMORY = 4 * 1024 * 1024
 
@@ -89,6 +90,8 @@ def _open_plain(
     source: BinaryIO, head: bytes, limits: Limits, options: Mapping[str, Any] | None
 ) -> Table:
     _refuse_other_kinds(source, head)
+    if head.startswith(parquet.MAGIC):
+        return _open_parquet(source, limits)
     text = open_text(source, limits, options)
     start = text.read_start()
     if _WEB_PAGE.match(start):
@@ -104,6 +107,19 @@ def _open_plain(
     )
     if text.remark:
         table.remarks.tell("windows_1252", text.remark)
+    return table
+
+
+def _open_parquet(source: BinaryIO, limits: Limits) -> Table:
+    def write(target: BinaryIO) -> None:
+        source.seek(0)
+        try:
+            parquet.write_lines(source, target, limits.text)
+        except Unusable as fault:
+            raise UnreadableFile(fault.code, fault.message) from None
+
+    table = _open_packed(write, limits, None)
+    table.delimiter = "Parquet"
     return table
 
 

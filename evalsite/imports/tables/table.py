@@ -89,7 +89,7 @@ class Table:
         try:
             first = next(self.rows, None)
         except UnreadableFile as error:
-            self.rows = _raise_later(error.fault)
+            self.rows = _raise_later(error)
             return
         if first is not None:
             self.rows = chain([first], self.rows)
@@ -97,9 +97,27 @@ class Table:
                 self.unnamed.add(0)
 
 
-def _raise_later(fault: Fault) -> Iterator[Row]:
+_PEEKED = 50
+
+
+def peek(table: Table) -> list[Row]:
+    """Return the first rows, which are read again as if nothing had happened."""
+    first: list[Row] = []
+    try:
+        for row in table.rows:
+            first.append(row)
+            if len(first) == _PEEKED:
+                break
+    except UnreadableFile as error:
+        table.rows = chain(first, _raise_later(error))
+    else:
+        table.rows = chain(first, table.rows)
+    return first
+
+
+def _raise_later(error: UnreadableFile) -> Iterator[Row]:
     yield from ()
-    raise UnreadableFile(fault.code, fault.message, line=fault.line, record=fault.record)
+    raise error
 
 
 def _name_columns(header: Sequence[str]) -> tuple[list[str], set[int], dict[int, str]]:

@@ -1,0 +1,129 @@
+"""Parquet as JSON lines. pyarrow is large, so a process of its own reads the file.
+
+As a command it takes Parquet on standard input, which must be a file, and writes its rows.
+"""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from shutil import copyfileobj
+from tempfile import NamedTemporaryFile, TemporaryFile
+from typing import IO, Any
+
+from evalsite.batches.faults import Unusable, quote
+
+MAGIC = b"PAR1"
+_SECONDS = 120
+_MEMORY = 2 * 1024**3
+_ROWS = 1_000
+# what pandas calls an index without a name
+_INDEX = "__index_level_"
+# exit codes
+_UNREADABLE, _TOO_LARGE, _NOT_INSTALLED, _NO_TEXT = 3, 4, 5, 6
+_FAULTS = {
+    _UNREADABLE: ("file_damaged", "The Parquet file can't be read. Write it again, or as CSV."),
+    _TOO_LARGE: ("too_large", "The Parquet file holds more text than can be read here. Split it."),
+    _NOT_INSTALLED: (
+        "file_kind",
+        "This is a Parquet file, and pyarrow isn't installed here. Write it as JSON lines: "
+        'frame.to_json("batch.jsonl", orient="records", lines=True).',
+    ),
+    _NO_TEXT: (
+        "media",
+        "The column {} holds bytes, such as pictures or sounds, which can't be rated here. Leave "
+        "it out of the file. Nothing was taken.",
+    ),
+}
+
+
+def write_lines(source: IO[bytes], target: IO[bytes], most_bytes: int) -> None:
+    """Write the rows of a Parquet file as JSON lines; Unusable says what is wrong."""
+    command = [sys.executable, "-m", __name__, str(most_bytes)]
+    with TemporaryFile() as copy:
+        copyfileobj(source, copy)
+        copy.seek(0)
+        try:
+            done = subprocess.run(  # noqa: S603 (our own module)
+                command, stdin=copy, stdout=target, stderr=subprocess.PIPE, timeout=_SECONDS,
+                cwd=Path(__file__).parents[2], check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise Unusable(*_FAULTS[_TOO_LARGE]) from None
+    if done.returncode:
+        code, message = _FAULTS.get(done.returncode, _FAULTS[_UNREADABLE])
+        column = done.stderr.decode(errors="replace").strip() if "{}" in message else ""
+        raise Unusable(code, message.format(quote(column)))
+
+
+def open_as_lines(source: IO[bytes], most_bytes: int) -> partial[IO[bytes]]:
+    """Return what opens the rows of a Parquet file, as JSON lines, as often as needed."""
+    kept = NamedTemporaryFile()  # noqa: SIM115 (it is deleted with the function)
+    write_lines(source, kept, most_bytes)
+    return partial(_open, kept)
+
+
+def _open(kept: Any) -> IO[bytes]:
+    return Path(kept.name).open("rb")
+
+
+# --- in a process of its own ----------------------------------------------------------
+
+
+def main() -> int:
+    with suppress(ImportError):  # only Unix has it
+        import resource  # noqa: PLC0415
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    try:
+        import pyarrow  # noqa: PLC0415
+        import pyarrow.parquet  # noqa: PLC0415
+    except ImportError:
+        return _NOT_INSTALLED
+    most_bytes, size = int(sys.argv[1]), 0
+    try:
+        with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
+            names = [name for name in file.schema_arrow.names if not name.startswith(_INDEX)]
+            for row in _read_rows(file, names):
+                line = json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n"
+                size += len(line)
+                if size > most_bytes:
+                    return _TOO_LARGE
+                sys.stdout.buffer.write(line)
+    except _BytesFound as found:
+        sys.stderr.write(str(found))
+        return _NO_TEXT
+    except (pyarrow.ArrowException, OSError, ValueError, MemoryError, RecursionError):
+        return _UNREADABLE
+    return 0
+
+
+class _BytesFound(Exception):
+    """A column holds bytes, which are no text."""
+
+
+def _read_rows(file: Any, names: list[str]) -> Iterator[dict[str, Any]]:
+    for batch in file.iter_batches(batch_size=_ROWS, columns=names, use_threads=False):
+        for row in batch.to_pylist():
+            yield {name: _clean(value, name) for name, value in row.items()}
+
+
+def _clean(value: Any, name: str) -> Any:
+    """Return a value as JSON has it: none for NaN, and no bytes."""
+    if isinstance(value, bytes):
+        raise _BytesFound(name)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, list):
+        return [_clean(part, name) for part in value]
+    if isinstance(value, dict):
+        return {key: _clean(part, name) for key, part in value.items()}
+    return value
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
