@@ -11,7 +11,7 @@ from typing import TextIO
 from evalsite.batches import lines
 from evalsite.batches.collection import Collection
 from evalsite.batches.decisions import Chosen, Decisions, decide
-from evalsite.batches.faults import Undecided, Unusable, count, name_some, quote
+from evalsite.batches.faults import Undecided, Unusable, name_some, quote
 from evalsite.batches.files import MOST_BYTES, SourceFile, unpack
 from evalsite.batches.formats import FOLDER, load_formats
 from evalsite.batches.parquet import MAGIC, open_as_lines
@@ -25,6 +25,7 @@ from evalsite.batches.roles import (
     set_role,
 )
 from evalsite.batches.rows import Recognised, is_zip_of_a_tool, recognise
+from evalsite.lib.words import count_of
 
 _TAKEN = {"item", "system", "output"}
 _REFERENCE = "reference"
@@ -36,7 +37,7 @@ class Batch:
 
     header: list[str]
     rows: Iterable[list[str]]
-    # "promptfoo results: 2 systems, 6 inputs"
+    # such as: promptfoo results with 2 systems and 6 inputs
     summary: str
     # what was decided, by the key of the question, in a sentence
     made: dict[str, str] = field(default_factory=dict)
@@ -121,7 +122,7 @@ def _convert_used(
         )
     raise Unusable(
         "unknown_format" if all(one.format.is_last for one in there) else "files_left",
-        f"{count(len(texts), 'file')} can't be recognised: "
+        f"{count_of(len(texts), 'file')} can't be recognised: "
         f"{name_some([file.name for file in texts])}. Leave out what "
         "holds no outputs. A file with a column for each system, or one that names the system in "
         "each row, is imported on its own.",
@@ -166,10 +167,10 @@ def _convert_formats(
     for file, rows in collection.rows.items():
         systems = [one for one, first in collection.systems.items() if first == file]
         roles[file].systems = systems
-        roles[file].found = count(rows, "output" if roles[file].role == OUTPUTS else "row")
+        roles[file].found = count_of(rows, "output" if roles[file].role == OUTPUTS else "row")
     for reference in references:
         texts = list(lines.read_texts(reference))
-        roles[reference.name].found = count(len(texts), "line")
+        roles[reference.name].found = count_of(len(texts), "line")
         collection.add_references(texts, reference)
     if called := {name: given for name, given in names.items() if given not in WORDS}:
         _rename(collection, called)
@@ -198,7 +199,8 @@ def _convert_formats(
     return Batch(
         header,
         _list_rows(chosen, inputs, kept, collection),
-        f"{titles[0]}: {count(len(collection.systems), 'system')}, {count(len(chosen), 'input')}",
+        f"{titles[0]}: {count_of(len(collection.systems), 'system')}, "
+        f"{count_of(len(chosen), 'input')}",
         decisions.made,
         f"Joined by {collection.joined_by}: {collection.explain_join(len(used))}.",
     )
@@ -265,12 +267,12 @@ def _convert_lines(
             raise Unusable("system_twice", message, file=file.name)
         parts[part] = file
     for file in used:
-        roles[file.name].found = count(lines.count_lines(file), "line")
+        roles[file.name].found = count_of(lines.count_lines(file), "line")
     number, systems = lines.check_lines(parts)
-    reason = f"{count(number, 'line')} in each of {len(parts)} files"
+    reason = f"{count_of(number, 'line')} in each of {len(parts)} files"
     return Batch(
         lines.write_header(parts),
         lines.read_items(parts, systems),
-        f"Text files: {count(len(systems), 'system')}, {count(number, 'input')}",
+        f"Text files: {count_of(len(systems), 'system')}, {count_of(number, 'input')}",
         joined=f"Joined by line number: {reason}.",
     )

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalsite.batches.faults import Unusable, count, quote
+from evalsite.batches.faults import Unusable, quote
 from evalsite.batches.files import SourceFile
 from evalsite.batches.formats import RowPaths
 from evalsite.batches.paths import find, find_first, last_name
 from evalsite.batches.rows import Recognised, Row, read_rows
 from evalsite.batches.texts import check_samples, read_input, read_output, write_value
+from evalsite.lib.words import count_of
 
 _LONGEST_ARGUMENTS = 2_000
 # what an input may be: a text, or a conversation
@@ -58,7 +59,7 @@ class Collection:
 
     def explain_join(self, files: int) -> str:
         """Say why the files are joined so."""
-        number = count(len(self.items), "different input" if self._by_inputs else "different id")
+        number = count_of(len(self.items), "different input" if self._by_inputs else "different id")
         where = "the file" if files == 1 else f"{files} files"
         what = "without ids" if self._by_inputs else f"in “{self._id}”"
         return f"{number} {what}, in {where}"
@@ -124,8 +125,8 @@ class Collection:
         """Take a reference for each input, in the order of the inputs."""
         if len(texts) != len(self.items):
             message = (
-                f"It has {count(len(texts), 'line')} for {count(len(self.items), 'input')}. Its "
-                "lines are taken in the order of the inputs, so it needs as many."
+                f"It has {count_of(len(texts), 'line')} for {count_of(len(self.items), 'input')}. "
+                "Its lines are taken in the order of the inputs, so it needs as many."
             )
             raise Unusable("lines_differ", message, file=file.name)
         for item, text in zip(self.items.values(), texts, strict=True):
@@ -141,13 +142,22 @@ class Collection:
             value = find(data, path)
             if isinstance(value, dict):
                 inputs |= {key: read_input(one) for key, one in value.items()}
-        for column, several in paths.inputs.items():
+        for column, several in self._list_inputs(data, paths):
             value = find_first(data, several)
             if paths.turns and isinstance(value, list):
                 value = self._join_turns(value)
             if value is not None:
                 inputs[column] = read_input(value)
         return inputs
+
+    def _list_inputs(
+        self, data: dict[str, Any], paths: RowPaths
+    ) -> Iterable[tuple[str, list[str]]]:
+        """Return the columns of inputs with their paths; of a table, those that are several."""
+        there = [path for some in paths.inputs.values() for path in some if path in data]
+        if paths.keeps_rest and len(there) > 1:
+            return [(path, [path]) for path in there]
+        return paths.inputs.items()
 
     def _join_turns(self, turns: list[Any]) -> str:
         self.has_turns = self.has_turns or len(turns) > 1

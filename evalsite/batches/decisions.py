@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from evalsite.batches.collection import Collection, Input, Item, Output
-from evalsite.batches.faults import Question, Undecided, Unusable, count, name_some, quote
+from evalsite.batches.faults import Question, Undecided, Unusable, name_some, quote
 from evalsite.batches.texts import has_reasoning, split_reasoning, write_value
+from evalsite.lib.words import count_of
 
 EACH, FIRST, ALL, RANDOM = "each", "first", "all", "random"
 LEAVE_OUT, KEEP, SHOW, JOINED = "leave-out", "keep", "show", "joined"
@@ -86,7 +87,7 @@ def _choose_variant(items: list[Item], collection: Collection, decisions: Decisi
     variants = sorted(set().union(*by_system.values()))
     answer = decisions.ask(
         "variant",
-        f"The systems have outputs of {count(len(variants), 'variant')} (prompts or filters).",
+        f"The systems have outputs of {count_of(len(variants), 'variant')} (prompts or filters).",
         {name: f"Only {quote(name)} is taken" for name in variants}
         | {EACH: "Each is a system of its own"},
     )
@@ -118,7 +119,7 @@ def _choose_system_prompts(items: list[Item], decisions: Decisions) -> None:
     if prompted:
         answer = decisions.ask(
             "system-prompts",
-            f"{count(len(prompted), 'input')} of {len(items):,} "
+            f"{count_of(len(prompted), 'input')} of {len(items):,} "
             f"{'begins' if len(prompted) == 1 else 'begin'} with a system prompt.",
             {
                 LEAVE_OUT: "It isn't shown, but kept as metadata",
@@ -171,7 +172,7 @@ def _choose_reasoning(items: list[Item], decisions: Decisions) -> None:
     ]
     answer = decisions.ask(
         "reasoning",
-        f"{len(found):,} of {count(len(outputs), 'output')} "
+        f"{len(found):,} of {count_of(len(outputs), 'output')} "
         f"{'begins' if len(found) == 1 else 'begin'} with reasoning in <think>, by "
         f"{name_some(systems)}.",
         {LEAVE_OUT: "It isn't shown, but kept as metadata", KEEP: "It is shown"},
@@ -249,7 +250,7 @@ def _choose_failed(chosen: list[Chosen], decisions: Decisions) -> list[Chosen]:
     reason = next((one.error for item in failed for one in item.outputs.values() if one.error), "")
     answer = decisions.ask(
         "failed",
-        f"{count(len(failed), 'input')} of {len(chosen):,} "
+        f"{count_of(len(failed), 'input')} of {len(chosen):,} "
         f"{'has' if len(failed) == 1 else 'have'} a failed or empty output ({names}"
         f"{f'; {quote(reason, 100)}' if reason else ''}).",
         {
@@ -280,13 +281,13 @@ def _choose_incomplete(
     if not lacking and not without_input:
         return chosen
     parts = [
-        f"{quote(system)} has no output for {count(len(ids), 'input')} of {len(chosen):,} "
+        f"{quote(system)} has no output for {count_of(len(ids), 'input')} of {len(chosen):,} "
         f"({name_some(ids)})"
         for system, ids in lacking.items()
     ]
     if without_input:
         parts.append(
-            f"{count(len(without_input), 'id')} "
+            f"{count_of(len(without_input), 'id')} "
             f"{'has' if len(without_input) == 1 else 'have'} outputs but no input "
             f"({name_some(without_input)}): is a file missing?"
         )

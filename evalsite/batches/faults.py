@@ -46,7 +46,3 @@ def name_some(names: Sequence[object], most: int = 3) -> str:
     """Name the first few, and say that there are more."""
     named = ", ".join(quote(name) for name in names[:most])
     return f"{named} and {len(names) - most:,} more" if len(names) > most else named
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

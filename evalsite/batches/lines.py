@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
-from evalsite.batches.faults import Unusable, count
+from evalsite.batches.faults import Unusable
 from evalsite.batches.files import SourceFile
 from evalsite.batches.rows import read_lines
 from evalsite.batches.texts import check_text
+from evalsite.lib.words import count_of
 
 INPUTS, REFERENCE, LEAVE_OUT = "=inputs", "=reference", "=-"
 _INPUTS = re.compile(r"(sources?|src|inputs?|prompts?|questions?|test\.src)", re.IGNORECASE)
@@ -34,11 +35,11 @@ def check_lines(roles: Mapping[str, SourceFile]) -> tuple[int, list[str]]:
     numbers = {file.name: count_lines(file) for file in roles.values()}
     first = numbers[roles[INPUTS].name]
     if differing := [name for name, number in numbers.items() if number != first]:
-        told = "; ".join(f"{name} has {count(numbers[name], 'line')}" for name in differing[:3])
+        told = "; ".join(f"{name} has {count_of(numbers[name], 'line')}" for name in differing[:3])
         raise Unusable(
             "lines_differ",
-            f"{roles[INPUTS].name} has {count(first, 'line')}, but {told}. Line numbers join them, "
-            "so all need the same number of lines.",
+            f"{roles[INPUTS].name} has {count_of(first, 'line')}, but {told}. Line numbers join "
+            "them, so all need the same number of lines.",
         )
     if not first:
         raise Unusable("no_rows", "The files are empty.")

@@ -10,6 +10,7 @@ from django.db.models import Count, Max, QuerySet
 from django.utils.formats import date_format
 from django.utils.text import slugify
 
+from evalsite.lib.words import count_of
 from evalsite.protocol import installed_folders
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import checks_in, items_per_set, mains_per_set, repeats_in
@@ -30,11 +31,6 @@ def format_money(amount: Decimal, currency: str) -> str:
 def name_start(study: Study) -> str:
     """How the names of a study's files begin: its title, as far as a file can be called so."""
     return slugify(study.title)[:60] or "study"
-
-
-def count_of(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun, such as "1 item" or "300 items"."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def list_of(words: list[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from backports.zstd import zipfile as zstd_zip
 
 from evalsite.batches import files as batch_files
 from evalsite.batches.batch import convert
@@ -155,7 +156,8 @@ def test_reasoning_before_an_output_is_left_out_on_demand(tmp_path):
     paths = write(tmp_path, {"question.jsonl": [question(1)], "A.jsonl": [answer(1, text)]})
 
     assert read_batch(paths, {"reasoning": "keep"})[0]["output"] == text
-    assert read_batch(paths, {"reasoning": "leave-out"})[0]["output"] == "Noon."
+    (left_out,) = read_batch(paths, {"reasoning": "leave-out"})
+    assert (left_out["output"], left_out["reasoning"]) == ("Noon.", "Well,\nlet me see.")
     assert refuse(paths, {"reasoning": "maybe"}).code == "no_answer"
 
 
@@ -319,6 +321,57 @@ def test_an_entry_larger_than_it_says_is_refused(tmp_path, monkeypatch):
     (path, *_) = sorted(FOLDER.glob("inspect/*.eval"))
 
     assert refuse([path]).code in {"too_large", "unknown_format"}
+
+
+def test_a_bomb_of_zstd_is_refused_before_it_is_unpacked(tmp_path):
+    path = tmp_path / "log.eval"
+    with zstd_zip.ZipFile(path, "w", zstd_zip.ZIP_ZSTANDARD) as log:
+        with log.open("header.json", "w") as entry:
+            for _ in range(300):
+                entry.write(b" " * 1024**2)
+        log.writestr("samples/1_epoch_1.json", "{}")
+
+    with pytest.raises(Unusable) as caught:
+        convert(find_named([("", path)])[0], most_bytes=200 * 1024**2)
+
+    assert path.stat().st_size < 100_000
+    assert caught.value.code == "too_large"
+
+
+def test_a_first_row_longer_than_what_is_searched_first_is_known(tmp_path):
+    (path, *_) = sorted(FOLDER.glob("inspect/*.json"))
+    log = json.loads(path.read_text(encoding="utf-8"))
+    log["samples"][0]["events"] = ["x" * 1_000] * 1_000
+
+    rows = read_batch(write(tmp_path, {"log.json": json.dumps(log)}))
+
+    assert len(rows) == 6
+
+
+def test_what_a_model_was_called_with_is_kept(tmp_path):
+    (path, *_) = sorted(FOLDER.glob("inspect/*.json"))
+    log = json.loads(path.read_text(encoding="utf-8"))
+    log["eval"] |= {"model_args": {"device": "cpu"}, "model_generate_config": {"temperature": 0}}
+
+    (row, *_) = read_batch(write(tmp_path, {"log.json": json.dumps(log)}))
+    (other, *_) = read_batch([FOLDER / "lm_eval"])
+
+    assert json.loads(row["model_arguments"]) == {
+        "model_args": {"device": "cpu"},
+        "model_generate_config": {"temperature": 0},
+    }
+    assert json.loads(other["model_arguments"]) == {"until": ["###"], "max_gen_toks": 60}
+
+
+def test_several_inputs_of_a_table_are_several_columns(tmp_path):
+    files = {f"{name}.csv": f"id,context,question,answer\n1,C,Q,{name}\n" for name in "AB"}
+
+    rows = read_batch(write(tmp_path, files))
+
+    assert [{**row, "item": ""} for row in rows] == [
+        {"item": "", "question": "Q", "context": "C", "system": name, "output": name}
+        for name in "AB"
+    ]
 
 
 def test_a_damaged_zip_is_refused(tmp_path):

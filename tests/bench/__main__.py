@@ -24,6 +24,7 @@ MEASURES = {
     "saving": "tests.bench.measure",
     "staff": "tests.bench.staff",
     "importing": "tests.bench.importing",
+    "converting": "tests.bench.converting",
     "exporting": "tests.bench.exporting",
     "bundles": "tests.bench.bundles",
     "analysing": "tests.bench.analysing",
@@ -41,7 +42,9 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=[*MEASURES], nargs="+", default=[*MEASURES])
-    parser.add_argument("--rows", type=int, default=100_000, help="of a file to import")
+    parser.add_argument(
+        "--rows", type=int, default=100_000, help="of a file to import, or of outputs to join"
+    )
     parser.add_argument(
         "--ratings",
         type=int,
@@ -54,8 +57,8 @@ def main() -> int:
     plan = {name: getattr(given, name) for name in chosen}
     worst = 0
     for measure, name in product(given.only, names):
-        if measure == "weighing" and name != names[0]:
-            continue  # no database changes what a page weighs
+        if measure in ("weighing", "converting") and name != names[0]:
+            continue  # no database changes what a page weighs, or how files are joined
         with database(name) as url:
             if url is None:
                 sys.stdout.write("PostgreSQL skipped: no server binaries are installed.\n")

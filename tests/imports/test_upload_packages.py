@@ -48,6 +48,7 @@ def with_part(name: str, part: str | bytes | None) -> bytes:
         (b"BZh91AY&SY", "archive_unreadable"),
         (b"%PDF-1.7\n", "file_kind"),
         (b"PAR1\x15\x04", "file_damaged"),
+        (b"version: 3\nresults:\n  - output: x\n", "file_kind"),
         (make_zip({"[Content_Types].xml": b"", "xl/workbook.xml": b"x"}), "spreadsheet_damaged"),
     ],
 )

@@ -49,6 +49,10 @@ _OTHER_ZIPS = {
     "index.zip": _NUMBERS,
 }
 _WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+# a key and its value in the first two lines, such as "version: 3"
+_YAML = re.compile(
+    r"(?:---[ \t]*\r?\n)?[A-Za-z][\w-]*:(?: [^,;\t\r\n]*)?\r?\n(?:[ -]|[A-Za-z][\w-]*:)"
+)
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx", ".ods", ".parquet")
 _CHUNK = 64 * 1024
 _IN_MEMORY = 4 * 1024 * 1024
@@ -99,6 +103,12 @@ def _open_plain(
             "file_kind",
             "This is a web page, perhaps one that asks to sign in or says that there is no such "
             "file. Download the data itself, and upload that file.",
+        )
+    if _YAML.match(start):
+        raise UnreadableFile(
+            "file_kind",
+            "This is a YAML file. Upload the data as JSON, JSON lines or CSV, which tools that "
+            "write YAML can write as well.",
         )
     table = (
         open_frame(text, start, limits)
