@@ -175,11 +175,13 @@ class ImportPages:
             context |= self._describe(study, upload, report)
             # a large file is looked at by a job, once all of its columns are said
             context["applies_at_once"] = same is None and not is_large(upload)
+            context["open_decisions"] = _count_open(report)
             context["can_import"] = report.is_importable and same is None and self.is_open(study)
             if self.import_options is not None:
                 context["import_form"] = import_form or self.import_options()
             # a place for the corrected file
-            context["form"] = self.make_form(None) if report.fault_count and not same else None
+            is_faulty = report.fault_count and not context["open_decisions"]
+            context["form"] = self.make_form(None) if is_faulty and not same else None
         status = _INVALID if import_form is not None else 200
         response = TemplateResponse(request, "imports/upload.html", context, status=status)
         return keep_watching(response, job)
@@ -386,6 +388,13 @@ class ImportPages:
 
     def _to_list(self, study: Study) -> HttpResponseBase:
         return redirect(f"admin:{self.list_name}", study.pk)
+
+
+def _count_open(report: Report) -> int:
+    """Return how many decisions keep files from being read, if nothing else does."""
+    if [code for *_, code in report.faults] != ["decision_needed"]:
+        return 0
+    return sum(not decision["is_made"] for decision in report.decisions)
 
 
 def _may_change(upload: Upload) -> bool:

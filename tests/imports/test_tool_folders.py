@@ -166,6 +166,9 @@ def test_what_is_dropped_is_imported_in_a_few_clicks(
     page.goto(f"{live_server.url}{reverse('admin:batch-list', args=[study.pk])}")
 
     drop(page, dropped.paths)
+    if number := len(dropped.buttons):
+        told = f"{number} decision{'' if number == 1 else 's'} to make"
+        expect(page.get_by_text(told)).to_be_visible()
     for button in dropped.buttons:
         follow(page, f'button:text-is("{button}")')
         clicks += 1

@@ -229,7 +229,9 @@ def _fit(columns: int, least: int) -> bool:
 
 
 def _may_name_system(column: str) -> bool:
-    return not is_personal(column) and _UNLIKE_SYSTEMS.fullmatch(fold(column)) is None
+    name = fold(column)
+    is_other = name in _PROMPTS or _UNLIKE_SYSTEMS.fullmatch(name) is not None
+    return not is_other and not is_personal(column)
 
 
 def _are_texts(cells: Sequence[str]) -> bool:

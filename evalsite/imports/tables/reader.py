@@ -129,7 +129,7 @@ def _open_parquet(source: BinaryIO, limits: Limits) -> Table:
             raise UnreadableFile(fault.code, fault.message) from None
 
     table = _open_packed(write, limits, None)
-    table.delimiter = "Parquet"
+    table.encoding, table.delimiter = "", "Parquet"
     return table
 
 
@@ -183,8 +183,8 @@ def _find_table(archive: Archive, options: Mapping[str, Any]) -> str:
         names = ", ".join(f"“{show(name, 60)}”" for name in tables[:5])
         raise UnreadableFile(
             "archive_several_tables",
-            f"This zip file holds {len(tables):,} tables: {names}"
-            f"{' and more' if len(tables) > 5 else ''}. Upload one of them.",
+            f"There are {len(tables):,} tables: {names}{' and more' if len(tables) > 5 else ''}. "
+            "They can't be joined as they are. Leave out all but one, or upload that one alone.",
         )
     return tables[0]
 
