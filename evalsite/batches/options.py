@@ -51,7 +51,7 @@ def add_answers(parser: ArgumentParser, *, but: str = "") -> None:
     for key, meaning in _ANSWERS.items():
         if key != but:
             group.add_argument(f"--{key}", metavar="ANSWER", default="", help=meaning)
-    group.add_argument("--seed", default="", help="of --samples random")
+    group.add_argument("--seed", default="", help="of --samples random; in a study, its own")
 
 
 def read_answers(arguments: Mapping[str, Any]) -> dict[str, str]:

@@ -26,6 +26,7 @@ from evalsite.imports.tables.faults import (
     name_sheet_row,
 )
 from evalsite.imports.tables.nested import Nested
+from evalsite.imports.tables.outputs import SEED
 from evalsite.imports.tables.reader import open_table
 from evalsite.imports.tables.table import Limits, Row, Table, peek
 from evalsite.studies.models import Study
@@ -265,7 +266,7 @@ def check_source(
     `tell` hears now and then how many rows were read.
     """
     checked, table = importer.checked(), None
-    options = options or {}
+    options = {SEED: study.seed, **(options or {})}
     try:
         table = open_table(source, limits=limits, options=options)
         checked.encoding, checked.delimiter = table.encoding, table.delimiter

@@ -16,6 +16,8 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from evalsite.batches.batch import convert
+from evalsite.batches.files import find_files
 from evalsite.exports.services import Choice, write_file
 from evalsite.imports.models import MetricScore
 from evalsite.imports.packs import name_files, pack_files
@@ -144,6 +146,30 @@ def test_two_hundred_files_of_a_folder_come_at_once_but_not_three_hundred_and_on
     assert len(page.context["report"].files) == 200
     assert refused.status_code == 413
     assert "At most 300 files" in refused.content.decode()
+
+
+@pytest.mark.django_db
+def test_samples_are_drawn_with_the_seed_of_the_study(tmp_path):
+    asked = [{"question_id": number, "turns": ["Why?"]} for number in range(20)]
+    answers = [
+        {"question_id": number, "model_id": model, "choices": [{"turns": [f"{model} {sample}"]}]}
+        for number in range(20) for model in "AB" for sample in range(9)
+    ]  # fmt: skip
+    for name, rows in (("question", asked), ("answers", answers)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    study = make_pairwise()
+
+    drawn = convert(find_files(tmp_path), answers={"samples": "random"}, seed=study.seed)
+    call_command(
+        "import_batch", str(study.pk), str(tmp_path), "--samples=random", stdout=StringIO()
+    )
+
+    expected = {(row[0], row[2]): row[3] for row in drawn.rows}
+    found = {
+        (row["item"], row["system"]): row["output"] for row in export_items(study) if row["system"]
+    }
+    assert found == expected
+    assert len(set(expected.values())) > 10
 
 
 @pytest.mark.django_db

@@ -15,7 +15,7 @@ from evalsite.imports.tables.table import Limits, Row, Table, check_cells
 # what is asked of any file of items has one option, whoever finds it first
 _OPTIONS = {"failed": "empty_outputs"}
 PREFIX = "outputs_"
-NAMES = "outputs_names"
+NAMES, SEED = "outputs_names", "outputs_seed"
 # then it is read as a table, which may say more of what is wrong
 _NO_FOLDER = {"unknown_format", "no_file", "file_damaged", "zip_locked"}
 _NO_OUTPUTS = {"unknown_format", "no_system", "inputs_missing"}
@@ -41,7 +41,7 @@ def open_outputs(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -
             [file],
             names=options.get(NAMES) or {},
             answers=answers,
-            seed=str(options.get("outputs_seed", "")),
+            seed=str(options.get(SEED, "")),
             most_bytes=limits.text,
         )
     except Undecided as undecided:

@@ -18,7 +18,7 @@ from evalsite.imports.batches.items import CheckedItems
 from evalsite.imports.command import ImportCommand
 from evalsite.imports.core import LEAVE_OUT_FAULTY, Decision
 from evalsite.imports.packs import name_files, pack_files
-from evalsite.imports.tables.outputs import NAMES, PREFIX
+from evalsite.imports.tables.outputs import NAMES, PREFIX, SEED
 from evalsite.studies.models import Batch
 
 
@@ -61,7 +61,7 @@ class Command(ImportCommand):
         choices = {name: arguments[name] for name in names if arguments[name]}
         answers = {f"{PREFIX}{key}": answer for key, answer in read_answers(arguments).items()}
         if arguments["seed"]:
-            answers[f"{PREFIX}seed"] = arguments["seed"]
+            answers[SEED] = arguments["seed"]
         if arguments.get(NAMES):
             answers[NAMES] = arguments[NAMES]
         return choices | answers
