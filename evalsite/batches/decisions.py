@@ -1,8 +1,10 @@
 """What only a person can decide about outputs: asked at once, with counts, and applied."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import PurePosixPath
 from random import Random
 
 from evalsite.batches.collection import Collection, Input, Item, Output
@@ -11,6 +13,7 @@ from evalsite.batches.texts import has_reasoning, split_reasoning, write_value
 from evalsite.lib.words import count_of
 
 EACH, FIRST, ALL, RANDOM = "each", "first", "all", "random"
+_MOST_NAMED = 1_000
 LEAVE_OUT, KEEP, SHOW, JOINED = "leave-out", "keep", "show", "joined"
 
 
@@ -38,16 +41,22 @@ class Decisions:
     made: dict[str, str] = field(default_factory=dict)
     questions: list[Question] = field(default_factory=list)
 
-    def ask(self, key: str, text: str, answers: Mapping[str, str]) -> str:
-        """Return the answer; "" if it isn't given yet. Unusable if there is no such answer."""
+    def ask(self, key: str, text: str, answers: Mapping[str, str], ids: Sequence[str] = ()) -> str:
+        """Return the answer; "" if it isn't given yet. Unusable if there is no such answer.
+
+        `ids` are those of the inputs that would be left out.
+        """
         given = self.answers.get(key, "")
         if not given:
-            self.questions.append(Question(key, text, tuple(answers.items())))
+            self.questions.append(Question(key, text, tuple(answers.items()), tuple(ids)))
         elif given not in answers:
             message = f"{quote(given)} is no answer. {text} Choose one of: {', '.join(answers)}."
             raise Unusable("no_answer", message)
         else:
-            self.made[key] = f"{text} {answers[given]}."
+            left_out = (
+                f" Left out: {name_some(ids, _MOST_NAMED)}." if ids and given == LEAVE_OUT else ""
+            )
+            self.made[key] = f"{text} {answers[given]}.{left_out}"
         return given
 
     def finish(self) -> None:
@@ -257,6 +266,7 @@ def _choose_failed(chosen: list[Chosen], decisions: Decisions) -> list[Chosen]:
             LEAVE_OUT: "These inputs are left out for every system",
             SHOW: "“(no output)” is shown instead",
         },
+        [item.id for item in failed],
     )
     if answer == LEAVE_OUT:
         out = {id(item) for item in failed}
@@ -280,9 +290,10 @@ def _choose_incomplete(
         )
     if not lacking and not without_input:
         return chosen
+    of_all = f"of {len(chosen):,}"
     parts = [
-        f"{quote(system)} has no output for {count_of(len(ids), 'input')} of {len(chosen):,} "
-        f"({name_some(ids)})"
+        f"{quote(system)}{_name_file(collection.systems[system], system)} has no output for "
+        f"{count_of(len(ids), 'input')} {of_all} ({name_some(ids)})"
         for system, ids in lacking.items()
     ]
     if without_input:
@@ -291,8 +302,9 @@ def _choose_incomplete(
             f"{'has' if len(without_input) == 1 else 'have'} outputs but no input "
             f"({name_some(without_input)}): is a file missing?"
         )
+    left_out = dict.fromkeys([*chain.from_iterable(lacking.values()), *without_input])
     answer = decisions.ask(
-        "incomplete", f"{'; '.join(parts)}.", {LEAVE_OUT: "These inputs are left out"}
+        "incomplete", f"{'; '.join(parts)}.", {LEAVE_OUT: "These inputs are left out"}, [*left_out]
     )
     if answer == LEAVE_OUT:
         return [
@@ -301,3 +313,8 @@ def _choose_incomplete(
             if item.inputs and all(system in item.outputs for system in collection.systems)
         ]
     return chosen
+
+
+def _name_file(file: str, system: str) -> str:
+    """Name a system's file, unless it is called like the system."""
+    return "" if not file or PurePosixPath(file).stem == system else f" ({file})"

@@ -25,6 +25,8 @@ class Question:
     key: str
     text: str
     answers: tuple[tuple[str, str], ...]
+    # ids of all inputs that it is about
+    ids: tuple[str, ...] = ()
 
 
 class Undecided(Exception):

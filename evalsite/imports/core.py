@@ -352,7 +352,12 @@ _ENCODING_NOTE = {
 
 def _ask(question: Question) -> Decision:
     choices = [[answer, meaning, ""] for answer, meaning in question.answers]
-    return Decision(question.key, question.text, choices=choices)
+    return Decision(question.key, question.text, choices=choices, rows=_list_ids(question.ids))
+
+
+def _list_ids(ids: Sequence[str]) -> list[str]:
+    more = len(ids) - _LISTED
+    return [*ids[:_LISTED], *([f"and {more:,} more"] if more > 0 else [])]
 
 
 def _ask_encoding(fault: Fault) -> list[Decision]:

@@ -66,6 +66,7 @@ def test_what_was_decided_is_kept_with_the_batch():
         "6 inputs of 6 begin with a system prompt. It isn't shown, but kept as metadata."
     )
     assert "left out for every system" in notes["empty_outputs"]
+    assert notes["empty_outputs"].endswith("Left out: “req-2”.")
     assert study.items.main().count() == 5
     assert batch.file_name == "openai_batch (3 files)"
 

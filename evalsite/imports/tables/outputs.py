@@ -2,11 +2,12 @@
 
 import io
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import IO, Any, BinaryIO, cast
 
 from evalsite.batches.batch import Batch, convert, is_nested
-from evalsite.batches.faults import Question, Undecided, Unusable
+from evalsite.batches.faults import Undecided, Unusable
 from evalsite.batches.files import SourceFile, is_document
 from evalsite.batches.roles import FileUse
 from evalsite.imports.tables.faults import UnreadableFile
@@ -48,10 +49,7 @@ def open_outputs(source: BinaryIO, limits: Limits, options: Mapping[str, Any]) -
         raise UnreadableFile(
             "decision_needed",
             "Something has to be decided before these files can be read.",
-            questions=[
-                Question(_name_option(one.key), one.text, one.answers)
-                for one in undecided.questions
-            ],
+            questions=[replace(one, key=_name_option(one.key)) for one in undecided.questions],
             files=undecided.files,
         ) from None
     except Unusable as fault:
