@@ -95,6 +95,7 @@ IN_BROWSER = [
         "inspect",
         "inspect/*.json",
         "pandas/columns.json",
+        "pandas/frame.parquet",
         "pandas/index.json",
         "pandas/records.json",
         "pandas/table.json",
