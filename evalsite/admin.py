@@ -71,7 +71,7 @@ class EvalsiteAdminSite(AdminSite):
     enable_nav_sidebar = False
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
-        from evalsite.building.pages import PAGES  # noqa: PLC0415 (needs the URLs)
+        from evalsite.building.addresses import PAGES  # noqa: PLC0415 (needs the URLs)
         from evalsite.studies.site_invitation_views import (  # noqa: PLC0415 (need the URLs)
             show_site_invitations,
         )

@@ -19,7 +19,7 @@ from evalsite.annotation.pages.held_items import (
     reports_by_item,
 )
 from evalsite.annotation.running.checklist import check_launch
-from evalsite.annotation.running.earlier_views import earlier_views
+from evalsite.annotation.running.earlier_studies_views import earlier_views
 from evalsite.annotation.running.expert_views import expert_views
 from evalsite.annotation.running.launch import (
     archive_study,

@@ -12,9 +12,9 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from evalsite.building.builder_page import build_page
 from evalsite.building.drafts import read_draft, read_revision, start_question
 from evalsite.building.gallery import describe_uses
-from evalsite.building.page import build_page
 from evalsite.building.parameters import Plain, make_key, start_scale
 from evalsite.protocol import installed_scales
 from evalsite.studies.instruments import (

@@ -13,7 +13,7 @@ from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin
 from evalsite.quality.models import Approval
 from evalsite.results.overview.activity_log import list_events
-from evalsite.results.overview.strip import draw_strip, shade_of
+from evalsite.results.overview.item_strip import draw_strip, shade_of
 from evalsite.studies.models import Item, Study
 from tests.site.test_staff_pages import answer, member, sign_in, url
 from tests.support.factories import add_batch, launch, make_participant, make_study, make_user

@@ -13,9 +13,9 @@ from evalsite.lib.clock import now
 from evalsite.quality.top_up import TOP_UP_ACTION
 from evalsite.results.report.charts import make_axis, make_mark
 from evalsite.results.report.criterion_view import view_criteria
+from evalsite.results.report.first_look import Look, find_first_look
 from evalsite.results.report.folds import list_folds
 from evalsite.results.report.limitations import list_limitations
-from evalsite.results.report.looks import Look, find_first_look
 from evalsite.results.report.summary import summarise
 from evalsite.results.report.verdicts import count_changes, judge_criterion
 from evalsite.studies.models import Study

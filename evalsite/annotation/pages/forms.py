@@ -11,7 +11,7 @@ from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from evalsite.annotation.pages.asked import settle_questions
+from evalsite.annotation.pages.asked_questions import settle_questions
 from evalsite.annotation.pages.highlights import Reading, marks_fields, read_marks
 from evalsite.annotation.pages.submitted_values import Passage, Value
 from evalsite.annotation.pages.view_models import output_label, question_names

@@ -26,8 +26,8 @@ from evalsite.results.overview.headline import (
     describe_day,
     describe_moment,
 )
+from evalsite.results.overview.item_strip import Strip, draw_strip
 from evalsite.results.overview.pace import Bars, Curve, count_by_hour, draw_bars, draw_curve
-from evalsite.results.overview.strip import Strip, draw_strip
 from evalsite.results.progress import (
     Activity,
     Progress,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalsite.results.report.criterion_view import CriterionView
+from evalsite.results.report.first_look import Look
 from evalsite.results.report.folds import find_ceiling
-from evalsite.results.report.looks import Look
 from evalsite.results.report.verdicts import count_changes
 
 # a share of one answer from which alpha says little, if AC2 is so much higher

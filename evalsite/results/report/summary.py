@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.results.report.criterion_view import CriterionView, view_criteria
+from evalsite.results.report.first_look import Look
 from evalsite.results.report.limitations import Limitation, list_limitations
-from evalsite.results.report.looks import Look
 
 
 @dataclass(frozen=True, kw_only=True)
