@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.http import FileResponse, Http404, HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -110,8 +110,9 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _show_hidden(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the files by what they would reveal."""
     offers = {offer.name: offer for offer in list_offers(study, Selection())}
+    last = _find_last(study)
     pseudonymised = [
-        Offer(name, purpose, count_pseudonymised(study, name), _find_last(study, name))
+        Offer(name, purpose, count_pseudonymised(study, name), last.get(name))
         for name, purpose in PSEUDONYMISED.items()
     ]
     context = {
@@ -294,17 +295,20 @@ class LargeFile:
 
 
 def list_offers(study: Study, selection: Selection) -> list[Offer]:
-    counts = count_rows(study, selection)
-    return [
-        Offer(name, _PURPOSES[name], rows, _find_last(study, name)) for name, rows in counts.items()
-    ]
+    counts, last = count_rows(study, selection), _find_last(study)
+    return [Offer(name, _PURPOSES[name], rows, last.get(name)) for name, rows in counts.items()]
 
 
-def _find_last(study: Study, name: str) -> Download | None:
-    """Return the last download of this file, in any form and with any choice of rows."""
-    forms = [f"{name}.csv", f"{name}.xlsx"]
-    entry = _find_downloads(study).filter(detail__file__in=forms).first()
-    return Download(entry, describe(entry.detail)) if entry else None
+def _find_last(study: Study) -> dict[str, Download]:
+    """Return the last download of each file, in any form and with any choice of rows."""
+    newest = _find_downloads(study).order_by().values("detail__file").annotate(last=Max("pk"))
+    entries = AuditEntry.objects.filter(pk__in=newest.values("last")).order_by("pk")
+    return {
+        str(entry.detail.get("file", "")).rpartition(".")[0]: Download(
+            entry, describe(entry.detail)
+        )
+        for entry in entries
+    }
 
 
 def list_pending(study: Study) -> list[LargeFile]:
