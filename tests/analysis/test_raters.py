@@ -109,7 +109,7 @@ def make_texts(words: int, items: int = 10):
 @pytest.mark.parametrize(("words", "is_flagged"), [(16, False), (80, True)])
 def test_a_fast_rater_is_a_speeder_only_with_too_little_time_to_read(look, words, is_flagged):
     values = {name: [1, 2, 3, 4, 5, 6, 7, 2, 4, 6] for name in ("p0", "p1", "p2")}
-    rows = [row | {"seconds": 4 if row["participant"] == "p0" else 12} for row in rate(values)]
+    rows = [row | {"seconds": 3.5 if row["participant"] == "p0" else 12} for row in rate(values)]
 
     _, raters = look(rows, items=make_texts(words))
 
@@ -122,7 +122,7 @@ def test_a_fast_rater_is_a_speeder_only_with_too_little_time_to_read(look, words
 def test_without_texts_the_pace_alone_makes_a_speeder_once_for_all_criteria(look):
     values = {name: [1, 2, 3, 4, 5, 6] for name in ("p0", "p1", "p2")}
     rows = [
-        row | {"seconds": 4 if row["participant"] == "p0" else 12}
+        row | {"seconds": 3.5 if row["participant"] == "p0" else 12}
         for criterion in ("clear", "short")
         for row in rate(values, criterion=criterion)
     ]

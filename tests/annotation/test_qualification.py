@@ -221,7 +221,7 @@ def test_researcher_sees_who_is_not_qualified(staff_client):
     html = staff_client.get(reverse("admin:study-people", args=[one.me.study_id])).content.decode()
 
     assert state_of(one.me, []) == "not qualified"
-    assert "not qualified" in html
+    assert "Not qualified" in html
 
 
 def test_export_says_who_is_qualified_and_after_how_many_tries():
