@@ -120,7 +120,7 @@ def test_a_fast_rater_is_a_speeder_only_with_too_little_time_to_read(look, words
 
 
 def test_without_texts_the_pace_alone_makes_a_speeder_once_for_all_criteria(look):
-    values = {name: [1, 2, 3, 4, 5, 6] for name in ("p0", "p1", "p2")}
+    values = {name: [1, 2, 3, 4, 5, 6, 7, 2, 4, 6] for name in ("p0", "p1", "p2")}
     rows = [
         row | {"seconds": 3.5 if row["participant"] == "p0" else 12}
         for criterion in ("clear", "short")
