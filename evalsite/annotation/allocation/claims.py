@@ -207,8 +207,9 @@ def _deal(pick: Pick, me: Participant, study: Study, mine: ItemSet) -> ItemSet:
     )
     if taken != len(slots):
         raise LostRace
-    me.cursor = pick.cursor
-    me.save(update_fields=["cursor"])
+    if me.cursor != pick.cursor:
+        me.cursor = pick.cursor
+        Participant.objects.filter(pk=me.pk).update(cursor=me.cursor)
     _fill(mine, slots, me, study)
     return mine
 

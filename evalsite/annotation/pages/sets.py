@@ -230,7 +230,7 @@ def finish_set(*, participant: Participant, item_set: ItemSet) -> bool:
         submit_annotation(participant=me, submission=_as_submission(change))
     current.finished_at = now()
     current.code = current.code or make_completion_code()
-    current.save(update_fields=["finished_at", "code"])
+    ItemSet.objects.filter(pk=current.pk).update(finished_at=current.finished_at, code=current.code)
     Draft.objects.filter(participant=me).delete()
     complete_visit(me, current)
     return True
