@@ -73,6 +73,7 @@ def test_flagged_people_come_first_and_are_counted_in_the_headline(staff_client)
     for shown, names in (("review", [first]), ("excluded", [second])):
         page = staff_client.get(reverse("admin:study-people", args=[study.pk]), {"show": shown})
         assert [one.participant.pseudonym for one in page.context["people"]] == names
+        assert f'{first}/">Review the first' in page.text
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,8 @@ def _read_table(value: Any) -> _Frame | None:
     if not isinstance(fields, list) or not all(isinstance(row, dict) for row in value["data"]):
         return None
     columns = [field.get("name") for field in fields if isinstance(field, dict)]
-    # an index without a name numbers the rows, or it is told apart by its values
+    # pandas writes an index without a name as "index"; whether it only numbers the rows is read off
+    # its values
     named = [column for column in columns if isinstance(column, str) and column != "index"]
     labels = [str(row["index"]) for row in value["data"] if "index" in row]
     return _add_index(

@@ -23,7 +23,7 @@ from evalsite.results.people.work import Work
 from evalsite.studies.models import Item, Study
 
 MAX_SEARCH = 60
-# so many flagged people stand at the top of the list
+# at most so many flagged people come first in the list
 _MOST_FIRST = 200
 
 

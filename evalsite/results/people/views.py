@@ -84,7 +84,7 @@ def show_people(request: HttpRequest, study: Study) -> HttpResponseBase:
             "has_pay": bool(pay),
             "measured_at": work.figures.measured_at if work.figures else None,
             "others": describe_others(work),
-            "first": next(iter(people), None) if work.to_review and not search else None,
+            "first": work.people[work.to_review[0]].pseudonym if work.to_review else "",
             "rules": list_rules(work.limits),
             "shared_codes": sorted(codes.known),
             "bonus": promises_bonus(study),
