@@ -202,7 +202,7 @@ def _convert_formats(
         f"{titles[0]}: {count_of(len(collection.systems), 'system')}, "
         f"{count_of(len(chosen), 'input')}",
         decisions.made,
-        f"Joined by {collection.joined_by}: {collection.explain_join(len(used))}.",
+        f"Joined by {collection.joined_by}: {collection.explain_join(len(collection.rows))}.",
     )
 
 

@@ -8,11 +8,12 @@ from evalsite.batches.faults import Unusable, quote
 from evalsite.batches.files import SourceFile
 from evalsite.batches.formats import RowPaths
 from evalsite.batches.paths import find, find_first, last_name
-from evalsite.batches.rows import Recognised, Row, read_rows
+from evalsite.batches.roles import is_settings
+from evalsite.batches.rows import Recognised, Row, read_rows, read_settings, replace_in_name
 from evalsite.batches.texts import check_samples, read_input, read_output, write_value
 from evalsite.lib.words import count_of
 
-_LONGEST_ARGUMENTS = 2_000
+_LONGEST_ARGUMENT = 2_000
 # what an input may be: a text, or a conversation
 Input = str | list[dict[str, str]]
 
@@ -37,6 +38,8 @@ class Item:
     place: str
     outputs: dict[str, list[Output]] = field(default_factory=dict)
     reference: str = ""
+    # of the request, which all systems got
+    metadata: dict[str, str] = field(default_factory=dict)
     # whether its inputs are those of a file of inputs
     is_given: bool = False
 
@@ -67,10 +70,17 @@ class Collection:
     def add_files(self, files: Iterable[Recognised]) -> None:
         """Take all rows; Unusable names the file, and the row by its number."""
         ordered = sorted(files, key=lambda known: known.shape.role != "inputs")
+        settings = _read_all_settings(ordered)
         for known in ordered:
+            if is_settings(known):
+                continue
+            named, arguments = settings.get(known.file.folder, ("", {}))
             rows = 0
             for row in read_rows(known):
                 rows += 1
+                row.arguments = row.arguments or arguments
+                if named and not known.file.folder:
+                    row.system = replace_in_name(known, named)
                 try:
                     self._add(row, known)
                 except Unusable as fault:
@@ -89,6 +99,7 @@ class Collection:
         item = self._find_item(data, paths, inputs, place)
         if known.shape.role == "inputs":
             item.is_given = True
+            item.metadata = self._read_metadata(row, paths)
             return
         if known.shape.role == "reference":
             item.reference = write_value(find_first(data, [*paths.reference, *paths.output]))
@@ -116,7 +127,7 @@ class Collection:
                     read_output(text),
                     write_value(find_first(data, paths.variant)),
                     sample,
-                    self._read_metadata(row, paths),
+                    item.metadata | self._read_metadata(row, paths),
                     write_value(error) if error else "",
                 )
             )
@@ -171,10 +182,10 @@ class Collection:
             for path in paths.metadata
             if (value := find(data, path)) not in (None, "", {}, [])
         }
-        arguments = write_value(find_first(data, paths.arguments) or row.arguments or None)
-        # a stub's may hold all its outputs
-        if 0 < len(arguments) <= _LONGEST_ARGUMENTS:
-            metadata["model_arguments"] = arguments
+        own = find_first(data, paths.arguments)
+        arguments = row.arguments | (own if isinstance(own, dict) else {"arguments": own})
+        if kept := {key: _shorten(value) for key, value in arguments.items() if value}:
+            metadata["model_arguments"] = write_value(kept)
         if paths.scores:
             listed = find(data, paths.scores) or []
             metadata |= {str(key): write_value(data[key]) for key in listed if key in data}
@@ -220,3 +231,18 @@ class Collection:
                 "Outputs that are compared must have one input.",
             )
         return found
+
+
+def _read_all_settings(files: Iterable[Recognised]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the settings of the runs by folder; none where runs of one folder differ in them."""
+    found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for known in files:
+        if is_settings(known):
+            found.setdefault(known.file.folder, []).append(read_settings(known))
+    return {folder: some[0] for folder, some in found.items() if some.count(some[0]) == len(some)}
+
+
+def _shorten(value: Any) -> Any:
+    """Return an argument, or only the length of a long one: a stub's may hold all its outputs."""
+    length = len(write_value(value))
+    return value if length <= _LONGEST_ARGUMENT else f"left out: {length:,} characters"

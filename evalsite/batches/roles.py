@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from evalsite.batches import lines
+from evalsite.batches.faults import Unusable
 from evalsite.batches.files import SourceFile
 from evalsite.batches.rows import Recognised
 
 # what a file may be called instead of its system
-INPUTS, REFERENCE, LEAVE_OUT = "inputs", "reference", "-"
+INPUTS, REFERENCE, SETTINGS, LEAVE_OUT = "inputs", "reference", "settings", "-"
 OUTPUTS = "outputs"
-WORDS = (INPUTS, REFERENCE, LEAVE_OUT)
+WORDS = (INPUTS, REFERENCE, SETTINGS, LEAVE_OUT)
 _OF_LINES = {lines.INPUTS: INPUTS, lines.REFERENCE: REFERENCE, lines.LEAVE_OUT: LEAVE_OUT}
 
 
@@ -23,6 +24,7 @@ class FileUse:
     role: str = ""  # "" if nobody knows
     systems: list[str] = field(default_factory=list)
     found: str = ""
+    is_settings: bool = False  # whether it has no rows
 
 
 def find_uses(
@@ -40,8 +42,8 @@ def _find_use(
     named = [given] if given and given not in WORDS else []
     role = given if given in WORDS else OUTPUTS if given else ""
     if known is not None:
-        role = role or {"ignored": LEAVE_OUT}.get(known.shape.role, known.shape.role)
-        return FileUse(file.name, known.format.title, role, named)
+        role = role or known.shape.role
+        return FileUse(file.name, known.format.title, role, named, is_settings=is_settings(known))
     if file.name.endswith(".txt") or given:
         guess = lines.guess_role(file)
         if not role and (are_lines or guess == lines.REFERENCE):
@@ -51,9 +53,17 @@ def _find_use(
     return FileUse(file.name)
 
 
+def is_settings(known: Recognised) -> bool:
+    """Return whether the file only says how a run was made."""
+    return known.shape.role == SETTINGS
+
+
 def set_role(known: Recognised, given: str) -> Recognised:
     """Return the file with the role that it was given; else with that of its shape."""
     if not given:
         return known
     role = given if given in WORDS else OUTPUTS
+    if is_settings(known) != (role == SETTINGS):
+        what = "has only settings" if is_settings(known) else "isn't one of settings"
+        raise Unusable("unknown_role", f"This file {what} of a run.", file=known.file.name)
     return replace(known, shape=replace(known.shape, role=role))

@@ -204,12 +204,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_
 def _read_json(known: Recognised) -> Iterator[Row]:
     system, arguments = _name_system(known), dict[str, Any]()
     if known.format.header.system:
-        head = {}
-        of_format = known.format.header
-        for path in (of_format.status, of_format.system, *of_format.arguments):
-            with known.file.open() as opened:
-                head[path] = read_value(opened, path.split("."))
-        system, arguments = _read_header(known, head.get)
+        system, arguments = read_settings(known)
     keys = known.shape.rows.split(".") if known.shape.rows else []
     with known.file.open() as opened:
         for number, data in enumerate(read_items(opened, keys), start=1):
@@ -217,6 +212,18 @@ def _read_json(known: Recognised) -> Iterator[Row]:
                 message = f"Entry {number:,} is no JSON object."
                 raise Unusable("file_damaged", message, file=known.file.name)
             yield Row(number, data, system, arguments)
+
+
+def read_settings(known: Recognised) -> tuple[str, dict[str, Any]]:
+    """Return the system and the arguments that a JSON document names for all rows."""
+    head, of_format = {}, known.format.header
+    try:
+        for path in filter(None, (of_format.status, of_format.system, *of_format.arguments)):
+            with known.file.open() as opened:
+                head[path] = read_value(opened, path.split("."))
+    except (ijson.JSONError, ijson.IncompleteJSONError, UnicodeDecodeError) as error:
+        refuse_json(known.file, str(error))
+    return _read_header(known, head.get)
 
 
 def _read_zip(known: Recognised) -> Iterator[Row]:
@@ -312,7 +319,11 @@ def _name_system(known: Recognised) -> str:
     name = {"file": known.file.stem, "folder": known.file.folder or known.file.stem}.get(
         known.shape.system_from, ""
     )
-    if known.shape.replace:
-        old, new = known.shape.replace
-        name = name.replace(old, new)
-    return name
+    return replace_in_name(known, name)
+
+
+def replace_in_name(known: Recognised, name: str) -> str:
+    if not known.shape.replace:
+        return name
+    old, new = known.shape.replace
+    return name.replace(old, new)

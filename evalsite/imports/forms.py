@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 
-from evalsite.batches.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, WORDS
+from evalsite.batches.roles import INPUTS, LEAVE_OUT, OUTPUTS, REFERENCE, SETTINGS, WORDS
 from evalsite.imports.columns import Field
 from evalsite.imports.uploads import clean_file_name, clean_path
 
@@ -119,6 +119,7 @@ ROLES = {
     INPUTS: "Inputs",
     OUTPUTS: "Outputs of a system",
     REFERENCE: "Reference",
+    SETTINGS: "Settings of the run",
     LEAVE_OUT: "Leave out",
 }
 
@@ -131,9 +132,7 @@ class RolesForm(forms.Form):
         self.uses = files
         for number, file in enumerate(files):
             role, systems = file["role"], file["systems"]
-            choices = [
-                (key, words) for key, words in ROLES.items() if len(systems) < 2 or key in _WHOLE
-            ]
+            choices = [(key, ROLES[key]) for key in _list_roles(file)]
             if not role:
                 choices.insert(0, ("", "Choose…"))
             self.fields[f"role-{number}"] = forms.ChoiceField(
@@ -188,8 +187,13 @@ class RolesForm(forms.Form):
         return found
 
 
-# of a file with several systems all are taken or none
-_WHOLE = (OUTPUTS, LEAVE_OUT)
+def _list_roles(file: Mapping[str, Any]) -> Sequence[str]:
+    if file["is_settings"]:
+        return (SETTINGS, LEAVE_OUT)
+    # of a file with several systems all are taken or none
+    if len(file["systems"]) > 1:
+        return (OUTPUTS, LEAVE_OUT)
+    return (INPUTS, OUTPUTS, REFERENCE, LEAVE_OUT)
 
 
 def _group_choices(fields: Sequence[Field]) -> list[tuple[str, Any]]:

@@ -360,7 +360,55 @@ def test_what_a_model_was_called_with_is_kept(tmp_path):
         "model_args": {"device": "cpu"},
         "model_generate_config": {"temperature": 0},
     }
-    assert json.loads(other["model_arguments"]) == {"until": ["###"], "max_gen_toks": 60}
+    assert json.loads(other["model_arguments"]) == {
+        "model_args": "name=alpha-7b",
+        "until": ["###"],
+        "max_gen_toks": 60,
+    }
+
+
+def test_loose_files_of_one_run_are_called_what_their_settings_say(tmp_path):
+    paths = list((FOLDER / "lm_eval" / "stub__beta-large").glob("*.json*"))
+    copies = [tmp_path / path.name for path in paths]
+    for path, copy in zip(paths, copies, strict=True):
+        copy.write_bytes(path.read_bytes())
+
+    rows = read_batch(copies)
+
+    assert {row["system"] for row in rows} == {"stub/beta-large"}
+
+
+def test_settings_of_runs_that_cannot_be_told_apart_are_not_used(tmp_path):
+    (samples,) = (FOLDER / "lm_eval" / "stub__beta-large").glob("*.jsonl")
+    copies = [tmp_path / "samples_reading.jsonl"]
+    copies[0].write_bytes(samples.read_bytes())
+    for number, path in enumerate(sorted((FOLDER / "lm_eval").rglob("results_*"))):
+        copies.append(tmp_path / f"results_{number}.json")
+        copies[-1].write_bytes(path.read_bytes())
+
+    (row, *_) = read_batch(copies)
+
+    assert row["system"] == "samples_reading"
+    assert "model_args" not in json.loads(row["model_arguments"])
+
+
+def test_a_long_argument_leaves_its_length_and_the_other_arguments(tmp_path):
+    (path, *_) = sorted(FOLDER.glob("inspect/*.json"))
+    log = json.loads(path.read_text(encoding="utf-8"))
+    log["eval"] |= {"model_args": {"answers": "x" * 2_500}, "model_generate_config": {"top_p": 1}}
+
+    (row, *_) = read_batch(write(tmp_path, {"log.json": json.dumps(log)}))
+
+    assert json.loads(row["model_arguments"]) == {
+        "model_args": "left out: 2,514 characters",
+        "model_generate_config": {"top_p": 1},
+    }
+
+
+def test_settings_of_a_request_come_with_every_output():
+    rows = read_batch([FOLDER / "openai_batch"], {"system-prompts": "keep", "failed": "leave-out"})
+
+    assert {row["max_tokens"] for row in rows} == {"60"}
 
 
 def test_several_inputs_of_a_table_are_several_columns(tmp_path):

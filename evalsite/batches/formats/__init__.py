@@ -18,7 +18,8 @@ metadata      what is kept with the item: the tool's own ids and scores
 arguments     what the model was called with, kept as `model_arguments`
 keeps_rest    whether columns without a meaning are kept as well
 
-[header]      what a log says of all rows: `system`, `arguments`, and `status` with `finished` ones
+[header]      what a log, or a file of settings, says of all rows: `system`, `arguments`, and
+              `status` with `finished` ones
 
 [[shape]]     one way in which it is written
 container     lines (JSON lines), json, zip (an entry a row), columns (CSV)
@@ -28,7 +29,8 @@ needs         paths that the first row has; without them, one of those of the ou
 needs_one     keys of which it has one at least
 lacks         keys that it doesn't have
 names         a pattern of file names, for what is told by its name
-role          inputs, reference or ignored; else the file holds outputs
+role          inputs, reference or settings (the header of all files in its folder); else the file
+              holds outputs
 system_from   file or folder, by whose name the system is called
 replace       two texts, of which the first stands for the second in that name
 output_column a pattern of columns with outputs; its groups are `system` and `variant`
