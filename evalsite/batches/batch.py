@@ -164,9 +164,8 @@ def _convert_formats(
     _check_once(used)
     collection = Collection(answers.get("turns", ""))
     collection.add_files(used)
+    _tell_systems(collection, roles)
     for file, rows in collection.rows.items():
-        systems = [one for one, first in collection.systems.items() if first == file]
-        roles[file].systems = systems
         roles[file].found = count_of(rows, "output" if roles[file].role == OUTPUTS else "row")
     for reference in references:
         texts = list(lines.read_texts(reference))
@@ -174,9 +173,7 @@ def _convert_formats(
         collection.add_references(texts, reference)
     if called := {name: given for name, given in names.items() if given not in WORDS}:
         _rename(collection, called)
-        for file in collection.rows:
-            first = [one for one, source in collection.systems.items() if source == file]
-            roles[file].systems = first
+        _tell_systems(collection, roles)
     if not collection.systems:
         raise Unusable(
             "no_system",
@@ -206,6 +203,12 @@ def _convert_formats(
     )
 
 
+def _tell_systems(collection: Collection, roles: Mapping[str, FileUse]) -> None:
+    for file in collection.rows:
+        roles[file].systems = [one for one, first in collection.systems.items() if first == file]
+        roles[file].shared = [*collection.shared.get(file, ())]
+
+
 def _check_once(used: Sequence[Recognised]) -> None:
     """Refuse a file that is given twice: its outputs would look like samples."""
     digests: dict[str, str] = {}
@@ -232,6 +235,9 @@ def _rename(collection: Collection, by_file: Mapping[str, str]) -> None:
     for item in collection.items.values():
         item.outputs = {new[system]: some for system, some in item.outputs.items()}
     collection.systems = {new[system]: file for system, file in collection.systems.items()}
+    collection.shared = {
+        file: {new[system]: None for system in some} for file, some in collection.shared.items()
+    }
 
 
 def _free(name: str) -> str:

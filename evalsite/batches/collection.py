@@ -51,6 +51,9 @@ class Collection:
         self._turns = turns
         self.items: dict[str, Item] = {}
         self.systems: dict[str, str] = {}  # each with the file that it came from first
+        self.shared: dict[
+            str, dict[str, None]
+        ] = {}  # by file: systems that came first from another
         self.rows: dict[str, int] = {}  # by file
         self.has_turns = self.has_references = False
         self._by_inputs = False
@@ -108,7 +111,8 @@ class Collection:
         system = write_value(find_first(data, paths.system)) or row.system
         if not system:
             raise Unusable("no_system", "Nothing says which system wrote this output.")
-        self.systems.setdefault(system, known.file.name)
+        if self.systems.setdefault(system, known.file.name) != known.file.name:
+            self.shared.setdefault(known.file.name, {})[system] = None
         found = find_first(data, paths.output)
         error = find_first(data, paths.error)
         if paths.turns and isinstance(found, list):

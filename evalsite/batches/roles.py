@@ -23,6 +23,8 @@ class FileUse:
     kind: str = ""  # "" if it isn't recognised
     role: str = ""  # "" if nobody knows
     systems: list[str] = field(default_factory=list)
+    # those whose outputs another file has as well, and has first
+    shared: list[str] = field(default_factory=list)
     found: str = ""
     is_settings: bool = False  # whether it has no rows
 

@@ -91,6 +91,19 @@ def test_files_are_joined_in_any_order(name):
     assert read_batch(paths, ANSWERS.get(name)) == read_batch(paths[::-1], ANSWERS.get(name))
 
 
+def test_a_file_with_more_of_a_system_of_another_file_says_so():
+    files = sorted(find_files(FOLDER / "inspect"), key=lambda file: file.name)
+
+    batch = convert(files, answers={"samples": "first"}, names={files[1].name: "renamed"})
+
+    assert [(one.systems, one.shared) for one in batch.files] == [
+        (["mockllm/beta-large"], []),
+        (["renamed"], []),
+        ([], ["renamed"]),
+        ([], ["mockllm/beta-large"]),
+    ]
+
+
 def test_ids_and_scores_of_the_tool_come_along():
     rows = read_batch([FOLDER / "lm_eval"])
 
