@@ -12,7 +12,7 @@ from evalsite.building.pictures import Picture, draw_answer
 from evalsite.building.reuse import describe_origin
 from evalsite.building.trying import render_preview
 from evalsite.protocol import Protocol, check_instrument, installed_scales
-from evalsite.protocol.checking import INPUT_KINDS, OUTPUT_KINDS
+from evalsite.protocol.page_checks import INPUT_KINDS, OUTPUT_KINDS
 from evalsite.protocol.translations import list_texts
 from evalsite.studies.instruments import find_faults
 
@@ -88,6 +88,9 @@ def _list_about(draft: Plain) -> list[Field]:
     ]
 
 
+_DISPLAYS = (("full", "In full"), ("scroll", "In a box that scrolls"), ("folded", "Folded away"))
+
+
 def _describe_page(draft: Plain) -> dict[str, Any]:
     item, layout = draft.get("item", {}), draft.get("layout", {})
     outputs = item.get("outputs", {})
@@ -100,7 +103,10 @@ def _describe_page(draft: Plain) -> dict[str, Any]:
               choices=(("beside", "Beside the output"), ("below", "Below the output"),
                        ("under each output", "Under each output"))),
         Field("inputs-place", "Inputs", layout.get("inputs", "above"), "select",
-              choices=(("above", "Above the outputs"), ("beside", "Beside the outputs"))),
+              choices=(("above", "Above the outputs"), ("beside", "Beside the outputs"),
+                       ("none", "Not shown"))),
+        Field("order", "Order of outputs", layout.get("order", "random"), "select",
+              choices=(("random", "Random and balanced"), ("given", "As in the file"))),
         Field("out-kind", "Kind of output", outputs.get("kind", "text"), "select",
               choices=tuple((kind, kind.capitalize()) for kind in sorted(OUTPUT_KINDS))),
         Field("item-output_name", "What a page calls an output",
@@ -117,6 +123,8 @@ def _describe_page(draft: Plain) -> dict[str, Any]:
                 Field(f"in-{number}-name", "Column in uploads", column.get("name", "")),
                 Field(f"in-{number}-kind", "Kind", column.get("kind", "text"), "select",
                       choices=kinds),
+                Field(f"in-{number}-display", "Shown", column.get("display", "full"), "select",
+                      choices=_DISPLAYS),
                 Field(f"in-{number}-required", "Always there", column.get("required", True),
                       "flag"),
             ],

@@ -130,6 +130,8 @@ def _read_item(data: Mapping[str, str], draft: Plain) -> None:
     place = data.get("inputs-place", "above")
     if place != layout.get("inputs", "above"):
         layout["inputs"] = place
+    if data.get("order", "random") != layout.get("order", "random"):
+        layout["order"] = data["order"]
 
 
 def _read_input(data: Mapping[str, str], at: str, before: Mapping[str, Plain]) -> Plain:
@@ -141,6 +143,9 @@ def _read_input(data: Mapping[str, str], at: str, before: Mapping[str, Plain]) -
         "kind": data.get(f"{at}-kind", "text"),
     }
     _set(column, "required", None if f"{at}-required" in data else False)
+    display = data.get(f"{at}-display", "full")
+    if display != column.get("display", "full"):
+        column["display"] = display
     return column
 
 

@@ -38,10 +38,15 @@ MORE_OF_RATINGS = (
 )  # fmt: skip
 
 
+def _number_of(reason: tuple[str, Any]) -> int:
+    """Return the number of an output, so that 9 comes before 10; 0 for reasons about all."""
+    return int(reason[0]) if reason[0].isdecimal() else 0
+
+
 def _write_reasons(row: Any) -> str:
     reasons = (row.score.detail or {}).get("reasons", {})
     numbers = {str(pk): number for number, (pk, _name) in row.answer.outputs.items()}
     return "; ".join(
         f"{row.answer.item}#{numbers[pk]}: {' '.join(keys)}" if pk in numbers else " ".join(keys)
-        for pk, keys in sorted(reasons.items())
+        for pk, keys in sorted(reasons.items(), key=_number_of)
     )

@@ -35,12 +35,12 @@ def make_random(*parts: object) -> random.Random:
 
 
 # up to this many outputs, every order has its own number: 5! = 120 of them
-_MOST_ORDERED = 5
+MOST_ORDERED = 5
 
 
 def count_orders(size: int) -> int:
     """How many arrangements `size` outputs have: all orders of up to five, else the rotations."""
-    return factorial(size) if size <= _MOST_ORDERED else size
+    return factorial(size) if size <= MOST_ORDERED else size
 
 
 def arrange(size: int, arrangement: int, *parts: object) -> list[int]:
@@ -51,7 +51,7 @@ def arrange(size: int, arrangement: int, *parts: object) -> list[int]:
     output is exactly once in every place. Up to five, further numbers are the other orders.
     """
     number, turn = divmod(arrangement % count_orders(size), size) if size else (0, 0)
-    if size <= _MOST_ORDERED:
+    if size <= MOST_ORDERED:
         base = list(_cycles(size)[number])
     else:
         base = list(range(size))

@@ -1,5 +1,6 @@
 """Instruments as plain data, in the single shape `evalsite.instrument/1`: written and read."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ FORMAT = "evalsite.instrument/1"
 # fields that the format has no key for
 _OWN_TEXTS = {"page_note": "x_page_note", "help_label": "x_help_label"}
 _OWN_KEYS = frozenset({"x_highlight", *_OWN_TEXTS.values()})
+# kinds of texts that data may hold as a list
+STRUCTURED = frozenset({"conversation", "table"})
 _CRITERION_TEXTS = ("definition", "summary", "question", "range_note")
 
 
@@ -53,8 +56,8 @@ def write_instrument(protocol: "Protocol") -> dict[str, Any]:
     criteria = {criterion.key: criterion for criterion in protocol.criteria}
     optional = {
         "instructions_title": protocol.instructions_title,
-        "examples": [_write_example(example, criteria) for example in protocol.examples],
-        "practice": [_write_example(example, criteria) for example in protocol.practice],
+        "examples": [_write_example(one, criteria, protocol) for one in protocol.examples],
+        "practice": [_write_example(one, criteria, protocol) for one in protocol.practice],
         "comprehension": [_write(question) for question in protocol.comprehension],
         "eligibility": protocol.eligibility and write_eligibility(protocol.eligibility),
         "ignore": protocol.ignore and _write_ignore(protocol.ignore),
@@ -101,7 +104,13 @@ def _write_item(protocol: "Protocol") -> dict[str, Any]:
         outputs["language"] = protocol.output_language
     if protocol.output_aliases:
         outputs["aliases"] = list(protocol.output_aliases)
-    item = {"inputs": [_write_column(column) for column in protocol.inputs], "outputs": outputs}
+    own = [column for column in protocol.inputs if column.is_of_output]
+    item: dict[str, Any] = {
+        "inputs": [_write_column(column) for column in protocol.inputs if column not in own],
+        "outputs": outputs,
+    }
+    if own:
+        item["output_columns"] = [_write_column(column) for column in own]
     names = (
         ("name", protocol.item_name, "Item"),
         ("names", protocol.item_names, "Items"),
@@ -112,8 +121,10 @@ def _write_item(protocol: "Protocol") -> dict[str, Any]:
 
 def _write_column(column: InputColumn) -> dict[str, Any]:
     data = _write(column) | {"kind": column.kind}
-    if not data.pop("is_required", True):
-        data["required"] = False
+    data.pop("is_of_output", None)
+    for name, key in (("is_required", "required"), ("is_shown", "shown")):
+        if not data.pop(name, True):
+            data[key] = False
     return data
 
 
@@ -135,12 +146,17 @@ def _write_comment(comment: Comment) -> dict[str, Any]:
     return data | ({"if": comment.if_met.to_data()} if comment.if_met else {})
 
 
-def _write_example(example: Example, criteria: Mapping[str, Criterion]) -> dict[str, Any]:
+def _write_example(
+    example: Example, criteria: Mapping[str, Criterion], protocol: "Protocol"
+) -> dict[str, Any]:
+    own = {column.name: column for column in protocol.inputs if column.is_of_output}
+    columns = {name: [text.splitlines()] for name, text in example.inputs.items() if name in own}
     data: dict[str, Any] = {
         **({"label": example.label} if example.label else {}),
         **({"criterion": example.criterion} if example.criterion else {}),
-        "inputs": dict(example.inputs),
-        "outputs": list(example.outputs),
+        "inputs": {name: text for name, text in example.inputs.items() if name not in own},
+        **({"columns": columns} if columns else {}),
+        "outputs": [_read_structure(text, protocol.output_kind) for text in example.outputs],
         "why": example.why,
     }
     if example.ratings:
@@ -163,6 +179,22 @@ def _write_ignore(ignore: Ignore) -> dict[str, Any]:
     return _write(ignore) | {"reasons": [_write(reason) for reason in ignore.reasons]}
 
 
+def write_structure(text: Any) -> str:
+    """Write a conversation or a table that data holds as a list as the text of a file."""
+    return text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+
+
+def _read_structure(text: str, kind: str) -> Any:
+    """Return the list that a text of this kind holds; the text itself where it holds none."""
+    if kind not in STRUCTURED:
+        return text
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, list) else text
+
+
 # --- read -------------------------------------------------------------------------
 
 
@@ -179,7 +211,10 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
         "source": Source(**_without_own(data["source"])),
         "instructions_title": data.get("instructions_title", ""),
         "instructions": data["instructions"],
-        "inputs": tuple(_read_column(one) for one in item["inputs"]),
+        "inputs": (
+            *(_read_column(one) for one in item["inputs"]),
+            *(_read_column(one, is_of_output=True) for one in item.get("output_columns", [])),
+        ),
         "outputs": (outputs["least"], outputs["most"]),
         "output_kind": outputs["kind"],
         "output_language": outputs.get("language", ""),
@@ -189,7 +224,7 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
         "output_name": item.get("output_name", "Response"),
         "layout": _read_layout(data["layout"]),
         "criteria": criteria,
-        **_read_examples(data, criteria),
+        **_read_examples(data, criteria, outputs["kind"]),
         "eligibility": read_eligibility(data["eligibility"]) if data.get("eligibility") else None,
         "ignore": _read_ignore(data.get("ignore")),
         "design": Design(**_without_own(data.get("design", {}))),
@@ -208,12 +243,14 @@ def read_instrument(data: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _read_examples(data: Mapping[str, Any], criteria: Iterable[Criterion]) -> dict[str, Any]:
+def _read_examples(
+    data: Mapping[str, Any], criteria: Iterable[Criterion], kind: str
+) -> dict[str, Any]:
     """Return worked examples, practice items and questions on the instructions."""
     known = {criterion.key: criterion for criterion in criteria}
     return {
-        "examples": tuple(_read_example(one, known) for one in data.get("examples", [])),
-        "practice": tuple(_read_example(one, known) for one in data.get("practice", [])),
+        "examples": tuple(_read_example(one, known, kind) for one in data.get("examples", [])),
+        "practice": tuple(_read_example(one, known, kind) for one in data.get("practice", [])),
         "comprehension": tuple(
             ComprehensionQuestion(**_without_own(one) | {"choices": tuple(one["choices"])})
             for one in data.get("comprehension", [])
@@ -230,6 +267,7 @@ def _read_layout(data: Mapping[str, Any]) -> Layout:
     return Layout(
         outputs=data["outputs"],
         inputs=data.get("inputs", "above"),
+        order=data.get("order", "random"),
         questions=data["questions"],
         letters=tuple(data.get("letters", ())),
         menu=tuple(data.get("menu", ())),
@@ -237,7 +275,7 @@ def _read_layout(data: Mapping[str, Any]) -> Layout:
     )
 
 
-def _read_column(data: Mapping[str, Any]) -> InputColumn:
+def _read_column(data: Mapping[str, Any], *, is_of_output: bool = False) -> InputColumn:
     return InputColumn(
         name=data["name"],
         label=data["label"],
@@ -246,6 +284,9 @@ def _read_column(data: Mapping[str, Any]) -> InputColumn:
         aliases=tuple(data.get("aliases", ())),
         is_required=data.get("required", True),
         together=data.get("together", ""),
+        display=data.get("display", "full"),
+        is_shown=data.get("shown", True),
+        is_of_output=is_of_output,
     )
 
 
@@ -272,10 +313,15 @@ def _read_comment(data: Mapping[str, Any]) -> Comment:
     )
 
 
-def _read_example(data: Mapping[str, Any], criteria: Mapping[str, Criterion]) -> Example:
+def _read_example(data: Mapping[str, Any], criteria: Mapping[str, Criterion], kind: str) -> Example:
+    # of the only output: a list of statements is a text of lines, as in a file
+    columns = {
+        name: one[0] if isinstance(one[0], str) else "\n".join(map(str, one[0]))
+        for name, one in data.get("columns", {}).items()
+    }
     return Example(
-        inputs=data["inputs"],
-        outputs=tuple(data["outputs"]),
+        inputs={**data["inputs"], **columns},
+        outputs=tuple(map(write_structure, data["outputs"])),
         why=data["why"],
         ratings={
             key: criteria[key].rating_from_data(one) for key, one in data.get("ratings", {}).items()

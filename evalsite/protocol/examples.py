@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from evalsite.protocol.data import STRUCTURED
 from evalsite.protocol.faults import Faults, check_keys, check_list, check_text
 from evalsite.protocol.scale import get_scale
 
@@ -35,6 +36,8 @@ def check_examples(
 ) -> None:
     """Check examples and practice against an instrument that has no fault otherwise."""
     outputs = data["item"]["outputs"]
+    listed = data["item"].get("output_columns", [])
+    own = {column["name"]: column for column in listed}
     for name in ("examples", "practice"):
         for number, example in enumerate(check_list(data.get(name, []), name, faults)):
             place = f"{name}.{number}"
@@ -44,9 +47,6 @@ def check_examples(
                 optional={"ratings", "gold", "label", "criterion", "columns"},
             ):  # fmt: skip
                 continue
-            if "columns" in example:
-                at = f"{place}.columns"
-                faults.add("not_supported", at, "is not shown by this version yet")
             # ratings may speak for themselves, a practice item has to explain
             may_be_empty = name == "examples" and bool(example.get("ratings"))
             check_text(example.get("why", "-"), f"{place}.why", faults, may_be_empty=may_be_empty)
@@ -54,13 +54,18 @@ def check_examples(
             if "criterion" in example and example["criterion"] not in list(scales):
                 at = f"{place}.criterion"
                 faults.add("unknown_criterion", at, "isn't a criterion of this instrument")
-            _check_inputs(example.get("inputs", {}), place, columns, faults)
+            _check_inputs(example.get("inputs", {}), place, columns, faults, own)
             texts = check_list(
                 example.get("outputs", []), f"{place}.outputs", faults,
                 least=outputs["least"], most=outputs["most"],
             )  # fmt: skip
+            _check_columns(example.get("columns", {}), place, own, len(texts), faults)
             for output, text in enumerate(texts):
-                check_text(text, f"{place}.outputs.{output}", faults)
+                at = f"{place}.outputs.{output}"
+                if isinstance(text, list) and outputs["kind"] in STRUCTURED:
+                    _check_records(text, outputs["kind"], at, faults)
+                else:
+                    check_text(text, at, faults)
             _check_answers(example, place, scales, len(texts), faults)
             _check_marked(example, place, faults)
     practice = data.get("practice", [])
@@ -73,19 +78,60 @@ def check_examples(
         )
 
 
+def _check_records(records: list[Any], kind: str, place: str, faults: Faults) -> None:
+    """Check a conversation or a table that is given as a list."""
+    needed = {"role", "content"} if kind == "conversation" else set()
+    if not records:
+        faults.add("empty_text", place, "must not be empty")
+    for number, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            faults.add("type", f"{place}.{number}", "must be an object")
+        for key in sorted(needed - set(record if isinstance(record, Mapping) else needed)):
+            faults.add("missing_key", f"{place}.{number}.{key}", "is required")
+
+
+def _check_columns(
+    columns: Any, place: str, own: Mapping[str, Mapping[str, Any]], outputs: int, faults: Faults
+) -> None:
+    """Check what an example says of each output: lines, as a text or as a list."""
+    at = f"{place}.columns"
+    if not isinstance(columns, Mapping):
+        faults.add("type", at, "must be an object")
+        return
+    for name in columns:
+        if name not in own:
+            faults.add("unknown_column", f"{at}.{name}", "isn't a column of the outputs")
+    for name, column in own.items():
+        if name in columns:
+            _check_cells(columns[name], f"{at}.{name}", outputs, faults)
+        elif column.get("required", True):
+            faults.add("missing_key", f"{at}.{name}", "is required")
+
+
+def _check_cells(cells: Any, place: str, outputs: int, faults: Faults) -> None:
+    for number, cell in enumerate(check_list(cells, place, faults, least=outputs, most=outputs)):
+        at = f"{place}.{number}"
+        for line in check_list([cell] if isinstance(cell, str) else cell, at, faults, least=1):
+            check_text(line, at, faults)
+
+
 def _check_inputs(
-    inputs: Any, place: str, columns: Mapping[str, Mapping[str, Any]], faults: Faults
+    inputs: Any,
+    place: str,
+    columns: Mapping[str, Mapping[str, Any]],
+    faults: Faults,
+    own: Mapping[str, Any],
 ) -> None:
     if not isinstance(inputs, Mapping):
         faults.add("type", f"{place}.inputs", "must be an object")
         return
     for name in inputs:
-        if name not in columns:
+        if name not in columns or name in own:
             faults.add(
                 "unknown_column", f"{place}.inputs.{name}", "isn't an input of this instrument"
             )
     for name, column in columns.items():
-        if column.get("required", True) and name not in inputs:
+        if column.get("required", True) and name not in inputs and name not in own:
             faults.add("missing_key", f"{place}.inputs.{name}", "is required")
 
 

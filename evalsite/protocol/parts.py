@@ -19,6 +19,8 @@ InputKind = Literal[
 OutputKind = Literal["text", "markdown", "code", "table", "conversation", "dialogue"]
 # what a question shows, and not the item
 NOT_SHOWN = frozenset({"statements"})
+# how the text of an input is shown: whole, or long ones in a box; always in a box; folded away
+Display = Literal["full", "scroll", "folded"]
 # the part of a stored rating that is a comment on a question
 COMMENT = "comment"
 LONGEST_COMMENT = 5000
@@ -148,7 +150,8 @@ class Criterion:
 class InputColumn:
     """A column of a batch that belongs to the item: its name, kind, and other names it goes by.
 
-    Columns with the same word in `together` are filled in all of them or in none.
+    Columns with the same word in `together` are filled in all of them or in none. `is_of_output`:
+    it belongs to the only output of the item, so items with the same other inputs share them.
     """
 
     name: str
@@ -158,21 +161,27 @@ class InputColumn:
     aliases: tuple[str, ...] = ()
     is_required: bool = True
     together: str = ""
+    display: Display = "full"
+    is_shown: bool = True
+    is_of_output: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """How an item is laid out on its page.
 
-    `inputs` are above the outputs or beside them, where the page is wide. `letters` stand for
-    1, 2, ... in the names of outputs; one that is longer than a letter is the whole name. `menu`:
-    headings of the instructions that rating pages link to, followed by the places of the set.
+    `inputs` are above the outputs or beside them, where the page is wide, or not shown at all.
+    `order` of outputs, and of the items of a group that stays together: random, or as in the file.
+    `letters` stand for 1, 2, ... in the names of outputs; one that is longer than a letter is the
+    whole name. `menu`: headings of the instructions that rating pages link to, followed by the
+    places of the set.
     `screens`: the layouts of a set from which a study chooses; the first is its default.
     """
 
     outputs: Literal["one", "several", "pair"] = "one"
-    inputs: Literal["above", "beside"] = "above"
+    inputs: Literal["above", "beside", "none"] = "above"
     questions: Literal["beside", "below", "under each output"] = "beside"
+    order: Literal["random", "given"] = "random"
     letters: tuple[str, ...] = ()
     menu: tuple[str, ...] = ()
     screens: tuple[ScreenKind, ...] = ("one",)
@@ -195,6 +204,11 @@ class Layout:
     @property
     def is_pair(self) -> bool:
         return self.outputs == "pair"
+
+    @property
+    def is_given(self) -> bool:
+        """Tell whether outputs, and items of a group, are in the order of the file."""
+        return self.order == "given"
 
 
 @dataclass(frozen=True, kw_only=True)

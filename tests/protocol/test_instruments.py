@@ -257,7 +257,7 @@ def test_all_faults_are_reported_at_once():
     data = data_of("fluency")
     data.pop("title")
     data["criteria"][1]["scale"]["kind"] = "stars"
-    data["layout"]["order"] = "given"
+    data["layout"]["order"] = "by length"
 
     places = {fault.place for fault in check_instrument(data)}
 

@@ -14,9 +14,11 @@ def order_of(study_seed: str, item: Item, outputs: int, arrangement: int) -> lis
 def order_for(me: Participant, item: Item, outputs: int, slot: Slot | None) -> list[int]:
     """Return the order of the slot, or, without a slot, one drawn for this person.
 
-    Practice items and repeats show their outputs in the order in which they are stored.
+    Practice items and repeats show their outputs in the order in which they are stored, and so
+    do all items where the instrument says so.
     """
-    if item.kind in (Item.Kind.PRACTICE, Item.Kind.REPEAT):
+    is_stored = item.kind in (Item.Kind.PRACTICE, Item.Kind.REPEAT)
+    if is_stored or me.study.config.layout.is_given:
         return list(range(outputs))
     seed = me.study.seed
     own = derive_number(seed, "order", me.pseudonym, item.key)

@@ -100,6 +100,8 @@ class _Units:
     another in the order of their systems.
     """
 
+    is_given = False
+
     def __init__(self, entries: Iterable[Entry], is_together: bool, draw: Random) -> None:
         known: dict[tuple[int, ...], int] = {}
         clusters: dict[str, int] = {"": 0}
@@ -211,10 +213,19 @@ Sublayer = dict[int, "array[int]"]
 
 
 def plan_layers(
-    entries: Iterable[Entry], *, seed: str, layers: int, is_together: bool = False
+    entries: Iterable[Entry],
+    *,
+    seed: str,
+    layers: int,
+    is_together: bool = False,
+    is_given: bool = False,
 ) -> Iterator[Iterator[Place]]:
-    """For each layer its places in the order in which they are dealt; take all before the next."""
+    """For each layer its places in the order in which they are dealt; take all before the next.
+
+    `is_given`: outputs, and items that stay together, are in the order of the file.
+    """
     units = _Units(entries, is_together, make_random(seed, "kinds"))
+    units.is_given = is_given
     sublayers = _spread(units)
     _give_turns(units, sublayers)
     balance = _Balance()
@@ -451,6 +462,9 @@ def _mix(units: _Units, cells: Sublayer, no: int, balance: _Balance) -> Iterator
 def _arrange_unit(units: _Units, unit: int, turn: int, no: int) -> Place:
     """Return the items of a unit with the arrangement of each in this layer."""
     items = units.list_items(unit)
+    if units.is_given:
+        ordered = enumerate(sorted(items))
+        return [(one, join_arrangement(max(1, len(of)), n, 0)) for n, (one, of) in ordered]
     if len(items) == 1:
         ((item_id, systems),) = items
         return [(item_id, _arrangement(systems, turn))]

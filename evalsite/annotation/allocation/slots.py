@@ -189,6 +189,7 @@ def _find_openings(study: Study, batches: Iterable[Batch], layers: int) -> Itera
             seed=study.seed,
             layers=layers,
             is_together=study.groups == Study.Groups.TOGETHER,
+            is_given=study.config.layout.is_given,
         )
         items = Item.objects.main().filter(study=study, batch__in=batch_ids).count()
         yield _Opening(batch_ids, opened_at is not None, items, plan)

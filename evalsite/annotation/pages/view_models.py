@@ -55,6 +55,7 @@ class InputView:
     value: str
     segments: tuple[Segment, ...]
     language: str = ""  # of code
+    display: str = "full"
 
     @cached_property
     def html(self) -> SafeString | None:
@@ -69,8 +70,13 @@ class InputView:
         return len(self.value) > SEARCHED_TEXT
 
     @property
+    def is_folded(self) -> bool:
+        return self.display == "folded"
+
+    @property
     def is_long(self) -> bool:
-        return len(self.value) > LONG_TEXT or len(self.turns) > LONG_DIALOGUE
+        is_long = len(self.value) > LONG_TEXT or len(self.turns) > LONG_DIALOGUE
+        return self.display == "scroll" or is_long
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
@@ -314,7 +320,8 @@ def view_item(
     shown = tuple(
         _view_input(column, inputs[column.name], marked.get(column.name, ()))
         for column in config.inputs
-        if inputs.get(column.name) and column.kind not in NOT_SHOWN
+        if inputs.get(column.name) and column.kind not in NOT_SHOWN and column.is_shown
+        if config.layout.inputs != "none"
     )
     return ItemView(
         inputs=shown,
@@ -377,6 +384,7 @@ def _view_input(column: InputColumn, value: Any, marked: Sequence[str]) -> Input
         value=text,
         segments=tuple(split_marked(text, marked)),
         language=column.language,
+        display=column.display,
     )
 
 

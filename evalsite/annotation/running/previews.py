@@ -113,7 +113,9 @@ def render_item(study: Study, *, key: str, inputs: Mapping[str, Any], texts: Seq
     """Return the page of an item, blind as participants get it."""
     config = study.config
     arrangement = derive_number(study.seed, "preview", key)
-    order = arrange(len(texts), arrangement, study.seed, key)
+    order = list(range(len(texts)))
+    if not config.layout.is_given:
+        order = arrange(len(texts), arrangement, study.seed, key)
     view = view_item(
         config,
         inputs=inputs,

@@ -178,7 +178,8 @@ class ItemBuilder:
 
     def _is_own(self, name: str) -> bool:
         """Return whether a field may differ between rows under one id that are separate items."""
-        return name == "kind" or name.startswith("gold_")
+        own = {one.name for one in self.config.inputs if one.is_of_output}
+        return name == "kind" or name.startswith("gold_") or name in own
 
     # parts of a row
 

@@ -58,6 +58,8 @@ class ItemMaker:
         self.dropped_columns: set[str] = set()
         # of the item made last: those of a group mostly follow one another
         self._inputs: dict[str, str] = {}
+        # what a file says of an output makes no other item of the same input
+        self._of_output = {one.name for one in self.config.inputs if one.is_of_output}
         self._inputs_text = "{}"
         self._group = ""
         self._column = name_column
@@ -197,7 +199,11 @@ class ItemMaker:
         return extra
 
     def _name_group(self) -> str:
-        self._group = self._group or name_written_group(self._inputs, self._inputs_text)
+        if not self._group:
+            shared = {k: v for k, v in self._inputs.items() if k not in self._of_output}
+            is_all = len(shared) == len(self._inputs)
+            text = self._inputs_text if is_all else write_texts(shared.items())
+            self._group = name_written_group(shared, text)
         return self._group
 
     def _read_gold(self, outputs: list[DraftOutput]) -> dict[str, str]:

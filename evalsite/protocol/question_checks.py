@@ -1,0 +1,180 @@
+"""Checks of criteria: what is asked, of what, on which scale, and when."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from evalsite.protocol.conditions import check_condition
+from evalsite.protocol.faults import (
+    Faults,
+    check_choice,
+    check_flag,
+    check_key,
+    check_keys,
+    check_list,
+    check_text,
+    check_whole,
+)
+from evalsite.protocol.parts import LONGEST_COMMENT
+from evalsite.protocol.scale import get_scale, installed_scales
+
+# columns of files of ratings beside one for each criterion, and fields of rating pages; and beside
+# the right answers by criterion, gold says why they are right
+RESERVED_KEYS = frozenset({
+    "why",
+    "study", "version", "batch", "item", "group", "cluster", "kind", "system", "output_id",
+    "standard", "annotation", "participant", "person", "set", "place", "place_in_group",
+    "place_in_set", "trial", "repeat_of", "status", "origin", "aids", "device", "language",
+    "excluded", "exclusion_reason", "revisions", "started_at", "submitted_at", "seconds",
+    "active_seconds", "time_given", "system_1", "system_2", "shown_first",
+    "state", "client_ms", "active_ms", "first_ms", "go", "note", "comment", "ignore", "at",
+    "attempt", "main", "work", "read", "questions", "unsaved", "keys", "problem", "result",
+    "still", "report", "reported", "csrfmiddlewaretoken",
+})  # fmt: skip
+_PER = ("output", "item", "turn")
+
+
+def check_criteria(
+    criteria: Any, layout: Any, faults: Faults
+) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Return, by criterion, what it is asked per, and its scale as data."""
+    known: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    if criteria is None:
+        return known
+    is_pair = isinstance(layout, Mapping) and layout.get("outputs") == "pair"
+    for number, criterion in enumerate(check_list(criteria, "criteria", faults, least=1, most=40)):
+        place = f"criteria.{number}"
+        if isinstance(criterion, Mapping) and isinstance(criterion.get("key"), str):
+            place = f"criteria.{criterion['key']}"
+        _check_criterion(criterion, place, known, faults, is_pair=is_pair)
+    return known
+
+
+def _check_criterion(
+    criterion: Any,
+    place: str,
+    known: dict[str, tuple[str, Mapping[str, Any]]],
+    faults: Faults,
+    *,
+    is_pair: bool,
+) -> None:
+    texts = {"question", "definition", "summary", "range_note"}
+    if not check_keys(
+        criterion, place, faults,
+        needed={"key", "label", "per", "scale"},
+        optional=texts | {"ask_if", "comment", "turns", "required"},
+    ):  # fmt: skip
+        return
+    _refuse_later(criterion, place, ("turns",), faults)
+    check_text(criterion.get("label", "-"), f"{place}.label", faults)
+    for name in sorted(texts & criterion.keys()):
+        check_text(criterion[name], f"{place}.{name}", faults)
+    if not texts & {"question", "definition"} & criterion.keys():
+        faults.add("no_question", place, "needs a question or a definition")
+    check_flag(criterion.get("required", True), f"{place}.required", faults)
+    key = criterion.get("key")
+    if key is not None and check_key(key, f"{place}.key", faults) and key in known:
+        faults.add("duplicate", place, "has the key of another criterion")
+    if isinstance(key, str) and key in RESERVED_KEYS:
+        faults.add("reserved_column", f"{place}.key", "is a name that the site uses itself")
+    if "scale" in criterion:
+        before = len(faults)
+        _check_scale(criterion, place, faults, is_pair=is_pair)
+        earlier = {name: known[name] for name in known if name != key}
+        known[str(key)] = (str(criterion.get("per")), criterion["scale"])
+        if len(faults) == before:
+            _check_conditions(criterion, place, earlier, faults)
+
+
+def _check_conditions(
+    criterion: Mapping[str, Any],
+    place: str,
+    earlier: Mapping[str, tuple[str, Mapping[str, Any]]],
+    faults: Faults,
+) -> None:
+    """Check when a question is asked, and when a comment on it; its own scale has no fault."""
+    scales = {
+        key: (per, get_scale(data["kind"]).from_data(data))
+        for key, (per, data) in earlier.items()
+        if per in _PER and not _has_faults(data)
+    }
+    key, per, own = str(criterion.get("key")), criterion.get("per"), criterion["scale"]
+    if per not in _PER:
+        return
+    if "ask_if" in criterion:
+        check_condition(
+            criterion["ask_if"], f"{place}.ask_if", per=per, earlier=scales, faults=faults
+        )
+    comment, at = criterion.get("comment"), f"{place}.comment"
+    if comment is None or not check_keys(
+        comment, at, faults, needed={"ask"}, optional={"label", "if", "most"}
+    ):
+        return
+    check_choice(comment.get("ask", "optional"), {"optional", "required"}, f"{at}.ask", faults)
+    check_text(comment.get("label", "-"), f"{at}.label", faults)
+    check_whole(comment.get("most", 1), f"{at}.most", faults, least=1, most=LONGEST_COMMENT)
+    if "if" in comment:
+        scales[key] = (per, get_scale(own["kind"]).from_data(own))
+        check_condition(comment["if"], f"{at}.if", per=per, earlier=scales, faults=faults)
+
+
+def check_statement_columns(
+    known: Mapping[str, tuple[str, Mapping[str, Any]]],
+    columns: Mapping[str, Mapping[str, Any]],
+    faults: Faults,
+) -> None:
+    """Check that inputs from which questions get their statements are declared as such."""
+    for key, (_per, data) in known.items():
+        if _has_faults(data):
+            continue
+        for name in get_scale(data["kind"]).from_data(data).name_columns():
+            at = f"criteria.{key}.scale.from_column"
+            if name not in columns:
+                faults.add("unknown_column", at, f"is {name!r}, which is no declared input")
+            elif columns[name].get("kind") != "statements":
+                faults.add("wrong_column", at, f"is {name!r}, which isn't of the kind statements")
+
+
+def _has_faults(data: Any) -> bool:
+    """Tell whether the scale of an earlier criterion can't be read."""
+    faults = Faults()
+    if not isinstance(data, Mapping) or str(data.get("kind")) not in installed_scales():
+        return True
+    get_scale(str(data["kind"])).check_data(data, "", faults)
+    return bool(faults)
+
+
+def _check_scale(
+    criterion: Mapping[str, Any], place: str, faults: Faults, *, is_pair: bool
+) -> None:
+    per, data = criterion.get("per"), criterion["scale"]
+    is_known_per = per is None or check_choice(per, _PER, f"{place}.per", faults)
+    at = f"{place}.scale"
+    if not isinstance(data, Mapping):
+        faults.add("type", at, "must be an object")
+        return
+    scale = installed_scales().get(str(data.get("kind")))
+    if scale is None:
+        kinds = ", ".join(sorted(installed_scales()))
+        faults.add("unknown_scale", f"{at}.kind", f"must be one of: {kinds}")
+        return
+    scale.check_data(data, at, faults)
+    if scale.pair_only and not is_pair:
+        needs = f"has a {scale.kind} scale, which needs a pair of outputs"
+        faults.add("wrong_layout", place, needs)
+    if per is None or not is_known_per or per in scale.list_per():
+        return
+    if per in scale.later_per:
+        faults.add("not_supported", f"{place}.per", f"can't be {per} in this version")
+    else:
+        asked = " or ".join(scale.list_per())
+        faults.add("wrong_per", f"{place}.per", f"must be {asked} for a {scale.kind} scale")
+
+
+def _refuse_later(
+    data: Mapping[str, Any], place: str, names: Collection[str], faults: Faults
+) -> None:
+    """Add a fault for each key that this version can't honour yet."""
+    for name in names:
+        if name in data:
+            at = f"{place}.{name}" if place else name
+            faults.add("not_supported", at, "is not supported by this version yet")

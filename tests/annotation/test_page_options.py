@@ -1,0 +1,112 @@
+"""What an instrument says of its page: how inputs are shown, and in which order outputs are."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evalsite.annotation.models import Annotation, Rating
+from evalsite.annotation.running.launch import launch_study
+from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.building.trying import render_preview
+from evalsite.jobs.services import run_job
+from evalsite.protocol import Protocol
+from evalsite.studies.models import Study
+from tests.support.batches import import_rows
+from tests.support.exports import export, read
+from tests.support.factories import make_user
+from tests.support.instruments import GALLERY, make_built_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+
+def read_instrument(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((GALLERY / f"{name}.json").read_bytes())
+    return content
+
+
+def rate(content: dict[str, Any], rows: list[dict[str, str]], **fields: Any) -> Study:
+    study = make_built_study(content, is_demo=True, **fields)
+    import_rows(study, rows)
+    run_job(launch_study(study=study, by=make_user()))
+    study.refresh_from_db()
+    list(simulate_crowd(study, participants=4, seed="page"))
+    return study
+
+
+def test_inputs_are_folded_away_boxed_or_not_shown_as_the_instrument_says():
+    content = read_instrument("da_sqm")
+    content["item"]["inputs"] += [
+        {"name": "report", "label": "Report", "kind": "text", "display": "scroll"},
+        {"name": "secret", "label": "Secret", "kind": "text", "shown": False},
+    ]
+    content["practice"] = []
+
+    page = render_preview(Protocol.from_data(content))
+
+    folded = page.partition("<summary>Show the document so far</summary>")[2]
+    assert folded.partition("</details>")[0].count('class="film"') == 1
+    assert page.count('class="film long"') == 1
+    assert "Secret" not in page
+    content["layout"]["inputs"] = "none"
+    assert "Report" not in render_preview(Protocol.from_data(content))
+
+
+def test_outputs_in_the_given_order_are_shown_to_everyone_as_in_the_file():
+    content = read_instrument("summeval")
+    content["item"]["outputs"] |= {"least": 3, "most": 3}
+    content["layout"] |= {"outputs": "several", "order": "given"}
+    del content["practice"]
+    rows = [
+        {"item": f"i{n}", "document": f"Text {n}", "system": name, "output": f"{name} {n}"}
+        for n in range(6)
+        for name in ("gamma", "alpha", "beta")
+    ]
+
+    rate(content, rows, k=2, set_size=3, is_practice_on=False)
+
+    orders = list(Annotation.objects.counted().values_list("order_shown", flat=True))
+    assert len(orders) == 12
+    assert all(order == [0, 1, 2] for order in orders)
+
+
+def test_passages_of_a_document_come_in_the_order_of_the_file_where_that_is_given():
+    rows = [
+        {"item": f"{doc}{n}", "group": doc, "source": f"{doc} {n}", "system": name,
+         "output": f"{name} {doc} {n}"}
+        for doc in ("b", "a", "c")
+        for n in range(3)
+        for name in ("one", "two")
+    ]  # fmt: skip
+
+    study = rate(read_instrument("da_sqm"), rows, k=2, set_size=6, groups="together")
+
+    items = [one.key for one in study.items.main().order_by("pk")]
+    by_set: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for row in read(export(study)):
+        if row["kind"] == "main":
+            own = by_set.setdefault((row["participant"], row["group"]), [])
+            own.append((int(row["place_in_set"]), items.index(row["item"])))
+    assert len(by_set) >= 6
+    for own in by_set.values():
+        assert [place for _, place in sorted(own)] == sorted(place for _, place in own)
+
+
+def test_statements_of_each_output_come_from_its_row_and_items_of_one_input_stay_a_group():
+    content = read_instrument("factual_checklist")
+    rows = [
+        {"item": f"i{n}", "document": f"Report {n}", "system": name, "output": f"{name} {n}",
+         "sentences": "\n".join(f"{name} says {line}." for line in range(lines))}
+        for n in range(3)
+        for name, lines in (("one", 1), ("two", 3))
+    ]  # fmt: skip
+
+    study = rate(content, rows, k=1, set_size=2)
+
+    assert study.items.main().values("group").distinct().count() == 3
+    counts = {}
+    for rating in Rating.objects.filter(study=study, criterion="supported"):
+        if rating.annotation.item.kind == "main":
+            system = rating.output.system.name
+            counts[system] = max(counts.get(system, 0), int(rating.part))
+    assert counts == {"one": 1, "two": 3}

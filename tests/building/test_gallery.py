@@ -1,0 +1,65 @@
+"""The gallery: every entry says what is whose, and asks what its original asks."""
+
+import json
+from hashlib import sha256
+
+import pytest
+
+from evalsite.building.gallery import list_gallery, read_gallery
+from evalsite.protocol import Protocol, installed_scales
+from tests.support.instruments import GALLERY
+
+pytestmark = pytest.mark.one_database
+
+# source and criteria of each original, by the beginning of the SHA-256 of their JSON
+ORIGINALS = {
+    "adequacy_fluency": "881e76483ddfb306",
+    "arena_preference": "7a613385154f8258",
+    "attribution": "b484173b1b941934",
+    "conversation_turns": "382d26777ec58f2d",
+    "da_sqm": "77bce6ba15095d7e",
+    "factual_checklist": "063879d81edd893c",
+    "helpsteer2": "b7e4258cd5e1e9c2",
+    "helpsteer2_preference": "037615f52524447c",
+    "summarize_feedback": "285cec7fb3640907",
+    "summeval": "3e17f205fb1b07ef",
+    "webnlg": "68f2077874786aff",
+}
+# ask what this version can't: passages of an output; questions about each turn
+LATER = {"attribution", "conversation_turns"}
+LONGEST_INSTRUCTIONS = 150  # words
+FREE = {"CC BY 4.0", "BSD-3-Clause", "Etalab 2.0"}
+FILES = sorted(GALLERY.glob("*.json"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_each_file_has_its_source_its_notice_and_every_criterion_of_its_original(path):
+    content = json.loads(path.read_bytes())
+
+    source = content["source"]
+    told = json.dumps(
+        [source, content["criteria"]], sort_keys=True, ensure_ascii=False, separators=(",", ":")
+    )
+    assert sha256(told.encode()).hexdigest()[:16] == ORIGINALS[path.stem]
+    assert content["key"] == path.stem
+    assert source["cite"]
+    assert source["licence"] in FREE | {"none", "not known"}
+    if source["licence"] in FREE:
+        assert source["notice"]
+        assert path.name in (GALLERY / "NOTICES.md").read_text(encoding="utf-8")
+    assert len(content["instructions"].split()) <= LONGEST_INSTRUCTIONS
+
+
+def test_gallery_shows_every_file_whose_kinds_are_installed():
+    shown = {entry.config.key for entry in list_gallery()}
+
+    assert shown == {path.stem for path in FILES} - LATER
+    kinds = {one.scale.kind for entry in list_gallery() for one in entry.config.criteria}
+    assert kinds <= set(installed_scales())
+
+
+@pytest.mark.parametrize("key", sorted(read_gallery()))
+def test_instrument_of_the_gallery_reads_back_as_it_was_written(key):
+    config = Protocol.from_data(read_gallery()[key])
+
+    assert Protocol.from_data(config.to_data()) == config

@@ -1,0 +1,104 @@
+"""Instruments of the gallery with real texts: upload, work, figures and files, as a study does."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalsite.analysis.__main__ import main
+from evalsite.annotation.fsck import find_breaches
+from evalsite.annotation.models import Rating
+from evalsite.annotation.running.launch import launch_study
+from evalsite.annotation.running.simulation import simulate_crowd
+from evalsite.building.instrument_views import copy_data
+from evalsite.imports.batches.importer import import_file
+from evalsite.jobs.services import run_job
+from evalsite.protocol import get_protocol
+from evalsite.results.report.computation import compute_report
+from tests.support.bundles import check, pack
+from tests.support.exports import export, read
+from tests.support.factories import make_user
+from tests.support.imported import load
+from tests.support.instruments import GALLERY, make_built_study
+from tests.support.published import published_file
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.slow,
+    pytest.mark.usefixtures("checks_here"),
+    pytest.mark.one_database,
+]
+BATCHES = GALLERY / "batches"
+
+
+@pytest.mark.parametrize(
+    ("instrument", "batch", "items", "systems"),
+    [
+        ("da_sqm", "esa.csv", 32, 2),
+        ("arena_preference", "arena_preference.jsonl", 12, 2),
+        ("summeval", "summeval.jsonl", 36, 3),
+        ("adequacy_fluency", "adequacy_fluency.csv", None, 2),
+    ],
+)
+def test_example_batch_is_uploaded_rated_computed_and_exported(instrument, batch, items, systems):
+    content = json.loads((GALLERY / f"{instrument}.json").read_bytes())
+    study = make_built_study(content, is_demo=True, k=2, set_size=4)
+    import_file(study=study, path=BATCHES / batch, by=None)
+    run_job(launch_study(study=study, by=make_user()))
+    study.refresh_from_db()
+    list(simulate_crowd(study, participants=6, seed="batch"))
+
+    report = compute_report(study)
+
+    assert items is None or study.items.main().count() == items
+    assert study.systems.count() == systems
+    assert find_breaches(study) == []
+    asked = {criterion.key for criterion in study.config.criteria if not criterion.ask_if}
+    # a question that is answered in words alone has no figures
+    words = {one.key for one in study.config.criteria if one.scale.family == "text"}
+    assert {one["key"].partition(".")[0] for one in report.content["kept"]["criteria"]} >= (
+        asked - words
+    )
+    assert asked <= {row["criterion"] for row in read(export(study))}
+    assert check(pack(study)).faults == []
+
+
+def copy_of_magnitude(**names: str) -> dict[str, Any]:
+    """Magnitude as somebody copies it, with these criteria in place of its own."""
+    draft = copy_data(get_protocol("magnitude").to_data(), "Naturalness and quality")
+    (asked,) = draft["criteria"]
+    draft["key"] = "rankme_two"
+    draft["criteria"] = [
+        asked | {"key": key, "label": label, "question": f"How is its {key}?"}
+        for key, label in names.items()
+    ]
+    return {name: part for name, part in draft.items() if name not in ("examples", "practice")}
+
+
+def test_naturalness_and_quality_of_rankme_are_rated_on_a_copy_of_magnitude(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """The published ratings; geometric means computed elsewhere."""
+    study = make_built_study(copy_of_magnitude(naturalness="Naturalness", quality="Quality"), k=3)
+    import_file(study=study, path=GALLERY.parent / "ratings" / "rankme_batch.csv", by=None)
+    with published_file("rankme/stp1_rankME.csv").open(encoding="utf-8", newline="") as file:
+        load(study, file.read())
+
+    exported = tmp_path / "ratings.csv"
+    exported.write_bytes(export(study))
+    assert main(["report", str(exported), "--file-order", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+
+    assert Rating.objects.filter(study=study).count() == 2 * 900
+    assert find_breaches(study) == []
+    means = {
+        (one["key"], of["system"]): round(of["headline"]["value"], 4)
+        for one in said["criteria"]
+        for of in one["systems"]
+    }
+    assert means == {
+        ("naturalness", "baseline"): 99.3653, ("quality", "baseline"): 98.2737,
+        ("naturalness", "sheffield_v2"): 99.0660, ("quality", "sheffield_v2"): 91.0123,
+        ("naturalness", "slug2slug"): 99.5850, ("quality", "slug2slug"): 99.1233,
+    }  # fmt: skip
