@@ -100,9 +100,10 @@ class _Units:
     another in the order of their systems.
     """
 
-    is_given = False
-
-    def __init__(self, entries: Iterable[Entry], is_together: bool, draw: Random) -> None:
+    def __init__(
+        self, entries: Iterable[Entry], is_together: bool, is_given: bool, draw: Random
+    ) -> None:
+        self.is_given = is_given
         known: dict[tuple[int, ...], int] = {}
         clusters: dict[str, int] = {"": 0}
         self.item_ids, self._systems, self._clusters = array("q"), array("l"), array("l")
@@ -224,8 +225,7 @@ def plan_layers(
 
     `is_given`: outputs, and items that stay together, are in the order of the file.
     """
-    units = _Units(entries, is_together, make_random(seed, "kinds"))
-    units.is_given = is_given
+    units = _Units(entries, is_together, is_given, make_random(seed, "kinds"))
     sublayers = _spread(units)
     _give_turns(units, sublayers)
     balance = _Balance()
@@ -463,8 +463,7 @@ def _arrange_unit(units: _Units, unit: int, turn: int, no: int) -> Place:
     """Return the items of a unit with the arrangement of each in this layer."""
     items = units.list_items(unit)
     if units.is_given:
-        ordered = enumerate(sorted(items))
-        return [(one, join_arrangement(max(1, len(of)), n, 0)) for n, (one, of) in ordered]
+        return [(one, join_arrangement(len(of), n, 0)) for n, (one, of) in enumerate(sorted(items))]
     if len(items) == 1:
         ((item_id, systems),) = items
         return [(item_id, _arrangement(systems, turn))]
