@@ -36,6 +36,9 @@ class Blank(models.Expression):
     def resolve_expression(self, *arguments: Any, **options: Any) -> "Blank":
         return self
 
+    def get_group_by_cols(self) -> list[Any]:
+        return []  # as of any value
+
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
         return "%s", (self,)
 

@@ -1,6 +1,6 @@
 """What must hold for every study's rows at every moment, and how breaches are found."""
 
-from evalsite.annotation.fsck import answers, places, records
+from evalsite.annotation.fsck import answers, highlights, places, records
 from evalsite.annotation.fsck.findings import Breach, Check, examine, is_in_progress
 from evalsite.studies.models import Study
 
@@ -19,6 +19,7 @@ CHECKS: tuple[Check, ...] = (
     *records.CHECKS,
     *places.CHECKS,
     *answers.CHECKS,
+    *highlights.CHECKS,
 )
 # run once for all studies if none is named
 SITE_CHECKS: tuple[Check, ...] = records.SITE_CHECKS

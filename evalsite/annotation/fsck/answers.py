@@ -1,9 +1,9 @@
 """Answers: one for each person and item, and never more than k that count.
 
-Their ratings and highlights are complete, inside the scale, and of the item's own outputs.
+Their ratings are complete, inside the scale, and of the item's own outputs.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -11,24 +11,28 @@ from django.db.models import (
     CharField,
     Count,
     Exists,
+    ExpressionWrapper,
     F,
     IntegerField,
     OuterRef,
     Q,
     QuerySet,
     Subquery,
-    Value,
 )
-from django.db.models.functions import Cast, Coalesce, Substr
+from django.db.models.functions import Cast, Coalesce
 from django.forms import Field
 
 from evalsite.annotation.fsck.findings import (
+    ANSWER,
     Finder,
     checks_in,
+    find_twice,
     is_in_progress,
+    name_answer,
     name_answers,
+    name_rows,
+    named,
     names_answers,
-    prepare,
 )
 from evalsite.annotation.models import (
     TOP_UP_FROM,
@@ -41,6 +45,7 @@ from evalsite.annotation.models import (
 )
 from evalsite.annotation.pages.held_items import REPORTS_TO_HOLD
 from evalsite.annotation.pages.saving import LEFT_TO_OTHERS
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import Origin
 from evalsite.protocol import Criterion
 from evalsite.protocol.parts import COMMENT
@@ -58,21 +63,29 @@ def more_than_k_count(study: Study) -> Iterable[str]:
     """Top-ups come on top of k."""
     if is_in_progress(study):
         return
-    added = Slot.objects.filter(item__study=study, no__gte=TOP_UP_FROM).order_by()
-    more = dict(added.values_list("item").annotate(n=Count("pk")))
-    counts = _answers(study.pk).counted().values("item").annotate(n=Count("pk"))
-    many = counts.filter(n__gt=study.k).order_by("item").values_list("item", "item__key", "n")
-    for item, key, found in many.iterator():
-        asked = study.k + more.get(item, 0)
-        if found > asked:
-            yield f"item {key} has {found} answers that count, of {asked}"
+    if many := _MORE_THAN_K.all(study.pk, study.k):
+        added = Slot.objects.filter(item__study=study, no__gte=TOP_UP_FROM).order_by()
+        more = dict(added.values_list("item").annotate(n=Count("pk")))
+        for item, key, found in many:
+            asked = study.k + more.get(item, 0)
+            if found > asked:
+                yield f"item {key} has {found} answers that count, of {asked}"
 
 
-def answered_twice(study: Study) -> Iterable[str]:
-    answers = Annotation.objects.filter(participant__study=study).order_by()
-    pairs = answers.values("participant__pseudonym", "item__key").annotate(n=Count("pk"))
-    for row in pairs.filter(n__gt=1).order_by("participant__pseudonym", "item__key").iterator():
-        yield f"{row['participant__pseudonym']} answered item {row['item__key']} {row['n']} times"
+def _more_than_k(study_id: Any, k: Any) -> QuerySet[Any, Any]:
+    counts = _answers(study_id).counted().values("item").annotate(n=Count("pk")).filter(n__gt=k)
+    return counts.order_by("item").values_list("item", "item__key", "n")
+
+
+_MORE_THAN_K: Prepared[Any] = Prepared(_more_than_k)
+
+
+@named(lambda person, item, n: f"{person} answered item {item} {n} times")
+def answered_twice(study_id: Any) -> QuerySet[Any, Any]:
+    answers = Annotation.objects.filter(participant__study_id=study_id).order_by()
+    pair = ("participant__pseudonym", "item__key")
+    pairs = answers.values(*pair).annotate(n=Count("pk")).filter(n__gt=1)
+    return pairs.order_by(*pair).values_list(*pair, "n")
 
 
 @names_answers
@@ -125,12 +138,21 @@ def unknown_status_or_outcome(study_id: Any) -> QuerySet[Any]:
 
 def order_that_is_none(study: Study) -> Iterable[str]:
     """The order shown names each output of the item once; nothing, where it isn't known."""
-    answers = _answers(study.pk).annotate(outputs=Subquery(_count_outputs()))
-    combinations = answers.values("order_shown", "outputs").annotate(n=Count("pk"))
-    for row in combinations.iterator():
-        shown, outputs = row["order_shown"], row["outputs"]
+    for shown, outputs in _ORDERS.all(study.pk):
         if shown and shown_places(shown) != list(range(outputs or 0)):
+            answers = _answers_with_outputs(study.pk)
             yield from name_answers(answers.filter(order_shown=shown, outputs=outputs))
+
+
+def _answers_with_outputs(study_id: Any) -> QuerySet[Any]:
+    return _answers(study_id).annotate(outputs=Subquery(_count_outputs()))
+
+
+_ORDERS: Prepared[Any] = Prepared(
+    lambda study_id: (
+        _answers_with_outputs(study_id).values_list("order_shown", "outputs").distinct()
+    )
+)
 
 
 def shown_places(shown: object) -> list[int]:
@@ -147,34 +169,46 @@ def _count_outputs() -> QuerySet[Any]:
 
 def held_against_its_reports(study: Study) -> Iterable[str]:
     """An item is held exactly when it has two reports that weren't reviewed yet."""
-    is_new = Q(item__released_at__isnull=True) | Q(submitted_at__gt=F("item__released_at"))
-    standing = Annotation.objects.reports().filter(is_new, study=study).order_by()
-    enough = standing.values("item").annotate(n=Count("pk")).filter(n__gte=REPORTS_TO_HOLD)
-    ids = set(enough.values_list("item", flat=True))
-    held = Item.objects.filter(study=study, held_at__isnull=False).order_by("pk")
-    for pk, key in held.values_list("pk", "key").iterator():
-        if pk not in ids:
+    reported, held = dict(_REPORTED_ITEMS.all(study.pk)), dict(_HELD_ITEMS.all(study.pk))
+    for pk, key in held.items():
+        if pk not in reported:
             yield f"item {key} is held without two reports"
-        ids.discard(pk)
-    for key in Item.objects.filter(pk__in=ids).order_by("pk").values_list("key", flat=True):
-        yield f"item {key} has two reports and is not held"
+    for pk, key in reported.items():
+        if pk not in held:
+            yield f"item {key} has two reports and is not held"
 
 
-def draft_that_should_be_gone(study: Study) -> Iterable[str]:
+def _reported_items(study_id: Any) -> QuerySet[Any, Any]:
+    is_new = Q(item__released_at__isnull=True) | Q(submitted_at__gt=F("item__released_at"))
+    standing = Annotation.objects.reports().filter(is_new, study_id=study_id).order_by()
+    enough = standing.values("item").annotate(n=Count("pk")).filter(n__gte=REPORTS_TO_HOLD)
+    return enough.order_by("item").values_list("item", "item__key")
+
+
+_REPORTED_ITEMS: Prepared[Any] = Prepared(_reported_items)
+_HELD_ITEMS: Prepared[Any] = Prepared(
+    lambda study_id: (
+        Item.objects.filter(study_id=study_id, held_at__isnull=False)
+        .order_by("pk")
+        .values_list("pk", "key")
+    )
+)
+
+
+@named(lambda pk, pseudonym, item: f"draft {pk} of {pseudonym} for item {item}")
+def draft_that_should_be_gone(study_id: Any) -> QuerySet[Any, Any]:
     """Find drafts of people who left, or of answers that are final."""
-    drafts = Draft.objects.filter(participant__study=study)
+    drafts = Draft.objects.filter(participant__study_id=study_id)
     final = Q(
         item__annotations__participant=F("participant"),
         item__annotations__item_set__finished_at__isnull=False,
         updated_at__lt=F("item__annotations__item_set__finished_at"),
     )
     wrong = drafts.filter(Q(participant__withdrawn_at__isnull=False) | final).order_by("pk")
-    rows = wrong.distinct().values_list("pk", "participant__pseudonym", "item__key")
-    for pk, pseudonym, key in rows.iterator():
-        yield f"draft {pk} of {pseudonym} for item {key}"
+    return wrong.distinct().values_list("pk", "participant__pseudonym", "item__key")
 
 
-# --- ratings and highlights ---------------------------------------------------------------------
+# --- ratings ---------------------------------------------------------------------
 
 _RATED = Annotation.Outcome.RATED
 _WITHDRAWN = Annotation.Status.WITHDRAWN
@@ -185,32 +219,20 @@ def _ratings(study_id: Any) -> QuerySet[Rating]:
     return Rating.objects.filter(annotation__study_id=study_id)
 
 
-def _highlights(study_id: Any) -> QuerySet[Highlight]:
-    return Highlight.objects.filter(annotation__study_id=study_id)
-
-
 _COLUMNS = ("pk", "annotation_id", "annotation__item__key")
 
 
-def _name_rating(row: tuple[Any, ...], what: str = "rating") -> str:
-    return f"{what} {row[0]} of answer {row[1]} to item {row[2]}"
-
-
-def _name_highlight(row: tuple[Any, ...]) -> str:
-    return _name_rating(row, "highlight")
+def _name_rating(pk: int, answer_id: int, item: str) -> str:
+    return f"rating {pk} of answer {answer_id} to item {item}"
 
 
 def _names_ratings(find: Callable[[Any], QuerySet[Rating]]) -> Finder:
-    return prepare(find, _COLUMNS, _name_rating)
+    return name_rows(find, _COLUMNS, _name_rating)
 
 
-def _names_highlights(find: Callable[[Any], QuerySet[Highlight]]) -> Finder:
-    return prepare(find, _COLUMNS, _name_highlight)
-
-
-def _name(rows: QuerySet[Rating] | QuerySet[Highlight], what: str) -> Iterator[str]:
+def _name_ratings(rows: QuerySet[Rating]) -> Iterator[str]:
     for row in rows.order_by("pk").values_list(*_COLUMNS).iterator():
-        yield _name_rating(row, what)
+        yield _name_rating(*row)
 
 
 def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
@@ -222,25 +244,50 @@ def answer_with_another_number_of_ratings(study: Study) -> Iterable[str]:
     """
     counted = [one for one in study.config.criteria if _has_one_row(one)]
     keys = [one.key for one in counted]
-    rated = Annotation.objects.filter(study=study, outcome=_RATED).exclude(status=_WITHDRAWN)
-    ratings = Rating.objects.filter(
-        annotation=OuterRef("pk"), criterion__in=keys, part=""
-    ).order_by()
-    outputs = Output.objects.filter(item=OuterRef("item")).order_by()
-    rated = rated.annotate(
-        given=_count(ratings.values("annotation")), shown=_count(outputs.values("item"))
-    )
-    is_main = ~Q(item__kind=Item.Kind.PRACTICE)
-    each, once = _questions(counted)
-    is_whole = Q(given=each * F("shown") + once)
-    is_part = Q(origin=Origin.IMPORTED, given__gt=0, given__lt=each * F("shown") + once)
-    yield from name_answers(rated.filter(is_main).exclude(is_whole | is_part))
+    whole = _questions(counted)
+    for row in _MAIN_ANSWERS.all(study.pk, *whole, *keys):
+        yield name_answer(*row)
     for item in Item.objects.practice().filter(study=study):
         # a qualification asks only what has gold, and so did practice at first
         asked = find_gold(study.config, item.gold) or study.config.criteria
-        each, once = _questions([one for one in asked if one in counted])
-        is_judged = Q(given=each * F("shown") + once)
-        yield from name_answers(rated.filter(item=item).exclude(is_whole | is_judged))
+        judged = _questions([one for one in asked if one in counted])
+        for row in _PRACTICE_ANSWERS.all(item.pk, *whole, *judged, *keys):
+            yield name_answer(*row)
+
+
+def _main_answers_lacking(study_id: Any, each: Any, once: Any, *keys: Any) -> QuerySet[Any, Any]:
+    rated = _count_ratings(keys).filter(study_id=study_id).exclude(item__kind=Item.Kind.PRACTICE)
+    whole = _sum_ratings(each, once)
+    is_part = Q(origin=Origin.IMPORTED, given__gt=0, given__lt=whole)
+    return rated.exclude(Q(given=whole) | is_part).order_by("pk").values_list(*ANSWER)
+
+
+def _practice_answers_lacking(
+    item_id: Any, each: Any, once: Any, each_judged: Any, once_judged: Any, *keys: Any
+) -> QuerySet[Any, Any]:
+    rated = _count_ratings(keys).filter(item_id=item_id)
+    is_whole = Q(given=_sum_ratings(each, once)) | Q(given=_sum_ratings(each_judged, once_judged))
+    return rated.exclude(is_whole).order_by("pk").values_list(*ANSWER)
+
+
+_MAIN_ANSWERS: Prepared[Any] = Prepared(_main_answers_lacking)
+_PRACTICE_ANSWERS: Prepared[Any] = Prepared(_practice_answers_lacking)
+
+
+def _count_ratings(keys: Sequence[Any]) -> QuerySet[Any]:
+    """Return rated answers with the numbers of their ratings and of their outputs."""
+    rated = Annotation.objects.filter(outcome=_RATED).exclude(status=_WITHDRAWN)
+    ratings = Rating.objects.filter(annotation=OuterRef("pk"), criterion__in=keys, part="")
+    outputs = Output.objects.filter(item=OuterRef("item"))
+    return rated.annotate(
+        given=_count(ratings.order_by().values("annotation")),
+        shown=_count(outputs.order_by().values("item")),
+    )
+
+
+def _sum_ratings(each: Any, once: Any) -> ExpressionWrapper:
+    each, once = (ExpressionWrapper(one, output_field=IntegerField()) for one in (each, once))
+    return ExpressionWrapper(each * F("shown") + once, output_field=IntegerField())
 
 
 def _has_one_row(criterion: Criterion) -> bool:
@@ -276,7 +323,15 @@ def rating_of_another_items_output(study_id: Any) -> QuerySet[Any]:
 
 
 def criterion_that_is_not_asked(study: Study) -> Iterable[str]:
-    return _name(_ratings(study.pk).exclude(criterion__in=study.config.criterion_by_key), "rating")
+    unknown = _UNKNOWN_CRITERIA.all(study.pk, *study.config.criterion_by_key)
+    return (_name_rating(*row) for row in unknown)
+
+
+_UNKNOWN_CRITERIA: Prepared[Any] = Prepared(
+    lambda study_id, *keys: (
+        _ratings(study_id).exclude(criterion__in=keys).order_by("pk").values_list(*_COLUMNS)
+    )
+)
 
 
 def value_outside_its_scale(study: Study) -> Iterable[str]:
@@ -287,27 +342,39 @@ def value_outside_its_scale(study: Study) -> Iterable[str]:
             fitting &= Q(output__isnull=not criterion.per_output)
         if criterion.comment:
             fitting |= Q(part=COMMENT, value__isnull=True, detail__isnull=True)
-        yield from _name(ratings.exclude(fitting), "rating")
+        yield from _name_ratings(ratings.exclude(fitting))
 
 
 def rating_given_twice(study: Study) -> Iterable[str]:
     """One for each output, and one in all where the outputs are compared."""
-    found = _ratings(study.pk).order_by()
     per_output = [one.key for one in study.config.criteria if one.per_output]
-    question = ("annotation", "criterion", "turn", "part")
-    each = found.filter(criterion__in=per_output).values(*question, "output")
-    once = found.exclude(criterion__in=per_output).values(*question)
-    for several in (each, once):
-        twice = several.annotate(n=Count("pk")).filter(n__gt=1).order_by("annotation")
-        for row in twice.iterator():
-            yield f"answer {row['annotation']} has {row['n']} ratings for {row['criterion']}"
+    for find in (_TWICE_FOR_AN_OUTPUT, _TWICE_IN_ALL):
+        for answer_id, criterion, n in find.all(study.pk, *per_output):
+            yield f"answer {answer_id} has {n} ratings for {criterion}"
+
+
+_QUESTION = ("annotation", "criterion", "turn", "part")
+
+
+def _twice_for_an_output(study_id: Any, *per_output: Any) -> QuerySet[Any, Any]:
+    each = _ratings(study_id).filter(criterion__in=per_output)
+    return find_twice(each, *_QUESTION, "output").values_list("annotation", "criterion", "n")
+
+
+def _twice_in_all(study_id: Any, *per_output: Any) -> QuerySet[Any, Any]:
+    once = _ratings(study_id).exclude(criterion__in=per_output)
+    return find_twice(once, *_QUESTION).values_list("annotation", "criterion", "n")
+
+
+_TWICE_FOR_AN_OUTPUT: Prepared[Any] = Prepared(_twice_for_an_output)
+_TWICE_IN_ALL: Prepared[Any] = Prepared(_twice_in_all)
 
 
 def rating_of_a_kind_that_no_scale_has(study: Study) -> Iterable[str]:
     """No scale asks about turns; few about parts, or store a text or details."""
     plain = Q(turn=0, part="", text="", detail__isnull=True)
     others = [one.key for one in study.config.criteria if one.columns]
-    return _name(_ratings(study.pk).exclude(plain | Q(turn=0, criterion__in=others)), "rating")
+    return _name_ratings(_ratings(study.pk).exclude(plain | Q(turn=0, criterion__in=others)))
 
 
 def typed_text_that_says_another_number(study: Study) -> Iterable[str]:
@@ -333,38 +400,7 @@ def typed_text_that_is_missing(study: Study) -> Iterable[str]:
     kept = [one.key for one in study.config.criteria if one.scale.keeps_typed]
     is_missing = Q(criterion__in=kept, value_typed="")
     is_strange = ~Q(criterion__in=kept) & ~Q(value_typed="")
-    return _name(_ratings(study.pk).filter(is_missing | is_strange), "rating")
-
-
-@_names_highlights
-def highlight_that_does_not_fit(study_id: Any) -> QuerySet[Any]:
-    """The quote is in the output, at this very place, and the output in the item."""
-    passage = Substr("output__text", F("start") + Value(1), F("end") - F("start"))
-    fitting = Q(quote=passage, output__item=F("annotation__item"))
-    return _highlights(study_id).exclude(fitting)
-
-
-def highlight_given_twice(study: Study) -> Iterable[str]:
-    """Highlights of a criterion may overlap; those without one start at different places."""
-    found = _highlights(study.pk).order_by()
-    place = ("annotation", "output", "start")
-    apart = found.filter(criterion="").values(*place)
-    once = found.exclude(criterion="").values(*place, "criterion", "end", "category")
-    for several in (apart, once):
-        twice = several.annotate(n=Count("pk")).filter(n__gt=1).order_by("annotation")
-        for row in twice.iterator():
-            yield f"answer {row['annotation']} has {row['n']} highlights at {row['start']}"
-
-
-def highlight_of_a_criterion_that_is_not_asked(study: Study) -> Iterable[str]:
-    known = ["", *study.config.criterion_by_key]
-    return _name(_highlights(study.pk).exclude(criterion__in=known), "highlight")
-
-
-@_names_highlights
-def highlight_of_a_category_that_nothing_offers(study_id: Any) -> QuerySet[Any]:
-    """No scale has categories or severities."""
-    return _highlights(study_id).exclude(category="", severity="")
+    return _name_ratings(_ratings(study.pk).filter(is_missing | is_strange))
 
 
 CHECKS = checks_in(
@@ -388,14 +424,4 @@ CHECKS = checks_in(
     ("Ratings hold what no scale stores", rating_of_a_kind_that_no_scale_has),
     ("Numbers differ from what was typed", typed_text_that_says_another_number),
     ("The typed text is missing, or present where nothing is typed", typed_text_that_is_missing),
-    ("Highlights don't fit the text that they mark", highlight_that_does_not_fit),
-    ("Highlights were given twice", highlight_given_twice),
-    (
-        "Highlights are of a criterion that the protocol does not have",
-        highlight_of_a_criterion_that_is_not_asked,
-    ),
-    (
-        "Highlights have a category or a severity that nothing offers",
-        highlight_of_a_category_that_nothing_offers,
-    ),
 )

@@ -6,7 +6,7 @@ from functools import wraps
 from itertools import islice
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.jobs.models import Job
@@ -109,47 +109,66 @@ def _is_unfinished(job: Job | None) -> bool:
 
 
 _PLACE = ("pk", "no", "item__key")
-_ANSWER = ("pk", "participant__pseudonym", "item__key")
+ANSWER = ("pk", "participant__pseudonym", "item__key")
 
 
 def name_places(slots: QuerySet[Slot]) -> Iterator[str]:
-    yield from map(_name_place, slots.order_by("pk").values_list(*_PLACE).iterator())
+    rows = slots.order_by("pk").values_list(*_PLACE).iterator()
+    return (_name_place(*row) for row in rows)
 
 
 def name_answers(annotations: QuerySet[Annotation]) -> Iterator[str]:
-    yield from map(_name_answer, annotations.order_by("pk").values_list(*_ANSWER).iterator())
+    rows = annotations.order_by("pk").values_list(*ANSWER).iterator()
+    return (name_answer(*row) for row in rows)
 
 
-def _name_place(row: tuple[Any, ...]) -> str:
-    return f"place {row[0]} (number {row[1]} of item {row[2]})"
+def named(name: Callable[..., str]) -> Callable[[Callable[[Any], QuerySet[Any, Any]]], Finder]:
+    """Name the rows that a function finds in a study by their values.
+
+    The query is built once, so it may depend on nothing but the study's id.
+    """
+
+    def decorate(find: Callable[[Any], QuerySet[Any, Any]]) -> Finder:
+        query: Prepared[Any] = Prepared(find)
+
+        @wraps(find)
+        def name_all(study: Study) -> Iterable[str]:
+            return (name(*row) for row in query.all(study.pk))
+
+        return name_all
+
+    return decorate
 
 
-def _name_answer(row: tuple[Any, ...]) -> str:
-    return f"answer {row[0]} of {row[1]} to item {row[2]}"
+def name_rows(
+    find: Callable[[Any], QuerySet[Any]], columns: Sequence[str], name: Callable[..., str]
+) -> Finder:
+    """Name the wrong rows of a study by these columns, in the order in which they were stored."""
+
+    @wraps(find)
+    def find_columns(study_id: Any) -> QuerySet[Any, Any]:
+        return find(study_id).order_by("pk").values_list(*columns)
+
+    return named(name)(find_columns)
 
 
 def names_places(find: Callable[[Any], QuerySet[Slot]]) -> Finder:
-    """Name the wrong places of a study; `find` depends on nothing but its id."""
-    return prepare(find, _PLACE, _name_place)
+    return name_rows(find, _PLACE, _name_place)
 
 
 def names_answers(find: Callable[[Any], QuerySet[Annotation]]) -> Finder:
-    """Name the wrong answers of a study; `find` depends on nothing but its id."""
-    return prepare(find, _ANSWER, _name_answer)
+    return name_rows(find, ANSWER, name_answer)
 
 
-def prepare(
-    find: Callable[[Any], QuerySet[Any]],
-    columns: Sequence[str],
-    name: Callable[[tuple[Any, ...]], str],
-) -> Finder:
-    """Return a finder whose query is built once, as one row is enough to name what is wrong."""
-    query: Prepared[Any] = Prepared(
-        lambda study_id: find(study_id).order_by("pk").values_list(*columns)
-    )
+def _name_place(pk: int, number: int, item: str) -> str:
+    return f"place {pk} (number {number} of item {item})"
 
-    @wraps(find)
-    def names(study: Study) -> Iterable[str]:
-        return map(name, query.all(study.pk))
 
-    return names
+def name_answer(pk: int, pseudonym: str, item: str) -> str:
+    return f"answer {pk} of {pseudonym} to item {item}"
+
+
+def find_twice(rows: QuerySet[Any], *columns: str) -> QuerySet[Any, Any]:
+    """Count what answers hold more than once, by these columns."""
+    counted = rows.order_by().values(*columns).annotate(n=Count("pk"))
+    return counted.filter(n__gt=1).order_by("annotation")

@@ -8,18 +8,20 @@ from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Value
 
 from evalsite.annotation.fsck.findings import (
     checks_in,
     is_in_progress,
     name_answers,
     name_places,
+    named,
     names_answers,
     names_places,
 )
 from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot, SlotQuerySet
 from evalsite.audit.models import AuditEntry
+from evalsite.lib.prepared import Prepared
 from evalsite.participants.models import ItemSet, StopKind, Visit
 from evalsite.platforms import Outcome
 from evalsite.studies.models import Item, Study
@@ -42,11 +44,11 @@ def answer_in_a_place_not_done(study_id: Any) -> QuerySet[Any]:
     return holding.exclude(slot__state=2)
 
 
-def place_with_several_answers(study: Study) -> Iterable[str]:
-    holding = Annotation.objects.filter(slot__item__study=study).order_by()
-    several = holding.values("slot").annotate(n=Count("pk")).filter(n__gt=1).order_by("slot")
-    for row in several.iterator():
-        yield f"place {row['slot']} has {row['n']} answers"
+@named(lambda slot, n: f"place {slot} has {n} answers")
+def place_with_several_answers(study_id: Any) -> QuerySet[Any, Any]:
+    holding = Annotation.objects.filter(slot__item__study_id=study_id).order_by()
+    several = holding.values("slot").annotate(n=Count("pk")).filter(n__gt=1)
+    return several.order_by("slot").values_list("slot", "n")
 
 
 @names_answers
@@ -69,35 +71,46 @@ def place_in_an_impossible_state(study_id: Any) -> QuerySet[Any]:
     return _slots(study_id).exclude(is_free | is_leased | is_done)
 
 
-def two_places_of_an_item_for_one_person(study: Study) -> Iterable[str]:
-    taken = _slots(study.pk).filter(participant__isnull=False).order_by()
-    pairs = taken.values("participant__pseudonym", "item__key").annotate(n=Count("pk"))
-    for row in pairs.filter(n__gt=1).order_by("participant__pseudonym", "item__key").iterator():
-        yield f"{row['participant__pseudonym']} has {row['n']} places of item {row['item__key']}"
+@named(lambda person, item, n: f"{person} has {n} places of item {item}")
+def two_places_of_an_item_for_one_person(study_id: Any) -> QuerySet[Any, Any]:
+    taken = _slots(study_id).filter(participant__isnull=False).order_by()
+    pair = ("participant__pseudonym", "item__key")
+    pairs = taken.values(*pair).annotate(n=Count("pk")).filter(n__gt=1)
+    return pairs.order_by(*pair).values_list(*pair, "n")
 
 
-def place_number_twice(study: Study) -> Iterable[str]:
-    numbers = _slots(study.pk).order_by().values("item__key", "no").annotate(n=Count("pk"))
-    for row in numbers.filter(n__gt=1).order_by("item__key", "no").iterator():
-        yield f"item {row['item__key']} has {row['n']} places of number {row['no']}"
+@named(lambda item, no, n: f"item {item} has {n} places of number {no}")
+def place_number_twice(study_id: Any) -> QuerySet[Any, Any]:
+    place = ("item__key", "no")
+    numbers = _slots(study_id).order_by().values(*place).annotate(n=Count("pk")).filter(n__gt=1)
+    return numbers.order_by(*place).values_list(*place, "n")
 
 
 def item_without_its_k_places(study: Study) -> Iterable[str]:
     """Main items of opened batches; top-ups come on top."""
     if is_in_progress(study):
         return
-    items = Item.objects.main().filter(study=study, batch__opened_at__isnull=False)
+    for key, found in (*_BARE_ITEMS.all(study.pk), *_ITEMS_OF_ANOTHER_K.all(study.pk, study.k)):
+        yield f"item {key} has {found} places of {study.k}"
+
+
+def _items_without_places(study_id: Any) -> QuerySet[Any, Any]:
+    items = Item.objects.main().filter(study_id=study_id, batch__opened_at__isnull=False)
     designed = Slot.objects.filter(item=OuterRef("pk"), no__lt=TOP_UP_FROM)
-    bare = items.filter(~Exists(designed)).order_by("pk").values_list("key", flat=True)
-    for key in bare.iterator():
-        yield f"item {key} has 0 places of {study.k}"
-    slots = _slots(study.pk).filter(no__lt=TOP_UP_FROM, item__batch__opened_at__isnull=False)
+    bare = items.filter(~Exists(designed)).order_by("pk")
+    return bare.annotate(n=Value(0)).values_list("key", "n")
+
+
+def _items_of_another_k(study_id: Any, k: Any) -> QuerySet[Any, Any]:
+    slots = _slots(study_id).filter(no__lt=TOP_UP_FROM, item__batch__opened_at__isnull=False)
     counts = (
         slots.filter(item__kind=Item.Kind.MAIN).order_by().values("item").annotate(n=Count("pk"))
     )
-    wrong = counts.exclude(n=study.k).order_by("item").values_list("item__key", "n")
-    for key, found in wrong.iterator():
-        yield f"item {key} has {found} places of {study.k}"
+    return counts.exclude(n=k).order_by("item").values_list("item__key", "n")
+
+
+_BARE_ITEMS: Prepared[Any] = Prepared(_items_without_places)
+_ITEMS_OF_ANOTHER_K: Prepared[Any] = Prepared(_items_of_another_k)
 
 
 def place_before_its_batch_is_open(study: Study) -> Iterable[str]:
@@ -165,14 +178,16 @@ def set_of_impossible_items(study: Study) -> Iterable[str]:
 
 def set_with_items_from_elsewhere(study: Study) -> Iterable[str]:
     for chunk in _sets_in_chunks(study):
-        named = {item_id for one in chunk for item_id in one.item_ids}
-        known = set(Item.objects.filter(study=study, pk__in=named).values_list("pk", flat=True))
+        listed = {item_id for one in chunk for item_id in one.item_ids}
+        known = set(Item.objects.filter(study=study, pk__in=listed).values_list("pk", flat=True))
         yield from (str(one) for one in chunk if not known.issuperset(one.item_ids))
 
 
-def finished_set_without_a_code(study: Study) -> Iterable[str]:
-    for chunk in _sets_in_chunks(study, finished_at__isnull=False, code=""):
-        yield from map(str, chunk)
+@named(lambda pseudonym, number: f"set {number} of {pseudonym}")
+def finished_set_without_a_code(study_id: Any) -> QuerySet[Any, Any]:
+    found = ItemSet.objects.filter(study_id=study_id, finished_at__isnull=False, code="")
+    rows = found.order_by("participant", "number")
+    return rows.values_list("participant__pseudonym", "number")
 
 
 def finished_set_with_open_places(study: Study) -> Iterable[str]:
@@ -192,8 +207,7 @@ def finished_set_with_open_places(study: Study) -> Iterable[str]:
 
 def answer_outside_its_set(study: Study) -> Iterable[str]:
     """An answer names the set, and the place in it, in which it was given."""
-    given = Annotation.objects.filter(study=study, item_set__isnull=False)
-    yield from name_answers(given.exclude(item_set__participant_id=F("participant_id")))
+    yield from _answer_in_a_set_of_another_person(study)
     for chunk in _sets_in_chunks(study):
         items = {one.pk: one.item_ids for one in chunk}
         people = {one.participant_id for one in chunk}
@@ -205,7 +219,14 @@ def answer_outside_its_set(study: Study) -> Iterable[str]:
             for pk, set_id, item, place in rows
             if set_id in items and not _is_at(items[set_id], item, place)
         ]
-        yield from name_answers(Annotation.objects.filter(pk__in=wrong))
+        if wrong:
+            yield from name_answers(Annotation.objects.filter(pk__in=wrong))
+
+
+@names_answers
+def _answer_in_a_set_of_another_person(study_id: Any) -> QuerySet[Any]:
+    given = Annotation.objects.filter(study_id=study_id, item_set__isnull=False)
+    return given.exclude(item_set__participant_id=F("participant_id"))
 
 
 def _is_at(items: list[int], item: int, place: int) -> bool:
@@ -213,17 +234,17 @@ def _is_at(items: list[int], item: int, place: int) -> bool:
     return item in items if place == 0 else items[place - 1 : place] == [item]
 
 
-def visit_with_a_wrong_set(study: Study) -> Iterable[str]:
+@named(lambda participant_id: f"visit of {participant_id}")
+def visit_with_a_wrong_set(study_id: Any) -> QuerySet[Any, Any]:
     """A visit names a set of the person who came, and one that is finished if it is completed.
 
     Unless the work ended for our reasons.
     """
-    visits = Visit.objects.filter(study=study, item_set__isnull=False)
+    visits = Visit.objects.filter(study_id=study_id, item_set__isnull=False)
     is_unfinished = Q(outcome=Outcome.COMPLETED, item_set__finished_at__isnull=True)
     is_unfinished &= ~Q(participant__stopped_for=StopKind.OURS)
     wrong = ~Q(item_set__participant_id=F("participant_id")) | is_unfinished
-    for visit in visits.filter(wrong).order_by("pk").iterator():
-        yield str(visit)
+    return visits.filter(wrong).order_by("pk").values_list("participant_id")
 
 
 CHECKS = checks_in(

@@ -1,0 +1,89 @@
+"""Highlights: in the text that they mark, once, and of something that is asked."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Substr
+
+from evalsite.annotation.fsck.findings import Finder, checks_in, find_twice, name_rows, named
+from evalsite.annotation.models import Highlight
+from evalsite.lib.prepared import Prepared
+from evalsite.studies.models import Study
+
+_COLUMNS = ("pk", "annotation_id", "annotation__item__key")
+
+
+def _highlights(study_id: Any) -> QuerySet[Highlight]:
+    return Highlight.objects.filter(annotation__study_id=study_id)
+
+
+def _name_highlight(pk: int, answer_id: int, item: str) -> str:
+    return f"highlight {pk} of answer {answer_id} to item {item}"
+
+
+def _names_highlights(find: Callable[[Any], QuerySet[Highlight]]) -> Finder:
+    return name_rows(find, _COLUMNS, _name_highlight)
+
+
+@_names_highlights
+def highlight_that_does_not_fit(study_id: Any) -> QuerySet[Any]:
+    """The quote is in the output, at this very place, and the output in the item."""
+    passage = Substr("output__text", F("start") + Value(1), F("end") - F("start"))
+    fitting = Q(quote=passage, output__item=F("annotation__item"))
+    return _highlights(study_id).exclude(fitting)
+
+
+def highlight_given_twice(study: Study) -> Iterable[str]:
+    """Highlights of a criterion may overlap; those without one start at different places."""
+    for find in (_apart_given_twice, _once_given_twice):
+        yield from find(study)
+
+
+_PLACE = ("annotation", "output", "start")
+_name_twice = named(lambda answer_id, start, n: f"answer {answer_id} has {n} highlights at {start}")
+
+
+@_name_twice
+def _apart_given_twice(study_id: Any) -> QuerySet[Any, Any]:
+    apart = _highlights(study_id).filter(criterion="")
+    return find_twice(apart, *_PLACE).values_list("annotation", "start", "n")
+
+
+@_name_twice
+def _once_given_twice(study_id: Any) -> QuerySet[Any, Any]:
+    once = _highlights(study_id).exclude(criterion="")
+    twice = find_twice(once, *_PLACE, "criterion", "end", "category")
+    return twice.values_list("annotation", "start", "n")
+
+
+def highlight_of_a_criterion_that_is_not_asked(study: Study) -> Iterable[str]:
+    unknown = _UNKNOWN_HIGHLIGHTS.all(study.pk, "", *study.config.criterion_by_key)
+    return (_name_highlight(*row) for row in unknown)
+
+
+_UNKNOWN_HIGHLIGHTS: Prepared[Any] = Prepared(
+    lambda study_id, *keys: (
+        _highlights(study_id).exclude(criterion__in=keys).order_by("pk").values_list(*_COLUMNS)
+    )
+)
+
+
+@_names_highlights
+def highlight_of_a_category_that_nothing_offers(study_id: Any) -> QuerySet[Any]:
+    """No scale has categories or severities."""
+    return _highlights(study_id).exclude(category="", severity="")
+
+
+CHECKS = checks_in(
+    ("Highlights don't fit the text that they mark", highlight_that_does_not_fit),
+    ("Highlights were given twice", highlight_given_twice),
+    (
+        "Highlights are of a criterion that the protocol does not have",
+        highlight_of_a_criterion_that_is_not_asked,
+    ),
+    (
+        "Highlights have a category or a severity that nothing offers",
+        highlight_of_a_category_that_nothing_offers,
+    ),
+)
