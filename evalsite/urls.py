@@ -39,6 +39,7 @@ urlpatterns = [
     path("p/<token>/comment/", pilot_pages.comment, name="pilot-comment"),
     path("p/<token>/", join_views.open_personal_link, name="participant-home"),
     path("p/<token>/consent/", entry_views.consent, name="participant-consent"),
+    path("p/<token>/sharing/", entry_views.sharing, name="participant-sharing"),
     path("p/<token>/declined/", entry_views.declined, name="participant-declined"),
     path("p/<token>/questions/", entry_views.entry, name="participant-entry"),
     path("p/<token>/not-eligible/", entry_views.refused, name="participant-refused"),

@@ -26,6 +26,7 @@ from evalsite.exports.rows import (
     choose,
     find_exclusions,
     hyphenate,
+    write_share,
 )
 from evalsite.exports.safe_names import SafeNames
 from evalsite.exports.selection import Selection
@@ -73,6 +74,7 @@ class Answer:
     submitted_at: str
     active_ms: int | None
     time_given: str
+    may_share: str
     # added afterwards
     study: str = ""
     version: str = ""
@@ -106,7 +108,7 @@ _FIELDS = (
     choose(Q(participant__is_person=True), "yes", "no"), as_text_or_empty("item_set__number"),
     as_text("place"), as_text("order_shown"), "status", "origin", "outcome", "reason", "note",
     choose(Q(is_aided=True), "yes", "no"), "device", "language", as_text("started_at"),
-    as_text("submitted_at"), "active_ms", "time_given",
+    as_text("submitted_at"), "active_ms", "time_given", write_share("participant__"),
 )  # fmt: skip
 
 

@@ -31,14 +31,14 @@ def list_chapters(
     ]
 
 
-def write_codebook(config: Protocol) -> str:
+def write_codebook(config: Protocol, *, asks_to_share: bool = False) -> str:
     """Write the codebook of all downloads as CSV: one row for each column of each file."""
     rows = [
         (
             chapter.file, column.name, column.meaning, column.type,
             column.allowed, column.missing, column.derived,
         )
-        for chapter in list_chapters(config, list_downloads(config))
+        for chapter in list_chapters(config, list_downloads(config, asks_to_share=asks_to_share))
         for column in chapter.columns
     ]  # fmt: skip
     return write_rows([HEADER, *([guard_cell(cell) for cell in row] for row in rows)])

@@ -117,6 +117,12 @@ EXCLUDED = (
         missing="not excluded", cell=lambda row: "; ".join(row.reasons),
     ),
 )  # fmt: skip
+# last in the files of studies that ask
+MAY_SHARE = Column(
+    "may_share", YES_NO, "Whether the participant agreed that these answers may be shared. Those "
+    "of a participant who didn't are for the team of the study only.",
+    allowed=FLAG, missing="not asked: imported, or the participant didn't agree to take part",
+)  # fmt: skip
 VERSION = Column(
     "version", WHOLE, "Number of the study's version that the participant was shown.",
     allowed="1 and more", missing="answered before the first launch, or imported",

@@ -12,6 +12,7 @@ from evalsite.exports.column import (
     FLAG,
     ID,
     ITEM,
+    MAY_SHARE,
     NUMBER,
     ONE_OF,
     OUTPUT_ID,
@@ -39,6 +40,7 @@ from evalsite.exports.kind_columns import MORE_OF_RATINGS
 from evalsite.exports.people_columns import METRICS, PARTICIPANTS
 from evalsite.protocol import Criterion, Protocol, installed_scales
 from evalsite.protocol.parts import COMMENT
+from evalsite.studies.models import Study
 
 # --- ratings.csv --------------------------------------------------------------------------
 
@@ -427,7 +429,11 @@ def _write_input(cell: object) -> str:
 # --- files ---
 
 
-def list_files(config: Protocol) -> dict[str, tuple[Column, ...]]:
+# what participants wrote or did; the file for a quick look has only the ratings themselves
+_OF_PEOPLE = {"ratings", "ratings_wide", "annotations", "highlights", "participants"}
+
+
+def list_files(config: Protocol, *, asks_to_share: bool = False) -> dict[str, tuple[Column, ...]]:
     """List the data files that a study of this protocol has, with their columns in order."""
     files = {
         "ratings": _list_rating_columns(config),
@@ -438,9 +444,26 @@ def list_files(config: Protocol) -> dict[str, tuple[Column, ...]]:
         "participants": PARTICIPANTS,
         "metrics": METRICS,
     }
-    return {name: files[name] for name in files if name != "highlights" or config.has_highlight}
+    return {
+        name: (*columns, MAY_SHARE) if asks_to_share and name in _OF_PEOPLE else columns
+        for name, columns in files.items()
+        if name != "highlights" or config.has_highlight
+    }
 
 
-def list_downloads(config: Protocol) -> dict[str, tuple[Column, ...]]:
+def list_downloads(
+    config: Protocol, *, asks_to_share: bool = False
+) -> dict[str, tuple[Column, ...]]:
     """List the files that a researcher can download: the data files, and one for a quick look."""
-    return {"ratings_simple": _list_simple_columns(config), **list_files(config)}
+    files = list_files(config, asks_to_share=asks_to_share)
+    return {"ratings_simple": _list_simple_columns(config), **files}
+
+
+def list_files_of(study: Study) -> dict[str, tuple[Column, ...]]:
+    """List the data files of this study, with the columns that its settings add."""
+    return list_files(study.config, asks_to_share=study.asks_to_share)
+
+
+def list_downloads_of(study: Study) -> dict[str, tuple[Column, ...]]:
+    """List what a researcher can download of this study."""
+    return list_downloads(study.config, asks_to_share=study.asks_to_share)

@@ -46,6 +46,16 @@ def choose(condition: Q, text: str, other: str) -> Case:
     return Case(When(condition, then=Value(text)), default=Value(other))
 
 
+def write_share(prefix: str = "") -> Case:
+    """Return an expression for the cell that says whether a person's answers may be shared."""
+    name = f"{prefix}may_share"
+    return Case(
+        When(**{name: True}, then=Value("yes")),
+        When(**{name: False}, then=Value("no")),
+        default=Value(""),
+    )
+
+
 def hyphenate(key: str) -> str:
     """Write a UUID as usual: SQLite keeps it as 32 digits."""
     return f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}"
@@ -137,6 +147,7 @@ class PersonRow(NamedTuple):
     is_qualified: bool | None
     withdrawn_at: datetime | None
     person: str
+    may_share: str
 
     @property
     def is_imported(self) -> bool:
@@ -153,6 +164,7 @@ def read_participants(study: Study, selection: Selection) -> Iterator[Group]:
     people = selection.find_participants(study).order_by("id").values_list(
         "id", "pseudonym", "origin", "is_pilot", "created_at", "consented_to", "is_eligible",
         "tries", "is_qualified", "withdrawn_at", choose(Q(is_person=True), "yes", "no"),
+        write_share(),
     )  # fmt: skip
     row: list[Any]
     for pk, *row in people.iterator(chunk_size=PAGE):

@@ -21,6 +21,8 @@ OUT, ONLY = "out", "only"
 class Selection:
     """Pilots stay out unless asked for; anything else that is empty leaves nothing out.
 
+    `only_shared` leaves out everyone who wasn't imported and hasn't agreed to share their answers.
+
     `excluded`: "out" leaves excluded annotations out, "only" all others. Days are in UTC, both
     included; imported annotations have no time here, so choosing a day leaves them out.
     """
@@ -32,6 +34,7 @@ class Selection:
     kind: str = ""
     since: date | None = None
     until: date | None = None
+    only_shared: bool = False
 
     def describe(self) -> dict[str, Any]:
         """Return what is chosen, for the log: plain data, without what is left open."""
@@ -69,6 +72,8 @@ class Selection:
         condition = Q(awaits_consent=False, **given)
         if not self.with_pilot:
             condition &= ~Q(status=Annotation.Status.PILOT) & Q(participant__is_pilot=False)
+        if self.only_shared:
+            condition &= shared("participant__")
         if self.excluded:
             standing = Exclusion.objects.standing().filter(study=study)
             excluded = Q(id__in=standing.filter(annotation__isnull=False).values("annotation"))
@@ -89,6 +94,8 @@ class Selection:
         participants = Participant.objects.filter(study=study)
         if not self.with_pilot:
             participants = participants.filter(is_pilot=False)
+        if self.only_shared:
+            participants = participants.filter(shared())
         if self.origin:
             participants = participants.filter(origin=self.origin)
         if self.excluded:
@@ -96,6 +103,16 @@ class Selection:
             excluded = Q(id__in=standing.values("participant"))
             participants = participants.filter(excluded if self.excluded == ONLY else ~excluded)
         return participants
+
+
+def shared(prefix: str = "") -> Q:
+    """Return the condition of people whose answers may be published."""
+    return Q(**{f"{prefix}may_share": True}) | Q(**{f"{prefix}origin": Origin.IMPORTED})
+
+
+def count_not_sharing(study: Study) -> int:
+    """Count the people who agreed to take part, but not that their answers are shared."""
+    return Participant.objects.filter(study=study, is_pilot=False, may_share=False).count()
 
 
 def _begin(day: date) -> datetime:

@@ -13,7 +13,7 @@ from django.utils.formats import date_format
 from evalsite.annotation.models import Annotation, Highlight, Rating, RatingsFile
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.answers import AnswerReader
-from evalsite.exports.columns import list_downloads
+from evalsite.exports.columns import list_downloads_of
 from evalsite.exports.csv_writer import write_blocks
 from evalsite.exports.rows import Group, read_items, read_metrics, read_participants
 from evalsite.exports.selection import OUT, Selection
@@ -130,7 +130,7 @@ def write_file(
     A workbook is read again for its checksum, so its file must be open for reading too.
     """
     progress = progress or (lambda rows: None)
-    columns = list_downloads(study.config)[choice.file]
+    columns = list_downloads_of(study)[choice.file]
     groups = _read(study, choice)
     if choice.is_workbook:
         rows = write_workbook(file, choice.file, columns, groups, progress)
@@ -219,7 +219,7 @@ def count_rows(study: Study, selection: Selection | None = None) -> dict[str, in
     """Count the rows that each file would have now."""
     chosen = selection or Selection()
     fields = {name: getattr(chosen, name) for name in Selection.__dataclass_fields__}
-    files = list_downloads(study.config)
+    files = list_downloads_of(study)
     return {file: count_file(study, Choice(file=file, **fields)) for file in files}
 
 

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.codebook import PANDAS, list_chapters, write_codebook
-from evalsite.exports.columns import list_downloads
+from evalsite.exports.columns import list_downloads_of
 from evalsite.exports.csv_writer import BYTE_ORDER_MARK, send_csv
 from evalsite.exports.identities import (
     IDS_FILE,
@@ -188,7 +188,7 @@ def download_workbook(request: HttpRequest, study: Study, file: str) -> HttpResp
 
 def _send(request: HttpRequest, study: Study, file: str, **how: Any) -> HttpResponseBase:
     """Send the file as a stream; a large one is written by a job, which the page then shows."""
-    if file not in list_downloads(study.config):
+    if file not in list_downloads_of(study):
         raise Http404("No such file.")
     if file not in FREE and is_hidden(study):
         return _send_hidden(request, study, file, **how)
@@ -239,14 +239,17 @@ def download_ready(request: HttpRequest, study: Study, job_id: UUID) -> HttpResp
 
 @require_safe
 def show_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
-    chapters = list_chapters(study.config, list_downloads(study.config))
+    chapters = list_chapters(study.config, list_downloads_of(study))
     context: dict[str, Any] = {"chapters": chapters, "pandas": PANDAS}
     return TemplateResponse(request, "exports/codebook.html", context)
 
 
 @require_safe
 def download_codebook(request: HttpRequest, study: Study) -> HttpResponseBase:
-    return send_csv(write_codebook(study.config), f"{name_start(study)}-codebook.csv")
+    return send_csv(
+        write_codebook(study.config, asks_to_share=study.asks_to_share),
+        f"{name_start(study)}-codebook.csv",
+    )
 
 
 # --- what the page lists ----------------------------------------------------------------------

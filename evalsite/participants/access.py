@@ -161,6 +161,8 @@ def page_context(request: HttpRequest, me: Participant) -> dict[str, Any]:
     urls = {name: address(request, f"participant-{name}") for name in names}
     if _may_look_up_examples(me):
         urls["examples"] = address(request, "worked-examples")
+    if me.may_share is not None:
+        urls["sharing"] = address(request, "participant-sharing")
     if me.is_pilot:
         urls["comment"] = address(request, "pilot-comment")
     return {

@@ -67,6 +67,8 @@ class Participant(models.Model):
     refused_for = models.CharField(max_length=10, choices=Refusal.choices, blank=True)
     # the consent text that this person agreed to, as a hash; empty: none
     consented_to = models.CharField(max_length=64, blank=True)
+    # whether their answers may be published; null: not asked
+    may_share = models.BooleanField(null=True)
     # the instructions this person has read, as a hash of their text
     instructions_read = models.CharField(max_length=64, blank=True)
     practised_at = models.DateTimeField(null=True)
@@ -92,6 +94,10 @@ class Participant(models.Model):
             models.CheckConstraint(
                 condition=Q(refused_for="") | Q(is_eligible=False),
                 name="only_who_may_not_take_part_is_refused",
+            ),
+            models.CheckConstraint(
+                condition=Q(may_share__isnull=True) | ~Q(consented_to=""),
+                name="only_who_agreed_to_take_part_shares_or_not",
             ),
         ]
         indexes = [models.Index(fields=["study", "id"], name="participant_by_study")]

@@ -183,12 +183,17 @@ def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> li
 
 
 def _find_low_pay(recruitment: Recruitment) -> list[ValidationError]:
-    currency, hourly = recruitment.study.currency, promised_hourly_pay(recruitment)
-    least = recruitment.adapter.least_pay.get(currency)
+    """Return what is wrong with the reward, on a platform that sets a least one."""
+    platform, currency = recruitment.adapter, recruitment.study.currency
+    hourly, least = promised_hourly_pay(recruitment), platform.least_pay.get(currency)
+    wanted = "" if least is None else format_money(Decimal(str(least)), currency)
+    if platform.least_pay and hourly is None:
+        rule = f" It requires {wanted} an hour." if wanted else ""
+        words = f"No reward is entered, and {platform.label} pays people.{rule} Enter the reward."
+        return [ValidationError(words, code="no_reward")]
     if least is None or hourly is None or hourly >= least:
         return []
-    paid, wanted = format_money(hourly, currency), format_money(Decimal(str(least)), currency)
-    words = f"You pay {paid} an hour. {recruitment.adapter.label} requires {wanted}."
+    words = f"You pay {format_money(hourly, currency)} an hour. {platform.label} requires {wanted}."
     return [ValidationError(words, code="low_pay")]
 
 

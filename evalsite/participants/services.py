@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant, ParticipantLink
 from evalsite.participants.recognition import mark_person
@@ -62,7 +63,7 @@ def consent_of(participant: Participant) -> Consent | None:
 
 
 @transaction.atomic
-def record_consent(*, participant: Participant, is_given: bool) -> Consent:
+def record_consent(*, participant: Participant, is_given: bool, may_share: bool = False) -> Consent:
     """Store the choice with the text and the version that it answers."""
     study = participant.study
     digest = consent_hash(study)
@@ -73,12 +74,27 @@ def record_consent(*, participant: Participant, is_given: bool) -> Consent:
         defaults={"is_given": is_given, "version_id": study.version_id, "answered_at": now()},
     )
     participant.consented_to = digest if is_given else ""
-    participant.save(update_fields=["consented_to"])
+    participant.may_share = may_share if is_given and study.asks_to_share else None
+    participant.save(update_fields=["consented_to", "may_share"])
     if is_given:
         mark_person(participant)
     else:
         end_visit(participant, Outcome.NO_CONSENT)
     return consent
+
+
+@transaction.atomic
+def change_sharing(*, participant: Participant, may_share: bool) -> None:
+    """Store whether this person's answers may be shared, once they were asked."""
+    me = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
+    if me.withdrawn_at is not None:
+        raise Withdrawn
+    if me.may_share is not None and me.may_share != may_share:
+        me.may_share = may_share
+        me.save(update_fields=["may_share"])
+        AuditEntry.objects.record(
+            "sharing changed", by=None, study_id=me.study_id, who=me.pseudonym, shares=may_share
+        )
 
 
 @transaction.atomic

@@ -35,7 +35,14 @@ def find_unknown_marks(text: str) -> list[str]:
 
 
 def _write_kept(study: Any, config: Protocol) -> str:
-    return "\n".join(f"- {line}" for line in _list_kept(study, config))
+    kept = "\n".join(f"- {line}" for line in _list_kept(study, config))
+    if not study.asks_to_share:
+        return kept
+    shared = _(
+        "Answers of people who agree to this are published, without their IDs. You choose below. "
+        "If you don’t agree, only our team uses your answers."
+    )
+    return f"{kept}\n\n{shared}"
 
 
 def _list_kept(study: Any, config: Protocol) -> Iterator[str]:
@@ -98,7 +105,10 @@ def _write_leaving(study: Any, config: Protocol) -> str:
         "For as long as your personal link works, you can have your answers deleted with “Delete "
         "my answers” on the last page."
     )
-    return f"{stop} {delete}"
+    if not study.asks_to_share:
+        return f"{stop} {delete}"
+    share = _("For as long, you can change whether your answers may be shared.")
+    return f"{stop} {delete} {share}"
 
 
 _SENTENCES: Mapping[str, Callable[[Any, Protocol], str]] = {

@@ -70,7 +70,7 @@ class Study(models.Model):
         "k", "set_size", "max_sets", "max_items", "groups", "item_order", "lease_minutes",
         "check_every", "repeat_percent", "repeat_distance", "break_every", "is_practice_on",
         "may_skip_practice", "is_qualification_on", "pass_mark", "is_eligibility_on", "is_aided",
-        "is_check_on", "minimum_age",
+        "is_check_on", "minimum_age", "asks_to_share",
     )  # fmt: skip
     # the study's own in place of its protocol's, as plain data by kind (`studies.questions`)
     QUESTIONS = ("questions", "recognise_days")
@@ -158,6 +158,8 @@ class Study(models.Model):
     minimum_age = models.PositiveSmallIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(120)]
     )
+    # people are asked with the consent whether their answers may be published
+    asks_to_share = models.BooleanField(default=False)
     is_eligibility_on = models.BooleanField(default=True)
     is_aided = models.BooleanField(default=False)
 

@@ -22,7 +22,7 @@ DESIGN = (
     "item_order", "check_every", "repeat_percent", "repeat_distance", "lease_minutes",
     "is_practice_on", "may_skip_practice", "is_qualification_on", "pass_mark",
     "is_eligibility_on", "is_aided", "expected_participants", "questions",
-    "recognise_days", "is_check_on", "minimum_age",
+    "recognise_days", "is_check_on", "minimum_age", "asks_to_share",
 )  # fmt: skip
 # What participants read: after launch a change makes the next version.
 SHOWN = (

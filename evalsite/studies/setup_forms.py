@@ -82,7 +82,10 @@ SECTIONS = (
         groups=(
             Group(title="First page", names=("headline", "summary")),
             Group(title="Texts that may distress", names=("content_warning", "covers_items")),
-            Group(title="Consent", names=("consent", "minimum_age", "recognise_days")),
+            Group(
+                title="Consent",
+                names=("consent", "minimum_age", "asks_to_share", "recognise_days"),
+            ),
             Group(title="Who may take part", names=("is_eligibility_on",)),
         ),
         previews=("landing", "consent"),
@@ -216,6 +219,7 @@ class SectionForm(forms.ModelForm):
             "pass_mark": "Pass mark in percent",
             "is_eligibility_on": "Ask who may take part",
             "minimum_age": "Minimum age",
+            "asks_to_share": "Ask whether answers may be shared",
             "recognise_days": "Days to recognise people in later studies",
             "is_aided": "Aids",
             "minutes_per_set": "Minutes per set",
@@ -289,6 +293,10 @@ class SectionForm(forms.ModelForm):
             "covers_items": "People see an item only when they ask for it, or skip it unseen.",
             "minimum_age": (
                 "People confirm it when they agree to take part. Leave empty not to ask."
+            ),
+            "asks_to_share": (
+                "Adds a box to the consent page, which nobody has to tick. A bundle to publish "
+                "leaves out people who didn't; your team's results and files have all answers."
             ),
             "recognise_days": (
                 "A code made from the platform ID of everyone who agrees is kept for so long, so "

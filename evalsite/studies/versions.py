@@ -65,6 +65,7 @@ def build_content(study: Study) -> dict[str, Any]:
             if study.content_warning
             else {}
         ),
+        **({"asks_to_share": True} if study.asks_to_share else {}),
         "software": evalsite.__version__,
     }
 

@@ -401,7 +401,7 @@ def test_sona_names_a_person_by_a_number_without_a_leading_zero():
     assert ParticipantIdentity.objects.get().outside_id == "1234"
 
 
-def test_a_worker_of_mturk_is_one_person_in_many_hits():
+def test_bad_66_a_worker_of_mturk_is_one_person_in_many_hits():
     study = make_open()
     hits = [f"{MTURK_ASSIGNMENT[:-1]}{number}" for number in range(3)]
 

@@ -214,6 +214,8 @@ def test_sonas_link_must_have_room_for_the_survey_code(staff_client):
     ("key", "fields", "code"),
     [
         ("prolific", {"reward": Decimal("0.50"), "minutes": 10}, "low_pay"),
+        ("prolific", {}, "no_reward"),
+        ("connect", {}, "no_reward"),
         ("connect", {}, "no_way_back"),
         ("panel", {"settings": {}}, "settings"),
     ],

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 from django.template.loader import get_template
+from django.utils.html import escape
 
 from evalsite.participants.models import ParticipantIdentity, Recruitment, Visit
 from evalsite.participants.visits import end_visit, find_way_out
@@ -337,7 +338,7 @@ def test_a_new_visit_of_somebody_at_work_goes_on_in_the_same_set(key):
 
 
 @pytest.mark.parametrize("key", WITH_VISITS)
-def test_a_new_visit_after_finishing_shows_the_old_code_or_is_new_work_up_to_the_cap(key):
+def test_bad_66_a_new_visit_after_finishing_is_new_work_up_to_the_cap_then_the_old_code(key):
     recruitment = begin(key, sets_per_person=2)
     first = Person(recruitment).enter().finish()
     code = first.open().context["way_out"]
@@ -349,7 +350,8 @@ def test_a_new_visit_after_finishing_shows_the_old_code_or_is_new_work_up_to_the
     second.finish(2)
     third = Person(recruitment, visit=2).start()
     assert third.where() == "finish/"
-    assert third.me.item_sets.count() == 2
+    one, two = (item_set.item_ids for item_set in third.me.item_sets.all())
+    assert not set(one) & set(two)
     assert third.visit.outcome == "completed"
     assert code.code == third.open().context["way_out"].code or not codes_of(recruitment)
 
@@ -418,3 +420,22 @@ def test_no_platform_takes_disagreement_or_gold_as_a_reason(key):
 
     assert not {one.key for one in reasons} & {"gold", "disagreement", "agreement", "same"}
     assert all(one.failed_checks for one in reasons if "check" in one.label.lower())
+
+
+# --- ways off the site -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", NAMED)
+def test_bad_67_only_the_rounds_own_https_links_lead_away(key):
+    person = Person(begin(key))
+    evil = "https://evil.example/submit"
+    person.query |= {"turkSubmitTo": evil, "next": "//evil.example", "link": "javascript:alert(1)"}
+
+    finished = person.enter().finish().open()
+
+    away = set(re.findall(r'href="((?:https?:|javascript:|//)[^"]*)"', finished.text))
+    link = finished.context["way_out"].link
+    assert all(address.startswith("/p/") for address, _ in finished.redirect_chain)
+    assert away == ({escape(link)} if link else set())
+    assert all(one.startswith("https://") for one in away)
+    assert "evil" not in finished.text

@@ -1,13 +1,14 @@
 """What tests of rounds share: a round on any platform, and a person who comes by it."""
 
 import re
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
 from django.test import Client
 
 from evalsite.participants.models import Participant, Recruitment, Visit, hash_token
-from evalsite.participants.recruiting import create_recruitment, turn_on
+from evalsite.participants.recruiting import create_recruitment, promised_pay, turn_on
 from evalsite.platforms import Outcome, Platform, installed_platforms
 from evalsite.studies.models import Study
 from tests.support.annotators import read_fields
@@ -38,6 +39,8 @@ def make_round(study: Study, key: str, *, is_on: bool = True, **fields: Any) -> 
     }
     for name, value in fields.items():
         setattr(recruitment, name, value)
+    if platform.least_pay and promised_pay(recruitment) is None:
+        recruitment.reward = Decimal(10)
     recruitment.save()
     for outcome, leaves in platform.exits.items():
         if leaves.takes_link:

@@ -19,7 +19,7 @@ from evalsite.studies.models import Item
 
 
 @transaction.atomic
-def answer_consent(*, participant: Participant, is_given: bool) -> None:
+def answer_consent(*, participant: Participant, is_given: bool, may_share: bool = False) -> None:
     """Record the choice; answers waiting for it count, or are withdrawn with all places given back.
 
     People who have agreed to the current text take that back by withdrawing instead.
@@ -30,8 +30,8 @@ def answer_consent(*, participant: Participant, is_given: bool) -> None:
     me.study = participant.study
     if has_agreed(me):
         return
-    record_consent(participant=me, is_given=is_given)
-    participant.consented_to = me.consented_to
+    record_consent(participant=me, is_given=is_given, may_share=may_share)
+    participant.consented_to, participant.may_share = me.consented_to, me.may_share
     if is_given:
         _count_awaiting(me)
         # sent after declining, so nothing of them was kept: their items may be answered again

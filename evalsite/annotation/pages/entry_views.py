@@ -33,7 +33,13 @@ from evalsite.participants.access import address, page_context, participant_page
 from evalsite.participants.forms import EntryForm
 from evalsite.participants.models import Participant, Refusal
 from evalsite.participants.recognition import has_rules
-from evalsite.participants.services import consent_hash, consent_text, has_agreed, shown_codes
+from evalsite.participants.services import (
+    change_sharing,
+    consent_hash,
+    consent_text,
+    has_agreed,
+    shown_codes,
+)
 from evalsite.participants.visits import find_visit, find_way_out, name_platform
 from evalsite.platforms import Outcome
 from evalsite.studies.bonus import cap_in_words
@@ -68,13 +74,17 @@ def consent(request: HttpRequest, me: Participant) -> HttpResponse:
         is_declined = choice == "decline"
         error = _fault_of_consent(request, me, is_given=choice == "agree")
         if is_declined or not error:
-            answer_consent(participant=me, is_given=not is_declined)
+            may_share = request.POST.get("share") == "yes"
+            answer_consent(participant=me, is_given=not is_declined, may_share=may_share)
             return _go_on(request, me)
     context = page_context(request, me) | {
         "consent_html": render_markdown(consent_text(me.study)),
         "text_hash": consent_hash(me.study),
         "is_changed": bool(me.consented_to),
         "minimum_age": me.study.minimum_age,
+        "asks_to_share": me.study.asks_to_share,
+        "may_share": request.POST.get("share") == "yes",
+        "is_of_age": request.POST.get("age") == "yes",
         "cap": cap_in_words(me.study),
         "personal_link": personal_link(request),
         "study_id": me.study_id,
@@ -115,6 +125,22 @@ def declined(request: HttpRequest, me: Participant) -> HttpResponse:
         **shown_codes(me),
     }
     return render(request, "participants/declined.html", context)
+
+
+@participant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def sharing(request: HttpRequest, me: Participant) -> HttpResponse:
+    """Whether my answers may be shared: changed for as long as they can be deleted."""
+    if me.may_share is None:
+        return redirect(address(request, "participant-home"))
+    if request.method == "POST":
+        change_sharing(participant=me, may_share=request.POST.get("share") == "yes")
+        return redirect(address(request, "participant-sharing") + "?choice=saved")
+    context = page_context(request, me) | {
+        "may_share": me.may_share,
+        "is_saved": request.GET.get("choice") == "saved",
+    }
+    return render(request, "participants/sharing.html", context)
 
 
 # --- entry questions --------------------------------------------------------------------

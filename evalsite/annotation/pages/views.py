@@ -249,6 +249,7 @@ def finish(request: HttpRequest, me: Participant) -> HttpResponse:
         "background_saved": request.GET.get("background") == "saved",
         "receipt": visible_receipt(me),
         "is_paid": codes["way_out"].is_paid,
+        "may_share": me.may_share,
         "work_url": _work_url(request, me, is_paid=codes["way_out"].is_paid),
         "until": me.study.closes_at,
         # others have no ID, and need not be asked for

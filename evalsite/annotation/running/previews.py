@@ -16,6 +16,7 @@ from evalsite.participants.access import language_of
 from evalsite.participants.models import Participant, Recruitment
 from evalsite.participants.views import study_facts
 from evalsite.studies.bonus import cap_in_words
+from evalsite.studies.consent_sentences import fill_in
 from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import TRIES, plan_qualification
 from evalsite.studies.versions import protocol_instructions
@@ -70,8 +71,9 @@ def _make_consent(study: Study) -> str:
         "participants/consent.html",
         _frame(study)
         | {
-            "consent_html": render_markdown(study.consent),
+            "consent_html": render_markdown(fill_in(study, study.config)),
             "minimum_age": study.minimum_age,
+            "asks_to_share": study.asks_to_share,
             "cap": cap_in_words(study),
         },
     )

@@ -220,7 +220,7 @@ class Visitor:
         if page_name in ("qualification-questions", "instructions-check"):
             return self._on_instructions()
         return {
-            "participant-consent": {"go": "agree", "age": "yes"},
+            "participant-consent": {"go": "agree", "age": "yes", "share": "yes"},
             "participant-entry": self._entry(),
             "participant-instructions": {},
             "participant-practice": {"go": "next"},

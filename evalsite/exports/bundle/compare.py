@@ -28,6 +28,7 @@ from evalsite.exports.bundle.format import (
     CODEBOOK,
     DATAPACKAGE,
     LATER_PLAN_FIELDS,
+    LEFT_OUT_COUNTS,
     PLAN_SINCE,
     README,
     REPORT,
@@ -46,6 +47,7 @@ from evalsite.exports.bundle.read import (
     read_about,
     read_checksums,
 )
+from evalsite.exports.bundle.readme import describe_left_out
 from evalsite.exports.bundle.restore import (
     Loader,
     find_protocol,
@@ -66,6 +68,10 @@ _ROWS = re.compile(r"(data|design|records)/.+|versions/[0-9]+\.json")
 _DRAFT = "versions/draft/content.json"
 # what study.json says of the software that wrote it, not of the study
 _OF_SOFTWARE = {"software", "format_version", "columns", "methods", "instrument"}
+# the study itself is compared field by field; who was left out can't be counted again
+_SAID_ONCE = _OF_SOFTWARE | {"study", LEFT_OUT_COUNTS}
+# what depends on people whom a bundle for the public leaves out, by file
+_OF_OTHERS = {"data/participants.csv": {"bonus"}, "data/items.csv": {"held"}}
 # checks that need what a bundle of the design doesn't have: reports, imported ratings
 _OF_DATA = {"held_against_its_reports", "batch_open_at_the_wrong_time"}
 # what is counted from answers, which a bundle of the design doesn't have
@@ -144,8 +150,12 @@ class Comparison:
         self.findings = findings
         self.is_same_protocol = is_same_protocol
         self.has_schema = about["format_version"] >= SCHEMA_SINCE
-        self.is_same_schema = self.has_schema and about.get("columns") == hash_columns(study.config)
+        self.is_same_schema = self.has_schema and about.get("columns") == hash_columns(study)
         self.sums = read_checksums(bundle)
+        left_out = about.get(LEFT_OUT_COUNTS)
+        self.is_public = left_out is not None
+        # by file, the columns that can't be made again from what is there
+        self.of_others = _OF_OTHERS if left_out and left_out["participants"] else {}
 
     def run(self, path: Path) -> None:
         """Write all files again into this folder, and compare each with that of the bundle."""
@@ -153,6 +163,7 @@ class Comparison:
             has_data=self.about["has_data"],
             has_free_text=self.about["has_free_text"],
             has_entry_answers=self.about.get("has_entry_answers", True),
+            is_public=self.is_public,
         )
         folder = Folder(path)
         if REPORT in self.bundle.names:
@@ -169,6 +180,9 @@ class Comparison:
                 faults += self._compare_file(name, folder)
         faults += self._check_package()
         self._add_checks(again["counts"])
+        if self.is_public:
+            said = describe_left_out(self.about[LEFT_OUT_COUNTS]).replace("**", "")
+            self.findings.remarks.append(said)
         if REPORT in self.bundle.names and not faults:
             faults += self._compare_report()
         self._compare_descriptions(folder)
@@ -185,7 +199,7 @@ class Comparison:
         said, found = dict(self.about), again
         if self.has_schema and (self.is_same_protocol or said["study"]["versions"]):
             yield from compare_values(STUDY, "instrument", said["instrument"], found["instrument"])
-        for name in sorted((said.keys() & found.keys()) - _OF_SOFTWARE - {"study"}):
+        for name in sorted((said.keys() & found.keys()) - _SAID_ONCE):
             yield from compare_values(STUDY, name, said[name], found[name])
         for kind in ("batches", "ratings_files", "metric_files"):
             for file in found["study"][kind]:
@@ -195,7 +209,8 @@ class Comparison:
 
     def _compare_plan(self, again: Plain) -> Iterator[Fault]:
         said = LATER_PLAN_FIELDS | self.bundle.read_json(ANALYSIS_PLAN)
-        skipped = set() if self.about["has_data"] else _OF_ANSWERS
+        has_all = self.about["has_data"] and not self.of_others
+        skipped = set() if has_all else _OF_ANSWERS
         for name in sorted(again.keys() - skipped):
             yield from compare_values(ANALYSIS_PLAN, name, said.get(name), again[name])
 
@@ -216,9 +231,9 @@ class Comparison:
         different = next(self._find_difference(name, folder), None)
         if different is not None:
             yield different
-        elif self.is_same_schema:
+        elif self.is_same_schema and name not in self.of_others:
             yield Fault("bytes_differ", "It isn't written as Evalsite writes it.", name)
-        else:
+        elif not self.is_same_schema:
             self.findings.remarks.append(f"{name} has other columns than it would have now.")
 
     def _find_difference(self, name: str, folder: Folder) -> Iterator[Fault]:
@@ -235,7 +250,7 @@ class Comparison:
                 return
             if self.is_same_schema and old.keys() != new.keys():
                 yield Fault("columns", "It has other columns than belong here.", name)
-            for column in old.keys() & new.keys():
+            for column in (old.keys() & new.keys()) - self.of_others.get(name, set()):
                 yield from compare_values(name, column, old[column], new[column], line)
 
     # the figures of the report
@@ -289,7 +304,9 @@ class Comparison:
         if software != evalsite.__version__ or not self.has_schema or self.findings.faults:
             return
         scripts = [name for name in read_scripts() if name in self.bundle.names]
-        others = {name for name in (README, CODEBOOK) if name in self.sums}
+        # how many answers were in, and who was left out, can't be told again
+        described = [CODEBOOK] if self.is_public else [README, CODEBOOK]
+        others = {name for name in described if name in self.sums}
         differing = [
             name
             for name in (*scripts, *sorted(others))

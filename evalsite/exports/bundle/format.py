@@ -21,8 +21,7 @@ from evalsite.exports.column import (
     YES_NO,
     Column,
 )
-from evalsite.exports.columns import list_files
-from evalsite.protocol import Protocol
+from evalsite.exports.columns import list_files_of
 from evalsite.studies.models import Study
 
 __all__ = ["ID", "NUMBER", "ONE_OF", "TEXT", "TIME", "WHOLE", "YES_NO", "Column"]
@@ -81,9 +80,10 @@ def name_data(file: str) -> str:
     return f"data/{file}.csv"
 
 
-def hash_columns(config: Protocol) -> str:
+def hash_columns(study: Study) -> str:
     """Return what names the column schema: a hash of all tables with their columns, in order."""
-    tables = {name: [column.name for column in own] for name, own in list_files(config).items()}
+    files = list_files_of(study)
+    tables = {name: [column.name for column in own] for name, own in files.items()}
     tables |= {name: [column.name for column in own] for name, own in OWN_FILES.items()}
     return sha256(dump(tables).encode()).hexdigest()
 
@@ -99,11 +99,15 @@ STUDY_FIELDS = (
     "minutes_per_set", "pay_per_set", "has_bonus", "bonus", "currency", "closes_at", "created_at",
     "launched_at", "closed_at", "questions", "recognise_days",
     "is_check_on", "minimum_age", "content_warning", "covers_items",
+    "asks_to_share",
 )  # fmt: skip
 # written only where there is something, so that other bundles stay as they were
 STUDY_FIELDS_IF_ANY = (
     "questions", "recognise_days", "is_check_on", "minimum_age", "content_warning", "covers_items",
+    "asks_to_share",
 )  # fmt: skip
+# of a bundle for the public: how many people and annotations aren't in it
+LEFT_OUT_COUNTS = "left_out"
 # of a study: the version of an instrument built on the web from which it was made
 BUILT = "built"
 VERSION_FIELDS = ("number", "sha256", "created_at")
@@ -121,10 +125,12 @@ ITEM_FIELDS = (
 PARTICIPANT_FIELDS = (
     "pseudonym", "origin", "is_person", "is_eligible", "consented_to", "instructions_read",
     "practised_at", "tries", "is_qualified", "cursor", "created_at", "stopped_at", "withdrawn_at",
-    "refused_for", "check_tries", "is_checked",
+    "refused_for", "check_tries", "is_checked", "may_share",
 )  # fmt: skip
 # written only of whom it is said
-PARTICIPANT_FIELDS_IF_ANY = {"refused_for": "", "check_tries": 0, "is_checked": None}
+PARTICIPANT_FIELDS_IF_ANY = {
+    "refused_for": "", "check_tries": 0, "is_checked": None, "may_share": None,
+}  # fmt: skip
 CONSENT_FIELDS = ("text_sha256", "is_given", "answered_at")
 ANSWER_FIELDS = ("question", "value", "answered_at")
 SET_FIELDS = ("id", "number", "created_at", "finished_at")
@@ -265,6 +271,8 @@ class Contents:
     has_free_text: bool = False
     # answers to entry questions: only for people who may see identities
     has_entry_answers: bool = True
+    # only people who agreed to share their answers, in a study that asks
+    is_public: bool = False
 
 
 def to_plain(value: Any) -> Any:

@@ -31,12 +31,15 @@ def start_packing(study: Study, contents: Contents, *, by: Any) -> Job:
         has_data=contents.has_data,
         has_free_text=contents.has_free_text,
         has_entry_answers=contents.has_entry_answers,
+        is_public=contents.is_public,
     )
 
 
 def _name_contents(contents: Contents) -> str:
     if not contents.has_data:
         return "design"
+    if contents.is_public:
+        return "data to publish"
     named = "data and free text" if contents.has_free_text else "data"
     return named if contents.has_entry_answers else f"{named}, no entry answers"
 
@@ -85,6 +88,7 @@ def run_packing(job: Job) -> dict[str, Any]:
         has_data=job.params["has_data"],
         has_free_text=job.params["has_free_text"] and job.params["has_data"],
         has_entry_answers=has_entry_answers(job),
+        is_public=job.params.get("is_public", False),
     )
     study = Study.objects.get(pk=str(job.study_id))
     path = _path_of(job.pk)

@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from django.conf import settings
 
 from evalsite.annotation.models import RatingsFile
-from evalsite.exports.bundle.fields import Misshapen, read_fields, read_text
+from evalsite.exports.bundle.fields import Misshapen, read_fields, read_text, read_whole
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN,
     ANNOTATION_ROWS,
@@ -31,6 +31,7 @@ from evalsite.exports.bundle.format import (
     FORMAT_VERSION,
     IMPORT_NOTES,
     ITEM_ROWS,
+    LEFT_OUT_COUNTS,
     METRIC_FILE_FIELDS,
     METRIC_ROWS,
     PEOPLE_ROWS,
@@ -354,6 +355,7 @@ def _check_about(about: Plain) -> None:
     for name in ("has_data", "has_free_text", "has_entry_answers"):
         if not isinstance(flags[name], bool):
             raise Misshapen(f"{name} can't be {flags[name]!r}")
+    _check_left_out(about.get(LEFT_OUT_COUNTS))
     study = about["study"]
     read_fields(Study, ("id", *STUDY_FIELDS), study)
     if faults := check_own_questions(study["questions"]):
@@ -374,6 +376,12 @@ def _check_about(about: Plain) -> None:
     read_text(about["software"])
     if not all(isinstance(data, dict) for data in (about["counts"], about["instrument"])):
         raise Misshapen("counts or instrument have the wrong type")
+
+
+def _check_left_out(counts: Plain | None) -> None:
+    names = ("participants", "annotations")
+    if counts is not None and any(read_whole(counts[name]) < 0 for name in names):
+        raise Misshapen("left_out can't be negative")
 
 
 # --- instruments --------------------------------------------------------------------------

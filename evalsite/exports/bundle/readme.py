@@ -26,10 +26,12 @@ from evalsite.exports.bundle.format import (
     Contents,
 )
 from evalsite.exports.codebook import HEADER, PANDAS, Chapter, list_chapters
+from evalsite.exports.columns import list_files_of
 from evalsite.exports.csv_writer import guard_cell, write_rows
-from evalsite.protocol import Criterion, Protocol
+from evalsite.protocol import Criterion
 from evalsite.protocol.version_0_1 import read_criteria
 from evalsite.quality.models import PLAN_MOMENTS
+from evalsite.studies.models import Study
 from evalsite.studies.summary_lines import count_of
 
 # what each file under data/ is for, for a first reader of the bundle
@@ -82,10 +84,10 @@ def _describe_criterion(criterion: Criterion) -> Iterator[str]:
 # --- codebook -----------------------------------------------------------------------------
 
 
-def list_all_chapters(config: Protocol) -> list[Chapter]:
+def list_all_chapters(study: Study) -> list[Chapter]:
     """Return every table of the bundle with its columns."""
     own = [Chapter(name.rpartition("/")[2], columns) for name, columns in OWN_FILES.items()]
-    return [*list_chapters(config), *own]
+    return [*list_chapters(study.config, list_files_of(study)), *own]
 
 
 def write_codebook_csv(chapters: list[Chapter]) -> str:
@@ -119,6 +121,7 @@ def write_readme(
     plan: Mapping[str, Any],
     *,
     has_report: bool = False,
+    left_out: Mapping[str, int] | None = None,
 ) -> str:
     """Return what the bundle is, how each file is read, and how the scripts are run."""
     parts = [
@@ -128,6 +131,7 @@ def write_readme(
         "its design" + (", and its data." if contents.has_data else "."),
         *(_describe_numbers(scripts) if contents.has_data and scripts else ()),
         *_describe_origin(counts),
+        *([describe_left_out(left_out)] if left_out else ()),
         "## Files",
         "\n".join(_list_files(study, contents, tables, scripts, has_report=has_report)),
         *_list_import_notes(study),
@@ -183,6 +187,18 @@ def _describe_origin(counts: Mapping[str, Any]) -> Iterator[str]:
             f"{count:,} of {total:,} annotations are imported: they were collected elsewhere. "
             "The column `origin` marks their rows."
         )
+
+
+def describe_left_out(left_out: Mapping[str, int]) -> str:
+    """Say whose answers a bundle for the public lacks."""
+    people, answers = left_out["participants"], left_out["annotations"]
+    if not people:
+        return "Everyone in this study agreed that their answers may be shared: all are in here."
+    return (
+        f"**{count_of(people, 'participant')} with {count_of(answers, 'annotation')} left out.** "
+        "Only people who agreed that their answers may be shared are in this bundle. The results "
+        "of the study rest on everybody's answers, so numbers made from these files may differ."
+    )
 
 
 def _list_files(

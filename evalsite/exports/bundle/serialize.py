@@ -11,10 +11,11 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 from evalsite.annotation.allocation.slots import count_strays, planned_slots
 from evalsite.annotation.models import Annotation, Highlight, Rating, Revision, Slot
+from evalsite.annotation.pages.held_items import REPORTS_TO_HOLD
 from evalsite.exports.bundle.format import (
     ANALYSIS_PLAN_FIELDS,
     ANNOTATION_FIELDS,
@@ -42,6 +43,7 @@ from evalsite.exports.bundle.format import (
 from evalsite.exports.bundle.frozen_plan import read_frozen
 from evalsite.exports.bundle.read import in_pages
 from evalsite.exports.column import WITHHELD
+from evalsite.exports.selection import shared
 from evalsite.imports.models import MetricScore
 from evalsite.lib.seeds import arrange
 from evalsite.participants.models import Answer, Consent, ItemSet, Participant
@@ -76,6 +78,8 @@ class Serializer:
         self.statuses: Counter[str] = Counter()
         self.origins: Counter[str] = Counter()
         self._systems = dict(System.objects.filter(study=study).values_list("id", "name"))
+        # whose answers are in it; all but pilots, unless it is for the public
+        self._is_partial = contents.has_data and contents.is_public and study.asks_to_share
         self._versions = dict(study.versions.values_list("id", "number"))
 
     def read_study(self) -> Plain:
@@ -118,7 +122,10 @@ class Serializer:
                 "item_id",
                 Output.objects.filter(item__in=[item.pk for item in page]).order_by("position"),
             )
+            unexplained = self._find_unexplained(page)
             for item in page:
+                if item.pk in unexplained:
+                    item.held_at = None
                 self.kinds[item.kind] += 1
                 self.counts["outputs"] += len(outputs[item.pk])
                 yield _pick(item, ITEM_FIELDS) | {
@@ -129,6 +136,16 @@ class Serializer:
                         for one in outputs[item.pk]
                     ],
                 }
+
+    def _find_unexplained(self, page: list[Item]) -> set[int]:
+        """Return the items that are held for reports of people who are left out."""
+        held = {item.pk for item in page if item.held_at is not None}
+        if not (self._is_partial and held):
+            return set()
+        reports = Annotation.objects.reports().filter(shared("participant__"), item__in=held)
+        is_new = Q(item__released_at__isnull=True) | Q(submitted_at__gt=F("item__released_at"))
+        counts = reports.filter(is_new).order_by().values("item").annotate(n=Count("pk"))
+        return held - set(counts.filter(n__gte=REPORTS_TO_HOLD).values_list("item", flat=True))
 
     def read_places(self) -> Iterator[list[Any]]:
         """Read the rows of plan.csv: every place in dealing order, or those a launch would make."""
@@ -163,6 +180,8 @@ class Serializer:
     def read_people(self) -> Iterator[Plain]:
         """Everybody who came and was no pilot, in that order."""
         people = Participant.objects.filter(study=self.study, is_pilot=False).order_by("id")
+        if self._is_partial:
+            people = people.filter(shared())
         for page in in_pages(people.iterator(chunk_size=_PEOPLE), _PEOPLE):
             ids = [one.pk for one in page]
             consents = _by("participant_id", _of(Consent, ids))
@@ -217,6 +236,8 @@ class Serializer:
         """Everything that was submitted, in that order, with its ratings and earlier states."""
         agreed = Annotation.objects.agreed().filter(study=self.study)
         found = agreed.exclude(_OF_PILOTS).order_by("id")
+        if self._is_partial:
+            found = found.filter(shared("participant__"))
         # plain rows: making objects of them takes longer than all the rest
         rows = found.values_list(*_OF_ANNOTATION, named=True).iterator(chunk_size=PAGE)
         for page in in_pages(rows, PAGE):
@@ -227,6 +248,8 @@ class Serializer:
         found = Exclusion.objects.filter(study=self.study).order_by("id")
         left_out = Q(participant__is_pilot=True) | Q(annotation__participant__is_pilot=True)
         left_out |= Q(annotation__awaits_consent=True)
+        if self._is_partial:
+            found = found.filter(shared("participant__") | shared("annotation__participant__"))
         for one in found.exclude(left_out).select_related("participant", "annotation"):
             self.counts["exclusions"] += 1
             yield _pick(one, EXCLUSION_FIELDS) | {
@@ -251,6 +274,17 @@ class Serializer:
             "annotations": dict(self.statuses),
             "origins": dict(self.origins),
             "strays": count_strays(self.study),
+        }
+
+    def count_left_out(self) -> dict[str, int] | None:
+        """Return how many people and annotations a bundle for the public lacks; else None."""
+        if not self._is_partial:
+            return None
+        people = Participant.objects.filter(study=self.study, is_pilot=False)
+        answers = Annotation.objects.agreed().filter(study=self.study).exclude(_OF_PILOTS)
+        return {
+            "participants": people.exclude(shared()).count(),
+            "annotations": answers.exclude(shared("participant__")).count(),
         }
 
     def number_version(self, pk: int | None) -> int | None:

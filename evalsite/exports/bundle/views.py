@@ -21,6 +21,7 @@ from evalsite.exports.bundle.job import (
     name_download,
     start_packing,
 )
+from evalsite.exports.selection import count_not_sharing
 from evalsite.exports.services import has_simulated
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
@@ -46,6 +47,7 @@ def show_bundles(request: HttpRequest, study: Study) -> HttpResponseBase:
         ],
         "sees_identities": sees_identities,
         "kept_days": KEPT_DAYS,
+        "not_sharing": count_not_sharing(study) if study.asks_to_share else 0,
         "is_simulated": has_simulated(study),
         "are_systems_hidden": is_hidden(study),
     }
@@ -58,10 +60,13 @@ def make_bundle(request: HttpRequest, study: Study) -> HttpResponseBase:
     wish = request.POST.get("contents")
     if wish != "design" and is_hidden(study):
         return _lead_to_form(study)
+    is_public = wish == "public" and study.asks_to_share
     contents = Contents(
         has_data=wish != "design",
         has_free_text=wish == "free-text",
-        has_entry_answers=may_see_identities(request, study),
+        # consent to sharing isn't about them
+        has_entry_answers=not is_public and may_see_identities(request, study),
+        is_public=is_public,
     )
     start_packing(study, contents, by=request.user)
     return redirect("admin:export-bundle", study.pk)

@@ -35,6 +35,7 @@ from evalsite.exports.bundle.format import (
     FORMAT,
     FORMAT_VERSION,
     ITEM_ROWS,
+    LEFT_OUT_COUNTS,
     METRIC_ROWS,
     OWN_FILES,
     PEOPLE_ROWS,
@@ -66,7 +67,7 @@ from evalsite.exports.bundle.readme import (
 )
 from evalsite.exports.bundle.serialize import Plain, Serializer, read_plan
 from evalsite.exports.column import write_time
-from evalsite.exports.columns import list_files
+from evalsite.exports.columns import list_files_of
 from evalsite.exports.csv_writer import LINE_END
 from evalsite.exports.scripts import read_scripts
 from evalsite.exports.services import Choice, write_file
@@ -124,13 +125,15 @@ def write_files(
         # read here, so that it is of the same moment as all rows
         study = Study.objects.select_related("version").get(pk=study_id)
         _check_places_at_rest(study)
-        counts, plain = _write_rows(study, contents, folder)
+        rows = Serializer(study, contents)
+        counts, plain = _write_rows(study, contents, folder, rows)
+        left_out = rows.count_left_out()
         plan = read_plan(study)
         if contents.has_data:
             _write_report(study, folder)
     progress(1, 3)
     folder.write_json(ANALYSIS_PLAN, plan)
-    _describe(study, plain, counts, contents, folder, plan)
+    _describe(study, plain, counts, contents, folder, plan, left_out)
     progress(2, 3)
     return int(counts["ratings"])
 
@@ -188,9 +191,10 @@ class Folder:
 # --- inside the cut -----------------------------------------------------------------------
 
 
-def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain, Plain]:
+def _write_rows(
+    study: Study, contents: Contents, folder: Folder, rows: Serializer
+) -> tuple[Plain, Plain]:
     """Write all rows from the database; return counts, and the study as plain data."""
-    rows = Serializer(study, contents)
     plain = rows.read_study()
     folder.write_rows(ITEM_ROWS, rows.read_items())
     folder.write_table(PLAN, PLAN_COLUMNS, rows.read_places())
@@ -201,7 +205,7 @@ def _write_rows(study: Study, contents: Contents, folder: Folder) -> tuple[Plain
         exclusions = list(rows.read_exclusions())
         folder.write_rows(EXCLUSION_ROWS, exclusions)
         folder.write_table(EXCLUSIONS, EXCLUSION_COLUMNS, _format_exclusions(exclusions))
-    for name in list_files(study.config):
+    for name in list_files_of(study):
         if contents.has_data or name in WITHOUT_DATA:
             with folder.create(name_data(name)) as file:
                 _write_data(study, name, contents, file)
@@ -246,9 +250,9 @@ def _format_exclusions(exclusions: Iterable[Plain]) -> Iterator[list[Any]]:
 
 def _write_data(study: Study, name: str, contents: Contents, file: IO[bytes]) -> None:
     """Write an exported file; free text only if it is asked for."""
-    columns = list_files(study.config)[name]
+    columns = list_files_of(study)[name]
     withheld = {one.name: one.withheld for one in columns if one.withheld is not None}
-    choice = Choice(file=name)
+    choice = Choice(file=name, only_shared=contents.is_public and study.asks_to_share)
     if contents.has_free_text or not withheld:
         write_file(study, choice, file)
         return
@@ -287,10 +291,11 @@ def _as_text(file: IO[bytes]) -> Iterator[io.TextIOWrapper]:
 
 
 def _describe(
-    study: Study, plain: Plain, counts: Plain, contents: Contents, folder: Folder, plan: Plain
-) -> None:
+    study: Study, plain: Plain, counts: Plain, contents: Contents, folder: Folder, plan: Plain,
+    left_out: dict[str, int] | None,
+) -> None:  # fmt: skip
     """Write the files that describe the others, checksums last."""
-    chapters = list_all_chapters(study.config)
+    chapters = list_all_chapters(study)
     folder.write(CODEBOOK, write_codebook_csv(chapters))
     folder.write(CODEBOOK_PAGE, write_codebook_page(chapters, study.title))
     scripts = read_scripts() if contents.has_data else {}
@@ -300,7 +305,7 @@ def _describe(
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "software": evalsite.__version__,
-        "columns": hash_columns(study.config),
+        "columns": hash_columns(study),
         **SOFTWARE_FIELDS,
         "has_data": contents.has_data,
         "has_free_text": contents.has_free_text,
@@ -311,8 +316,10 @@ def _describe(
     }
     if contents.has_data and not contents.has_entry_answers:
         about["has_entry_answers"] = False
+    if left_out is not None:
+        about[LEFT_OUT_COUNTS] = left_out
     folder.write_json(STUDY, about)
-    columns = {name_data(name): own for name, own in list_files(study.config).items()} | OWN_FILES
+    columns = {name_data(name): own for name, own in list_files_of(study).items()} | OWN_FILES
     tables = {name: columns[name] for name in sorted(columns) if name in folder.files}
     others = {"analysis_plan": ANALYSIS_PLAN, "study": STUDY}
     others |= {"report": REPORT} if REPORT in folder.files else {}
@@ -321,7 +328,14 @@ def _describe(
     folder.write(
         README,
         write_readme(
-            plain, counts, contents, names, sorted(scripts), plan, has_report=REPORT in folder.files
+            plain,
+            counts,
+            contents,
+            names,
+            sorted(scripts),
+            plan,
+            has_report=REPORT in folder.files,
+            left_out=left_out,
         ),
     )
     sums = {name: digest for name, (_, digest) in folder.files.items()}

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Q
 
 import evalsite
 from evalsite.analysis.figure import METHODS_VERSION
@@ -28,6 +28,7 @@ from evalsite.jobs.services import job_kind, report_progress, revive_job, start_
 from evalsite.lib.clock import now
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.seeds import derive_number
+from evalsite.participants.models import Participant
 from evalsite.protocol import Criterion, Scale
 from evalsite.quality.exclusions import count_reasons
 from evalsite.quality.models import Exclusion
@@ -64,8 +65,17 @@ def take_fingerprint(study: Study) -> str:
             "version": study.version_id,
             "methods": METHODS_VERSION,
             "software": evalsite.__version__,
+            **_count_sharing(study),
         }
     )
+
+
+def _count_sharing(study: Study) -> dict[str, int]:
+    """Count who was asked whether their answers may be shared, and who doesn't share them."""
+    if not study.asks_to_share:
+        return {}
+    asked = Participant.objects.filter(study=study, is_pilot=False, may_share__isnull=False)
+    return asked.aggregate(asked=Count("pk"), not_sharing=Count("pk", filter=Q(may_share=False)))
 
 
 def _find_metrics(study: Study) -> dict[str, Any]:
@@ -113,6 +123,8 @@ class Snapshot:
     fingerprint: str
     plan: dict[str, Any]
     exclusions: list[tuple[str, int]]
+    # of those who were asked, how many don't share their answers; {} if nobody is asked
+    sharing: dict[str, int]
     paths: dict[str, Path]
 
 
@@ -135,6 +147,7 @@ def take_snapshot(study: Study, folder: Path) -> Snapshot:
             fingerprint=take_fingerprint(study),
             plan=describe_plan(study),
             exclusions=count_reasons(study),
+            sharing=_count_sharing(study),
             paths=_write_files(study, folder),
         )
 
@@ -264,6 +277,7 @@ def _analyse(
     basis = {
         "plan": plan,
         "exclusions": snapshot.exclusions,
+        **({"sharing": snapshot.sharing} if snapshot.sharing else {}),
         "version": study.version and study.version.number,
         "software": evalsite.__version__,
     }

@@ -37,11 +37,26 @@ class Command(BaseCommand):
             action="store_true",
             help="include what participants wrote in their own words: read it before you share it",
         )
+        parser.add_argument(
+            "--public",
+            action="store_true",
+            help="to publish: only people who agreed that their answers may be shared, without "
+            "entry answers",
+        )
 
     def handle(self, *, study: str, output: Path | None, **options: Any) -> None:
         found = find_study(study)
+        is_public = options["public"]
+        if is_public and not found.asks_to_share:
+            raise CommandError(
+                "This study doesn't ask whether answers may be shared. Leave --public out: the "
+                "bundle has everybody's answers."
+            )
         contents = Contents(
-            has_data=not options["without_data"], has_free_text=options["with_free_text"]
+            has_data=not options["without_data"],
+            has_free_text=options["with_free_text"],
+            has_entry_answers=not is_public,
+            is_public=is_public,
         )
         if contents.has_data:
             note_reveal(found, "the command line", "the command export_bundle")
@@ -65,6 +80,7 @@ class Command(BaseCommand):
             sha256=packed.sha256,
             with_data=contents.has_data,
             with_free_text=contents.has_free_text,
+            is_public=is_public,
         )
         self.stdout.write(
             f"{output}: {packed.files:,} files, {packed.ratings:,} ratings, "
