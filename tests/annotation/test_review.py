@@ -150,3 +150,19 @@ def test_set_whose_places_all_went_to_others_has_no_review_and_earns_no_code(met
     assert [template.name for template in page.templates][:1] == ["annotation/continue.html"]
     item_set.refresh_from_db()
     assert (item_set.finished_at, item_set.code) == (None, "")
+
+
+def test_keyboard_reaches_finish_without_passing_every_change_link():
+    tab = open_tab()
+    page = {}
+    for place in range(1, len(tab.me.item_sets.get().item_ids) + 1):
+        page["open"] = tab.client.get(f"{tab.home}sets/1/review/").text
+        tab.open(place)
+        tab.save()
+
+    page["complete"] = tab.client.get(f"{tab.home}sets/1/review/").text
+
+    skip, finish = 'class="skip" href="#finish"', 'value="finish" id="finish"'
+    assert "#finish" not in page["open"]
+    assert 0 < page["complete"].index(skip) < page["complete"].index("Change<span")
+    assert page["complete"].index("Change<span") < page["complete"].index(finish)

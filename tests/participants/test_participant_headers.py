@@ -20,6 +20,7 @@ EXEMPT = {
     "participant-declined",
     "participant-entry",
     "participant-refused",
+    "participant-sharing",
     "participant-instructions",
     "participant-practice",
     "participant-qualification",
