@@ -21,7 +21,7 @@ from evalsite.participants.models import (
 from evalsite.participants.recognition import has_rules
 from evalsite.platforms import Outcome, Platform
 from evalsite.studies.models import Study
-from evalsite.studies.summary_lines import format_money, minutes_per_set
+from evalsite.studies.summary_lines import format_money, list_of, minutes_per_set
 
 _TRIES = 5
 
@@ -155,8 +155,10 @@ def find_obstacles(recruitment: Recruitment, codes: Iterable[OutcomeCode]) -> li
     """Return what keeps this round, with these codes, from being turned on."""
     platform, study = recruitment.adapter, recruitment.study
     found = []
-    if any(one.is_required and not recruitment.given[one.name] for one in platform.settings):
-        found.append(ValidationError("Fill in the platform’s settings first.", code="settings"))
+    given = recruitment.given
+    if missing := [o.label for o in platform.settings if o.is_required and not given[o.name]]:
+        words = f"Fill in {list_of([f'“{label}”' for label in missing])} below."
+        found.append(ValidationError(words, code="settings"))
     stored = {one.outcome: one for one in codes}
     done, leaves = stored.get(Outcome.COMPLETED), platform.exits[Outcome.COMPLETED]
     if not leaves.has_set_code and not (done and (done.link or done.code)):
@@ -188,8 +190,8 @@ def _find_low_pay(recruitment: Recruitment) -> list[ValidationError]:
     hourly, least = promised_hourly_pay(recruitment), platform.least_pay.get(currency)
     wanted = "" if least is None else format_money(Decimal(str(least)), currency)
     if platform.least_pay and hourly is None:
-        rule = f" It requires {wanted} an hour." if wanted else ""
-        words = f"No reward is entered, and {platform.label} pays people.{rule} Enter the reward."
+        rule = f": {platform.label} requires {wanted} an hour." if wanted else "."
+        words = f"Enter the reward that you pay on {platform.label}{rule}"
         return [ValidationError(words, code="no_reward")]
     if least is None or hourly is None or hourly >= least:
         return []

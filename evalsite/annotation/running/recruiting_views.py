@@ -179,7 +179,7 @@ def _describe(
     counts = _count_outcomes(recruitment)
     codes = {one.outcome: one for one in stored}
     hourly, currency = promised_hourly_pay(recruitment), study.currency
-    advised, least = platform.advised_pay.get(currency), platform.least_pay.get(currency)
+    advised = platform.advised_pay.get(currency)
     obstacles = [one.message for one in find_obstacles(recruitment, stored)]
     bonuses = sum(row.bonuses for row in counts.values())
     bonus_total = sum((row.total or Decimal(0) for row in counts.values()), Decimal(0))
@@ -204,7 +204,6 @@ def _describe(
         "warnings": list_warnings(recruitment) if platform.hands_back else [],
         "hourly": format_money(hourly, currency) if hourly is not None else "",
         "advised": format_money(Decimal(advised), currency) if advised else "",
-        "least": format_money(Decimal(str(least)), currency) if least else "",
         "minutes": promised_minutes(recruitment),
         "latest": Visit.objects.filter(recruitment=recruitment.pk)
         .select_related("participant")
