@@ -32,8 +32,8 @@ COLUMNS = (
 _VIEWED = "identity view"
 
 
-def count_identities(study: Study) -> int:
-    return ParticipantIdentity.objects.filter(study=study).count()
+def find_identities(study: Study) -> QuerySet[ParticipantIdentity]:
+    return ParticipantIdentity.objects.filter(study=study)
 
 
 def find_last_view(study: Study) -> AuditEntry | None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
+from django.db.models import QuerySet
+
 from evalsite.audit.models import AuditEntry
 from evalsite.exports.column import write_time
 from evalsite.exports.csv_writer import guard_cell, write_rows
@@ -21,9 +23,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def has_answers(study: Study) -> bool:
-    names = list_person_questions(study)
-    return Answer.objects.filter(study=study, question__in=names).exists()
+def find_answers(study: Study) -> QuerySet[Answer]:
+    """Return what people answered about themselves."""
+    return Answer.objects.filter(study=study, question__in=list_person_questions(study))
 
 
 def write_answers(study: Study, *, by: Any, for_spreadsheets: bool = False) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from evalsite.annotation.models import Annotation, Rating
 from evalsite.exports.csv_writer import write_rows
+from evalsite.lib.counting import count_together
 from evalsite.studies.models import Item, Study
 
 FILES = {
@@ -41,12 +42,11 @@ class Numbers:
         return "" if thing is None else self._numbers[thing]
 
 
-def count_pseudonymised(study: Study, name: str) -> int:
-    """Count the rows of the file."""
+def count_pseudonymised(study: Study) -> dict[str, int]:
+    """Count the rows of each file."""
     answers = _find_answers(study)
-    if name == "annotations":
-        return answers.count()
-    return Rating.objects.filter(annotation__in=answers.values("pk")).count()
+    ratings = Rating.objects.filter(annotation__in=answers.order_by().values("pk"))
+    return count_together(annotations=answers, ratings=ratings)
 
 
 def write_pseudonymised(study: Study, name: str) -> Iterator[str]:

@@ -1,13 +1,15 @@
 """Data out: files that hold exactly what was entered, of one moment, with a checksum in the log."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from tempfile import TemporaryFile
 from typing import IO, Any
 
 from django.conf import settings
-from django.db.models import Count, QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery, TextField, Value
+from django.db.models.functions import Coalesce, Concat
 from django.utils.formats import date_format
 
 from evalsite.annotation.models import Annotation, Highlight, Rating, RatingsFile
@@ -20,6 +22,7 @@ from evalsite.exports.selection import OUT, Selection
 from evalsite.exports.snapshot import consistent_cut
 from evalsite.exports.workbook import write_workbook
 from evalsite.imports.models import MetricScore
+from evalsite.lib.counting import count_together
 from evalsite.participants.models import Origin
 from evalsite.studies.models import Item, Output, Study
 from evalsite.studies.summary_lines import count_of, name_start
@@ -200,15 +203,15 @@ def has_imported(study: Study) -> bool:
 
 def describe_imports(study: Study) -> list[str]:
     """Write a sentence for each file of ratings collected elsewhere."""
-    files = RatingsFile.objects.filter(study=study)
-    answers = Annotation.objects.filter(study=study, ratings_file__isnull=False).order_by()
-    counts = dict(answers.values_list("ratings_file").annotate(n=Count("pk")))
+    answers = Annotation.objects.filter(study=study, ratings_file=OuterRef("pk")).order_by()
+    counts = answers.values("ratings_file").annotate(n=Count("pk")).values("n")
+    files = RatingsFile.objects.filter(study=study).annotate(answers=Coalesce(Subquery(counts), 0))
     return [
         f"{count_of(n, 'answer')} {'was' if n == 1 else 'were'} imported from {file.file_name} on "
         f"{date_format(file.uploaded_at, 'j F Y')}."
         + ("" if file.has_persons else " Its participants are not single persons.")
         for file in files
-        if (n := counts.get(file.pk, 0))
+        if (n := file.answers)
     ]
 
 
@@ -219,26 +222,45 @@ def count_rows(study: Study, selection: Selection | None = None) -> dict[str, in
     """Count the rows that each file would have now."""
     chosen = selection or Selection()
     fields = {name: getattr(chosen, name) for name in Selection.__dataclass_fields__}
-    files = list_downloads_of(study)
-    return {file: count_file(study, Choice(file=file, **fields)) for file in files}
+    choices = [Choice(file=file, **fields) for file in list_downloads_of(study)]
+    return count_files(study, choices)
 
 
 def count_file(study: Study, choice: Choice) -> int:
     """Count the rows that the file would have now."""
+    return count_files(study, [choice])[choice.file]
+
+
+def count_files(study: Study, choices: Sequence[Choice]) -> dict[str, int]:
+    """Count the rows that each of these files would have now, in one query."""
+    parts = {
+        f"{choice.file} {number}": rows
+        for choice in choices
+        for number, rows in enumerate(_find_rows(study, choice))
+    }
+    counts = Counter[str]()
+    for part, number in count_together(**parts).items():
+        counts[part.split()[0]] += number
+    return {choice.file: counts[choice.file] for choice in choices}
+
+
+def _find_rows(study: Study, choice: Choice) -> Iterator[Any]:
+    """Return what the rows of a file are of; with an expression: of its different values."""
     match choice.file:
         case "items":
-            return Output.objects.filter(item__in=Item.objects.filter(study=study)).count()
+            yield Output.objects.filter(item__in=Item.objects.filter(study=study))
         case "participants":
-            return choice.find_participants(study).count()
+            yield choice.find_participants(study)
         case "metrics":
-            return MetricScore.objects.filter(file__study=study).count()
+            yield MetricScore.objects.filter(file__study=study)
         case "annotations":
-            return choice.find_annotations(study).count()
+            yield choice.find_annotations(study)
         case "highlights":
-            return _find(Highlight, study, choice).count()
+            yield _find(Highlight, study, choice)
         case "ratings":
-            return _find(Rating, study, choice).count()
-    return _count_wide(study, choice)
+            yield _find(Rating, study, choice)
+        case _:
+            yield from _find_wide(study, choice)
 
 
 def _find(model: type[Rating | Highlight], study: Study, choice: Choice) -> QuerySet[Any]:
@@ -246,16 +268,14 @@ def _find(model: type[Rating | Highlight], study: Study, choice: Choice) -> Quer
     return model.objects.filter(annotation__in=wanted.values("id")).order_by()
 
 
-def _count_wide(study: Study, choice: Choice) -> int:
-    """Count a row for each output that is rated, and one for what is said of an item.
+def _find_wide(study: Study, choice: Choice) -> Iterator[Any]:
+    """Return a row for each output that is rated, and one for what is said of an item.
 
     For a quick look what is said of an item is in the rows of its outputs, if it has some.
     """
     ratings = _find(Rating, study, choice)
     of_item = [criterion.key for criterion in study.config.criteria if not criterion.per_output]
-    of_outputs = ratings.exclude(criterion__in=of_item).values("annotation", "output").distinct()
-    count = of_outputs.count()
+    of_outputs = ratings.exclude(criterion__in=of_item)
+    yield of_outputs, Concat("annotation", Value("/"), "output", output_field=TextField())
     if of_item and (choice.file != SIMPLE or len(of_item) == len(study.config.criteria)):
-        of_items = ratings.filter(criterion__in=of_item)
-        count += of_items.values("annotation").distinct().count()
-    return count
+        yield ratings.filter(criterion__in=of_item), "annotation"

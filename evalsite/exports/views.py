@@ -1,6 +1,6 @@
 """Staff pages of export: what can be downloaded, the files, and the codebook."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -23,7 +23,7 @@ from evalsite.exports.columns import list_downloads_of
 from evalsite.exports.csv_writer import BYTE_ORDER_MARK, send_csv
 from evalsite.exports.identities import (
     IDS_FILE,
-    count_identities,
+    find_identities,
     find_last_view,
     write_identities,
 )
@@ -36,7 +36,7 @@ from evalsite.exports.jobs import (
     read_choice,
     start_export,
 )
-from evalsite.exports.person_answers import ANSWERS_FILE, has_answers, write_answers
+from evalsite.exports.person_answers import ANSWERS_FILE, find_answers, write_answers
 from evalsite.exports.pseudonymised import FILES as PSEUDONYMISED
 from evalsite.exports.pseudonymised import count_pseudonymised, write_pseudonymised
 from evalsite.exports.selection import Selection, SelectionForm
@@ -54,12 +54,15 @@ from evalsite.exports.services import (
 from evalsite.exports.workbook import MOST_ROWS
 from evalsite.jobs.live_page import keep_watching
 from evalsite.jobs.models import Job
+from evalsite.lib.counting import count_together
 from evalsite.quality.frozen_plans import find_version, is_hidden
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import has_role, may_see_identities
 from evalsite.studies.summary_lines import name_start
 
 _SHOWN = 10
+# the newest jobs, some of which ended without a file
+_READ = 50
 # files without ratings
 FREE = ("items", "participants")
 _PURPOSES = {
@@ -88,7 +91,8 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
     if is_hidden(study):
         return _show_hidden(request, study)
     form = SelectionForm(request.GET)
-    pending = list_pending(study)
+    jobs = list(Job.objects.filter(study_id=study.pk, kind=KIND).order_by("-created_at")[:_READ])
+    pending = list_pending(jobs)
     context = {
         "form": form,
         "chosen": describe(form.selection.describe()),
@@ -97,7 +101,7 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
         "is_simulated": has_simulated(study),
         "imports": describe_imports(study),
         "pending": pending,
-        "ready": list_ready(study),
+        "ready": list_ready(jobs),
         "kept_days": KEPT_DAYS,
         "downloads": list_last_downloads(study),
         "pandas": PANDAS,
@@ -110,9 +114,9 @@ def show_export(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _show_hidden(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the files by what they would reveal."""
     offers = {offer.name: offer for offer in list_offers(study, Selection())}
-    last = _find_last(study)
+    counts = count_pseudonymised(study)
     pseudonymised = [
-        Offer(name, purpose, count_pseudonymised(study, name), last.get(name))
+        Offer(name, purpose, counts[name], offers[name].last)
         for name, purpose in PSEUDONYMISED.items()
     ]
     context = {
@@ -142,10 +146,11 @@ def _describe_identities(request: HttpRequest, study: Study) -> dict[str, Any] |
     """Return what the page offers to those who may see identities; None for everyone else."""
     if not may_see_identities(request, study):
         return None
+    counts = count_together(identities=find_identities(study), answers=find_answers(study))
     return {
-        "count": count_identities(study),
+        "count": counts["identities"],
         "last": find_last_view(study),
-        "has_answers": has_answers(study),
+        "has_answers": counts["answers"] > 0,
     }
 
 
@@ -314,9 +319,8 @@ def _find_last(study: Study) -> dict[str, Download]:
     }
 
 
-def list_pending(study: Study) -> list[LargeFile]:
+def list_pending(jobs: Sequence[Job]) -> list[LargeFile]:
     """List files being written, and those whose job stopped and wasn't started again since."""
-    jobs = Job.objects.filter(study_id=study.pk, kind=KIND).order_by("-created_at")
     newest: dict[str, Job] = {}
     for job in jobs[: 2 * _SHOWN]:
         newest.setdefault(job.subject, job)
@@ -327,12 +331,11 @@ def list_pending(study: Study) -> list[LargeFile]:
     ]
 
 
-def list_ready(study: Study) -> list[LargeFile]:
+def list_ready(jobs: Sequence[Job]) -> list[LargeFile]:
     """List files that jobs wrote and that are kept, the newest first."""
-    jobs = Job.objects.filter(study_id=study.pk, kind=KIND, state=Job.State.DONE)
     return [
         LargeFile(job, describe(read_choice(job).describe()))
-        for job in jobs.order_by("-created_at")[:_SHOWN]
+        for job in [job for job in jobs if job.state == Job.State.DONE][:_SHOWN]
         if find_file(job)
     ]
 

@@ -65,14 +65,21 @@ def find_uploads(study: Study) -> list[Upload]:
     return [upload for upload in uploads if upload.path.exists()]
 
 
-def list_waiting(study: Study, purpose: str, uploads: list[Upload]) -> list[Waiting]:
-    """List the files with this purpose, in a fixed number of queries."""
+def find_jobs(study: Study) -> list[Job]:
+    """Return the jobs on files of the study, for the lists below, the oldest first."""
+    kinds = [one for importer in IMPORTERS.values() for one in _all_kinds(importer)]
+    return list(Job.objects.filter(study_id=study.pk, kind__in=kinds).order_by("created_at"))
+
+
+def list_waiting(
+    study: Study, purpose: str, uploads: list[Upload], jobs: list[Job]
+) -> list[Waiting]:
+    """List the files with this purpose."""
     uploads = [upload for upload in uploads if upload.purpose == purpose]
     if not uploads:
         return []
     importer = IMPORTERS[purpose]
-    jobs = Job.objects.filter(study_id=study.pk, kind__in=_kinds(importer)).order_by("created_at")
-    newest = {job.subject: job for job in jobs}
+    newest = {job.subject: job for job in jobs if job.kind in _kinds(importer)}
     records = importer.record._default_manager.filter(study=study)
     known = set(records.values_list("sha256", flat=True))
     found = []
@@ -91,9 +98,9 @@ def split_spent(waiting: list[Waiting]) -> dict[str, list[Waiting]]:
     }
 
 
-def list_undoings(study: Study, importer: Importer) -> list[Undoing]:
+def list_undoings(study: Study, importer: Importer, jobs: list[Job]) -> list[Undoing]:
     """List the jobs that undo an import, if they are running or have stopped."""
-    jobs = Job.objects.filter(study_id=study.pk, kind=importer.undo_kind).order_by("created_at")
+    jobs = [job for job in jobs if job.kind == importer.undo_kind]
     newest = {job.subject: job for job in jobs if job.state != Job.State.DONE}
     records = importer.record._default_manager.filter(study=study)
     found: dict[Any, Any] = records.in_bulk(list(newest)) if newest else {}
@@ -102,11 +109,15 @@ def list_undoings(study: Study, importer: Importer) -> list[Undoing]:
     ]
 
 
-def is_under_way(study: Study, purpose: str, uploads: list[Upload]) -> bool:
+def is_under_way(study: Study, purpose: str, uploads: list[Upload], jobs: list[Job]) -> bool:
     """Whether a file of this purpose waits, or one is being imported or undone, or that stopped."""
     if any(upload.purpose == purpose for upload in uploads):
         return True
-    return purpose in IMPORTERS and bool(list_undoings(study, IMPORTERS[purpose]))
+    return purpose in IMPORTERS and bool(list_undoings(study, IMPORTERS[purpose], jobs))
+
+
+def _all_kinds(importer: Importer) -> list[str]:
+    return [*_kinds(importer), importer.undo_kind]
 
 
 def _kinds(importer: Importer) -> list[str]:

@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from evalsite.annotation.models import Annotation
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
+from evalsite.lib.counting import count_together
 from evalsite.participants.models import Participant
 from evalsite.quality.models import MOST_LETTERS, Exclusion, ExclusionRule
 from evalsite.quality.top_up import Shortage, excluded_answers, find_shortage
@@ -49,9 +50,11 @@ def foresee_exclusion(
     """Return what excluding these would add to the exclusions so far."""
     also = Q(participant__in=[one.pk for one in participants])
     also |= Q(pk__in=[one.pk for one in annotations])
-    before = excluded_answers(study).count()
+    counts = count_together(
+        before=excluded_answers(study), after=excluded_answers(study, also=also)
+    )
     return Effect(
-        answers=excluded_answers(study, also=also).count() - before,
+        answers=counts["after"] - counts["before"],
         shortage=find_shortage(study, also=also),
     )
 

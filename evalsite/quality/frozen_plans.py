@@ -1,6 +1,6 @@
 """Plans that are frozen: their versions, what was done about them, and what departs from them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from evalsite.annotation.models import Annotation, Slot
 from evalsite.annotation.running.launch import AT_LAUNCH, count_held, insist_on_owner
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
+from evalsite.lib.counting import count_together
 from evalsite.quality.exclusion_rules import list_conditions
 from evalsite.quality.models import (
     AnalysisPlanVersion,
@@ -95,6 +96,16 @@ def freeze_at_launch(study: Study, by: Any) -> None:
 AT_LAUNCH.append(freeze_at_launch)
 
 
+def list_versions(study: Study) -> list[AnalysisPlanVersion]:
+    """Return the frozen versions of the plan, the first first."""
+    return list(study.plan_versions.select_related("frozen_by").order_by("number"))
+
+
+def find_first(versions: Sequence[AnalysisPlanVersion]) -> AnalysisPlanVersion | None:
+    """Return version 1 of the plan, if something was planned."""
+    return next((one for one in versions if one.number == 1 and one.has_plan), None)
+
+
 def find_version(study: Study) -> AnalysisPlanVersion | None:
     """Return version 1 of the plan, if something was planned."""
     return AnalysisPlanVersion.objects.filter(study=study, number=1, has_plan=True).first()
@@ -122,11 +133,10 @@ def list_hidden() -> Any:
 def _find_hidden() -> Any:
     mine = {"study": OuterRef("pk")}
     events = PlanEvent.objects.filter(**mine)
-    decided = events.filter(kind__in=(Kind.APPLIED, Kind.DECLINED), at__gte=OuterRef("closed_at"))
     rules = ExclusionRule.objects.current().filter(**mine)
     at_work = Slot.objects.leased().filter(lease_until__gt=now(), **mine)
     has_ended = Q(state__in=(Study.State.CLOSED, Study.State.ARCHIVED))
-    is_over = has_ended & ~Exists(at_work) & (~Exists(rules) | Exists(decided))
+    is_over = has_ended & ~Exists(at_work) & (~Exists(rules) | Exists(_find_decided()))
     planned = AnalysisPlanVersion.objects.filter(number=1, has_plan=True, **mine)
     return (
         Study.objects.filter(Exists(planned), launched_at__isnull=False)
@@ -138,14 +148,41 @@ def _find_hidden() -> Any:
 
 def needs_decision(study: Study) -> bool:
     """Return whether a closed study waits for an owner to apply or decline its rules."""
-    return (
-        study.state == Study.State.CLOSED
-        and AnalysisPlanVersion.objects.filter(study=study, has_plan=True).exists()
-        and ExclusionRule.objects.current().filter(study=study).exists()
-        and not PlanEvent.objects.filter(
-            study=study, kind__in=(Kind.APPLIED, Kind.DECLINED), at__gte=study.closed_at
-        ).exists()
+    return study.state == Study.State.CLOSED and find_state(study).needs_decision
+
+
+def list_undecided() -> Any:
+    """Return the closed studies that wait for an owner to apply or decline their rules."""
+    mine = {"study": OuterRef("pk")}
+    return Study.objects.filter(
+        ~Exists(_find_decided()),
+        Exists(AnalysisPlanVersion.objects.filter(has_plan=True, **mine)),
+        Exists(ExclusionRule.objects.current().filter(**mine)),
+        state=Study.State.CLOSED,
     )
+
+
+def _find_decided() -> Any:
+    decisions = PlanEvent.objects.filter(kind__in=(Kind.APPLIED, Kind.DECLINED))
+    return decisions.filter(study=OuterRef("pk"), at__gte=OuterRef("closed_at"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What a frozen plan means for a study now."""
+
+    is_hidden: bool
+    needs_decision: bool
+
+
+def find_state(study: Study) -> State:
+    """Return whether results are hidden and rules undecided, in one query."""
+    if study.launched_at is None:
+        return State(is_hidden=False, needs_decision=False)
+    counts = count_together(
+        hidden=_find_hidden().filter(pk=study.pk), undecided=list_undecided().filter(pk=study.pk)
+    )
+    return State(is_hidden=counts["hidden"] > 0, needs_decision=counts["undecided"] > 0)
 
 
 def count_at_work(study: Study) -> int:
@@ -221,12 +258,16 @@ class Deviation:
         return {**vars(self), "at": self.at.isoformat()}
 
 
-def list_deviations(study: Study) -> list[Deviation]:
+def list_deviations(
+    study: Study,
+    versions: Sequence[AnalysisPlanVersion] | None = None,
+    events: Iterable[PlanEvent] | None = None,
+) -> list[Deviation]:
     """Return what departs from a frozen plan, the earliest first; [] where nothing was planned.
 
     An exclusion for a reason outside the plan stays listed after it was taken back.
     """
-    versions = list(AnalysisPlanVersion.objects.filter(study=study))
+    versions = list_versions(study) if versions is None else versions
     if not any(one.has_plan for one in versions):
         return []
     found = [
@@ -237,7 +278,9 @@ def list_deviations(study: Study) -> list[Deviation]:
         for one in versions
         if one.number > 1
     ]  # fmt: skip
-    for event in PlanEvent.objects.filter(study=study).exclude(kind=Kind.APPLIED):
+    for event in study.plan_events.all() if events is None else events:
+        if event.kind == Kind.APPLIED:
+            continue
         found.append(
             Deviation(
                 kind=event.kind,
@@ -266,6 +309,8 @@ def list_deviations(study: Study) -> list[Deviation]:
 
 def _list_raised(study: Study) -> Iterator[Deviation]:
     """Return each time that more answers per item were asked for."""
+    if study.version is None or study.version.number == 1:
+        return
     before = None
     versions = study.versions.order_by("number").values_list("created_at", "content__settings__k")
     for at, k in versions:

@@ -2,9 +2,10 @@
 
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from evalsite.annotation.models import Annotation
+from evalsite.lib.counting import count_together
 from evalsite.participants.models import Origin
 from evalsite.quality.models import AnalysisPlan
 from evalsite.studies.models import Item, Study
@@ -14,20 +15,31 @@ _OF_PILOTS = Q(status=Annotation.Status.PILOT) | Q(participant__is_pilot=True)
 
 def plan_of(study: Study) -> AnalysisPlan:
     """Return the study's plan, or an empty one that isn't saved."""
-    return AnalysisPlan.objects.filter(study=study).first() or AnalysisPlan(study=study)
+    plan = AnalysisPlan.objects.filter(study=study).first() or AnalysisPlan()
+    # the one at hand: it isn't read once more
+    plan.study = study
+    return plan
 
 
-def count_answers(study: Study, *, before: datetime) -> int:
-    """Count the answers so far, excluded ones included; without practice, checks and pilots."""
+def _find_answers(study: Study, *, before: datetime) -> QuerySet[Annotation]:
+    """Return the answers so far, excluded ones included; without practice, checks and pilots."""
     given = Annotation.objects.agreed().filter(
         study=study, item__kind=Item.Kind.MAIN, submitted_at__lt=before
     )
-    return given.exclude(_OF_PILOTS).count()
+    return given.exclude(_OF_PILOTS)
+
+
+def count_answers(study: Study, *, before: datetime) -> int:
+    return _find_answers(study, before=before).count()
 
 
 def count_answers_at(plan: AnalysisPlan) -> dict[str, int]:
     """Return how many answers were in when each part was last changed, of those that were."""
-    return {name: count_answers(plan.study, before=moment) for name, moment in plan.moments.items()}
+    if not plan.moments:
+        return {}
+    return count_together(
+        **{name: _find_answers(plan.study, before=at) for name, at in plan.moments.items()}
+    )
 
 
 def has_imported(study: Study) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 
 from evalsite.annotation.models import TOP_UP_ACTION, TOP_UP_FROM, Annotation, Slot
 from evalsite.annotation.running.launch import insist_on_editor
@@ -53,11 +53,14 @@ def find_shortage(study: Study, *, also: Q | None = None) -> Shortage:
 
 def _count_missing(study: Study, also: Q | None = None) -> dict[int, int]:
     """For each item that is short: k, less its places but those of excluded answers."""
-    left_out = excluded_answers(study, also=also)
-    out = dict(left_out.order_by().values_list("item").annotate(n=Count("pk")))
-    places = Slot.objects.filter(item__in=left_out.values("item")).order_by()
-    standing = places.values_list("item").annotate(n=Count("pk"))
-    missing = {item: study.k - (n - out.get(item, 0)) for item, n in standing}
+    left_out = excluded_answers(study, also=also).order_by().values("item")
+    places = Slot.objects.filter(item=OuterRef("item")).order_by().values("item")
+    standing = Subquery(places.annotate(n=Count("pk")).values("n"))
+    rows = left_out.annotate(out=Count("pk"), standing=standing).filter(standing__isnull=False)
+    missing = {
+        item: study.k - (standing - out)
+        for item, out, standing in rows.values_list("item", "out", "standing")
+    }
     return {item: n for item, n in missing.items() if n > 0}
 
 

@@ -83,30 +83,36 @@ def count_edge(study: Study) -> Edge:
 
 
 def _count_edge(study: Study) -> Edge:
+    return _read_edge(study, _read_columns(study, _edge_columns(study)))
+
+
+def _read_columns(study: Study, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return these columns, which count something of the study, in one query."""
+    row: Any = Study.objects.filter(pk=study.pk).order_by().values("pk").annotate(**columns)
+    found: dict[str, Any] = row.get()
+    return found
+
+
+def _edge_columns(study: Study) -> dict[str, Any]:
     items, counted = Item.objects.main(), Annotation.objects.counted().filter(study=study)
     newest = counted.order_by("-submitted_at").values("submitted_at")
     unopened = Batch.objects.filter(study=study, opened_at=None)
-    row: Any = (
-        Study.objects.filter(pk=study.pk)
-        .order_by()
-        .values("pk")
-        .annotate(
-            done=_count_in_study(study, counted),
-            all_items=_count_in_study(study, items),
-            # counted only where a batch waits: it reads every item
-            unopened=Case(
-                When(
-                    Exists(unopened), then=_count_in_study(study, items.filter(batch__in=unopened))
-                ),
-                default=0,
-            ),
-            added=_count_in_study(study, Slot.objects.filter(no__gte=TOP_UP_FROM)),
-            all_systems=_count_in_study(study, System.objects.all()),
-            # one for each: by the index of origins and times
-            **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in _GIVEN_HERE},
-        )
-        .get()
-    )
+    return {
+        "done": _count_in_study(study, counted),
+        "all_items": _count_in_study(study, items),
+        # counted only where a batch waits: it reads every item
+        "unopened": Case(
+            When(Exists(unopened), then=_count_in_study(study, items.filter(batch__in=unopened))),
+            default=0,
+        ),
+        "added": _count_in_study(study, Slot.objects.filter(no__gte=TOP_UP_FROM)),
+        "all_systems": _count_in_study(study, System.objects.all()),
+        # one for each: by the index of origins and times
+        **{f"last_{one}": Subquery(newest.filter(origin=one)[:1]) for one in _GIVEN_HERE},
+    }
+
+
+def _read_edge(study: Study, row: dict[str, Any]) -> Edge:
     waiting = 0 if study.launched_at is None else row["unopened"]
     target = (row["all_items"] - waiting) * study.k + row["added"]
     return Edge(
@@ -210,12 +216,16 @@ class Activity:
     joined: int = 0
     has_work: bool = False
     reviews: int = 0
+    review_due_at: datetime | None = None
     to_approve: int = 0
     imported: tuple[str, ...] = ()
 
 
-def activity_of(study: Study, progress: Progress) -> Activity:
-    """Return the facts of the overview, in two queries; pilots are left out of all of them."""
+def activity_of(study: Study) -> Activity:
+    """Return the facts of the overview, those of its header too, in two queries.
+
+    Pilots are left out of all of them.
+    """
     # one pass over the answers
     answers = (
         Annotation.objects.agreed()
@@ -231,34 +241,34 @@ def activity_of(study: Study, progress: Progress) -> Activity:
     starters = Participant.objects.filter(is_pilot=False, pk__in=_starters(study))
     gone = Q(stopped_at__isnull=False) | Q(withdrawn_at__isnull=False)
     finished = ItemSet.objects.filter(participant__is_pilot=False, finished_at__isnull=False)
-    row = (
-        Study.objects.filter(pk=study.pk)
-        .order_by()
-        .values("pk")
-        .annotate(
-            people=_count_in_study(study, starters),
-            stopped=_count_in_study(study, starters.filter(gone)),
-            finished=_count_in_study(study, finished),
-            active=_count_in_study(study, _find_active(study)),
-            has_work=Exists(unfinished_places(study)),
-            reviews=_count_in_study(study, list_reviews(study)),
-            to_approve=_count_in_study(study, _find_unapproved(study)),
-            joined=_count_in_study(study, find_recent_joins(JOINED_WITHIN)),
-            held=_count_in_study(study, Item.objects.filter(held_at__isnull=False)),
-            waiting=_count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
-            excluded=_count_in_study(study, Exclusion.objects.standing()),
-            quiet=_count_in_study(study, _find_quiet_places(study)),
-        )
-        .get()
-    )
+    reviews = list_reviews(study)
+    columns = {
+        **_edge_columns(study),
+        "people": _count_in_study(study, starters),
+        "stopped": _count_in_study(study, starters.filter(gone)),
+        "finished": _count_in_study(study, finished),
+        "active": _count_in_study(study, _find_active(study)),
+        "has_work": Exists(unfinished_places(study)),
+        "reviews": _count_in_study(study, reviews),
+        "review_due_at": Subquery(reviews.values("review_due_at")[:1]),
+        "to_approve": _count_in_study(study, _find_unapproved(study)),
+        "joined": _count_in_study(study, find_recent_joins(JOINED_WITHIN)),
+        "held": _count_in_study(study, Item.objects.filter(held_at__isnull=False)),
+        "waiting": _count_in_study(study, Batch.objects.filter(opened_at__isnull=True)),
+        "excluded": _count_in_study(study, Exclusion.objects.standing()),
+        "quiet": _count_in_study(study, _find_quiet_places(study)),
+    }
+    row = _read_columns(study, columns)
+    edge = study.__dict__["edge"] = _read_edge(study, row)
     items = Item.objects.main().open().filter(study=study)
     return Activity(
         finished_sets=row["finished"],
-        needed_sets=count_sets(study, progress.target // study.k, count_groups(study, items)),
+        needed_sets=count_sets(study, edge.target // study.k, count_groups(study, items)),
         active=row["active"],
         joined=row["joined"],
         has_work=row["has_work"],
         reviews=row["reviews"],
+        review_due_at=row["review_due_at"],
         to_approve=row["to_approve"],
         people=row["people"],
         stopped=row["stopped"],

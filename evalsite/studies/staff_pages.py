@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
+from django.db.models import F, FilteredRelation, Q
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import NoReverseMatch, reverse
@@ -47,11 +49,23 @@ class StudyView:
 
 def get_study(request: HttpRequest, study_id: UUID) -> Study:
     """The study of this id if this person may see it; Http404 otherwise, as for one that is not."""
+    own = FilteredRelation("memberships", condition=Q(memberships__user=request.user.pk))
     visible = Study.objects.visible_to(request.user).select_related("version", "instrument")
-    study = visible.defer("instrument__content").filter(pk=study_id).first()
+    study: Any = (
+        visible.defer("instrument__content")
+        .annotate(own=own, own_role=F("own__role"), has_identities=F("own__has_identities"))
+        .filter(pk=study_id)
+        .first()
+    )
     if study is None:
         raise Http404("No such study.")
-    return study
+    _memberships(request)[study.pk] = (
+        Membership(role=study.own_role, has_identities=study.has_identities)
+        if study.own_role
+        else None
+    )
+    found: Study = study
+    return found
 
 
 def held_rank(request: HttpRequest, study: Study) -> int:
@@ -63,12 +77,17 @@ def held_rank(request: HttpRequest, study: Study) -> int:
 
 
 def _get_membership(request: HttpRequest, study: Study) -> Membership | None:
-    """Return this person's membership, asked for once in each request."""
-    known: dict[UUID, Membership | None] = request.__dict__.setdefault("memberships", {})
+    """Return this person's role, which came with the study; of another study it is asked for."""
+    known = _memberships(request)
     if study.pk not in known:
         own = Membership.objects.filter(study=study, user_id=request.user.pk or 0)
         known[study.pk] = own.first()
     return known[study.pk]
+
+
+def _memberships(request: HttpRequest) -> dict[UUID, Membership | None]:
+    known: dict[UUID, Membership | None] = request.__dict__.setdefault("memberships", {})
+    return known
 
 
 def is_enough(rank: int, role: Membership.Role) -> bool:

@@ -39,7 +39,7 @@ def _show_team(
     request: HttpRequest, study: Study, form: InviteForm, status: int = 200
 ) -> TemplateResponse:
     is_owner = has_role(request, study, Membership.Role.OWNER)
-    invitations = study.invitations.unanswered()
+    invitations = study.invitations.unanswered().select_related("created_by")
     context: dict[str, Any] = {
         "members": list_members(study),
         "invitations": [(one, link_of(request, one) if is_owner else "") for one in invitations],

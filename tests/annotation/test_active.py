@@ -3,7 +3,7 @@
 import pytest
 
 from evalsite.annotation.running.launch import pause_study
-from evalsite.results.progress import activity_of, progress_of
+from evalsite.results.progress import activity_of
 from evalsite.studies.models import Study
 from tests.support.factories import make_user
 from tests.support.tabs import make_live, open_tab
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 def count_active(study: Study) -> int:
     study.refresh_from_db()
-    return activity_of(study, progress_of(study)).active
+    return activity_of(study).active
 
 
 def test_people_who_have_finished_all_there_is_are_not_active():

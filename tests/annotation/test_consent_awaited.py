@@ -15,8 +15,8 @@ from evalsite.quality.exclusions import excludable_answers
 from evalsite.quality.models import Exclusion
 from evalsite.quality.plan_state import count_answers
 from evalsite.quality.scale_use import count_reserved
-from evalsite.results.people.lookup import describe_people
-from evalsite.results.progress import activity_of, progress_of
+from evalsite.results.people.lookup import describe_people, with_answers
+from evalsite.results.progress import activity_of
 from evalsite.results.report.computation import take_fingerprint
 from evalsite.studies.models import Item, Study
 from tests.annotation.test_consent import answer_consent, change_text
@@ -117,8 +117,8 @@ def test_no_bundle_holds_it_nor_a_decision_about_it():
 
 def measure(study: Study, me: Participant) -> dict[str, object]:
     """What pages and results say of this study, in which only this person has answered."""
-    activity = activity_of(study, progress_of(study))
-    person = describe_people(study, [me])[0]
+    activity = activity_of(study)
+    person = describe_people(study, list(with_answers(study.participants.filter(pk=me.pk))))[0]
     return {
         "surplus": activity.surplus,
         "reports": activity.reports,

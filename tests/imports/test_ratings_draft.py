@@ -17,9 +17,8 @@ from evalsite.exports.services import describe_imports
 from evalsite.imports.batches.store import undo_batch
 from evalsite.imports.ratings.store import undo_ratings
 from evalsite.jobs.models import Job
-from evalsite.participants.models import Participant
 from evalsite.results.design.report import report_design
-from evalsite.results.people.lookup import describe_people
+from evalsite.results.people.lookup import describe_people, with_answers
 from evalsite.results.progress import activity_of, median_seconds, progress_of
 from evalsite.studies.models import Batch, Item, Study
 from evalsite.studies.setting_changes import change_settings
@@ -268,12 +267,12 @@ def test_imported_people_are_told_as_such_and_never_as_active(study: Study) -> N
     launch_it(study)
 
     progress = progress_of(study)
-    activity = activity_of(study, progress)
+    activity = activity_of(study)
 
     assert (progress.done, progress.target, progress.last_at) == (6, 6, None)
     assert (activity.active, activity.people, activity.surplus) == (0, 0, 0)
     assert median_seconds(study) is None
-    people = describe_people(study, list(Participant.objects.filter(study=study).order_by("id")))
+    people = describe_people(study, list(with_answers(study.participants.order_by("id"))))
     assert [one.state for one in people] == ["imported", "imported, no single person"]
     assert [one.rpartition(" on ")[0] for one in describe_imports(study)] == [
         "3 answers were imported from ratings.csv"

@@ -161,7 +161,7 @@ def list_queries(study: Study) -> list[str]:
     """What the Studies page and the overview ask of answers, drafts and places."""
     with CaptureQueriesContext(connection) as captured:
         outline_progress([study])
-        activity_of(study, progress_of(study))
+        activity_of(study)
     told = [query["sql"] for query in captured]
     return [sql for sql in told if "submitted_at" in sql or "updated_at" in sql or '"no"' in sql]
 

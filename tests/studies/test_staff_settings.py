@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
-from evalsite.results.progress import activity_of, progress_of
+from evalsite.results.progress import activity_of
 from evalsite.studies.models import Item, Membership, Study
 from evalsite.studies.setup_forms import OF_SECTION
 from evalsite.studies.starter_texts import find_placeholders
@@ -345,7 +345,7 @@ def test_sets_are_no_larger_than_the_groups_that_a_person_may_meet(staff_client)
 
     assert "24 items × 3 = 72 answers = 9 sets" in told
     assert "A person meets a group once, and there are 8 groups: a set has at most 8 items" in told
-    activity = activity_of(launch(study), progress_of(study))
+    activity = activity_of(launch(study))
     assert activity.needed_sets == 9
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from django.core.exceptions import ValidationError
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 
 from evalsite.annotation.allocation.leases import hold_again, lapsed_slots, lock_participant
 from evalsite.annotation.allocation.slots import CHUNK, plan_arrangements
@@ -167,7 +167,7 @@ def _move_assigned(study: Study, holder: Participant, to: Participant | None) ->
         lock_participant(person)
     held = Slot.objects.assigned().filter(participant=holder).select_for_update()
     slots = {slot.pk: slot.item_id for slot in held.order_by("pos", "id")}
-    if to is not None and has_any_of(to, slots.values()):
+    if to is not None and find_who_has_any_of(slots.values()).filter(pk=to.pk).exists():
         raise ValidationError(
             "This person has some of these items already. Choose someone else.", code="has_items"
         )
@@ -187,8 +187,11 @@ def _move_assigned(study: Study, holder: Participant, to: Participant | None) ->
     return len(slots)
 
 
-def has_any_of(person: Participant, item_ids: Collection[int]) -> bool:
-    """Return whether this person has been given, or has answered, any of these items."""
+def find_who_has_any_of(item_ids: Collection[int]) -> QuerySet[Participant]:
+    """Return those who have been given, or have answered, any of these items."""
     items = list(item_ids)
-    dealt = Slot.objects.filter(participant=person, item__in=items)
-    return dealt.exists() or Annotation.objects.filter(participant=person, item__in=items).exists()
+    dealt = Slot.objects.filter(item__in=items, participant__isnull=False)
+    answered = Annotation.objects.filter(item__in=items)
+    return Participant.objects.filter(
+        Q(pk__in=dealt.values("participant")) | Q(pk__in=answered.values("participant"))
+    )

@@ -13,7 +13,12 @@ from evalsite.studies.models import Study
 
 
 def list_taken(recruitment: Recruitment, study: Study) -> QuerySet[Visit]:
-    """Return the visits that have a place: finished, or at work.
+    """Return the visits of this round that have a place."""
+    return keep_taken(Visit.objects.filter(recruitment=recruitment), study)
+
+
+def keep_taken(visits: QuerySet[Visit], study: Study) -> QuerySet[Visit]:
+    """Return those of the visits that have a place: finished, or at work.
 
     People at work hold an item, or saved an answer not longer ago than a lease lasts.
     """
@@ -22,9 +27,8 @@ def list_taken(recruitment: Recruitment, study: Study) -> QuerySet[Visit]:
     since = now() - timedelta(minutes=study.lease_minutes)
     saved = Exists(Annotation.objects.filter(**mine, submitted_at__gt=since))
     is_at_work = Q(outcome="") & (holds | saved)
-    return Visit.objects.filter(
+    return visits.filter(
         Q(outcome=Outcome.COMPLETED) | is_at_work,
-        recruitment=recruitment,
         item_set__isnull=False,
         # the platform sends somebody else in their place
         reported="",

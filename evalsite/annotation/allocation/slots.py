@@ -7,19 +7,19 @@ same `opened_at`. Its slots follow one another layer by layer, without gaps.
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from evalsite.annotation.allocation.slot_plan import Entry, Place, plan_layers
 from evalsite.annotation.models import Slot
 from evalsite.lib.seeds import derive_number
-from evalsite.studies.models import Batch, Item, Output, Study, System
+from evalsite.studies.models import Batch, Item, Study, System
 
 CHUNK = 10_000
 Progress = Callable[[int, int], None]
@@ -47,11 +47,13 @@ class _Opening:
 
     batch_ids: list[Any]
     is_open: bool
-    items: int
     layers: Iterator[Iterator[Place]]
 
-    def slots(self, study: Study, no: int) -> Any:
-        return Slot.objects.filter(study=study, no=no, item__batch__in=self.batch_ids)
+    def count_items(self, study: Study) -> int:
+        return Item.objects.main().filter(study=study, batch__in=self.batch_ids).count()
+
+    def slots(self, study: Study, **where: Any) -> QuerySet[Slot]:
+        return Slot.objects.filter(study=study, item__batch__in=self.batch_ids, **where)
 
 
 def make_slots(
@@ -75,13 +77,14 @@ def make_slots(
 
 def _make_missing(study: Study, batches: list[Batch], progress: Progress) -> None:
     openings = list(_find_openings(study, batches, study.k))
-    total = sum(opening.items for opening in openings) * study.k
+    items = [opening.count_items(study) for opening in openings]
+    total = sum(items) * study.k
     done = 0
     for no in range(study.k):
-        for opening in openings:
+        for opening, of_opening in zip(openings, items, strict=True):
             slots = list(_number(next(opening.layers), no))
-            if opening.is_open and opening.slots(study, no).count() == opening.items:
-                done += opening.items
+            if opening.is_open and opening.slots(study, no=no).count() == of_opening:
+                done += of_opening
                 continue
             base = _find_base(study, opening, no, slots)
             # the last place goes with the first, so that no one else begins in between
@@ -114,7 +117,7 @@ def _find_base(study: Study, opening: _Opening, no: int, slots: list[PlannedSlot
 
     What has been opened stays, even if it was planned otherwise.
     """
-    standing = opening.slots(study, no)
+    standing = opening.slots(study, no=no)
     if not standing.exists():
         return None
     planned = {slot.item_id: slot for slot in slots}
@@ -179,48 +182,51 @@ def _refresh_statistics() -> None:
 # --- the plan of a study ----------------------------------------------------------------
 
 
-def _find_openings(study: Study, batches: Iterable[Batch], layers: int) -> Iterator[_Opening]:
+def _find_openings(
+    study: Study,
+    batches: Iterable[Batch],
+    layers: int,
+    systems: Mapping[int, str] | None = None,
+) -> Iterator[_Opening]:
     """Return what was opened together, in that order; what isn't open yet comes last."""
+    ranks = _rank_systems(study, systems)
     dated = sorted(batches, key=lambda batch: (batch.opened_at is None, batch.opened_at or 0))
     for opened_at, together in groupby(dated, key=lambda batch: batch.opened_at):
         batch_ids = [batch.pk for batch in together]
         plan = plan_layers(
-            _read_entries(study, batch_ids),
+            _read_entries(study, batch_ids, ranks),
             seed=study.seed,
             layers=layers,
             is_together=study.groups == Study.Groups.TOGETHER,
             is_given=study.config.layout.is_given,
         )
-        items = Item.objects.main().filter(study=study, batch__in=batch_ids).count()
-        yield _Opening(batch_ids, opened_at is not None, items, plan)
+        yield _Opening(batch_ids, opened_at is not None, plan)
 
 
-def _read_entries(study: Study, batch_ids: list[Any]) -> Iterator[Entry]:
+def _read_entries(study: Study, batch_ids: list[Any], ranks: Mapping[Any, int]) -> Iterator[Entry]:
     """Return what a plan must know of each main item of these batches; no texts."""
-    items = Item.objects.main().filter(study=study, batch__in=batch_ids).order_by("id")
-    outputs = Output.objects.filter(item__in=items.order_by()).order_by("item_id", "position")
-    ranks = _rank_systems(study)
-    pairs = outputs.values_list("item_id", "system_id").iterator(chunk_size=CHUNK)
-    systems = groupby(pairs, key=itemgetter(0))
-    next_id, own = next(systems, _NO_OUTPUTS)
+    items = Item.objects.main().filter(study=study, batch__in=batch_ids)
+    columns = ("id", "shuffle_key", "group_shuffle_key", "group", "cluster")
+    # a row for each output; an item without any has one, too
+    rows = items.order_by("id", "outputs__position").values_list(
+        *columns, "outputs__pk", "outputs__system"
+    )
     # most items show the same systems: these are kept once, since a plan holds all items
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
-    columns = ("id", "shuffle_key", "group_shuffle_key", "group", "cluster")
-    for item_id, key, number, group, cluster in items.values_list(*columns).iterator(CHUNK):
-        shown: tuple[int, ...] = ()
-        if item_id == next_id:
-            shown = tuple(ranks[system_id] for _, system_id in own)
-            next_id, own = next(systems, _NO_OUTPUTS)
+    for (item_id, key, number, group, cluster), own in groupby(
+        rows.iterator(CHUNK), key=itemgetter(0, 1, 2, 3, 4)
+    ):
+        shown = tuple(ranks[system_id] for *_, output_id, system_id in own if output_id)
         yield Entry(item_id, key, (number, group), known.setdefault(shown, shown), cluster)
 
 
-_NO_OUTPUTS: tuple[int, Iterator[tuple[int, int | None]]] = (0, iter(()))
-
-
-def _rank_systems(study: Study) -> dict[int | None, int]:
+def _rank_systems(study: Study, systems: Mapping[int, str] | None = None) -> dict[Any, int]:
     """Return each system's place in the order given by the study's seed; none is first."""
-    systems = System.objects.filter(study=study).values_list("pk", "name")
-    seeded = sorted(systems, key=lambda one: (derive_number(study.seed, "system", one[1]), one[1]))
+    if systems is None:
+        systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
+    seeded = sorted(
+        systems.items(), key=lambda one: (derive_number(study.seed, "system", one[1]), one[1])
+    )
     return {None: 0, **{pk: rank for rank, (pk, _) in enumerate(seeded, start=1)}}
 
 
@@ -249,21 +255,39 @@ def plan_arrangements(study: Study, layers: int) -> list[dict[int, int]]:
     return found
 
 
-def count_strays(study: Study) -> int:
-    """Count the slots of the first k layers that differ from what the seed gives."""
+def count_strays(study: Study, systems: Mapping[int, str] | None = None) -> int:
+    """Count the slots of the first k layers that differ from what the seed gives.
+
+    `systems`: their names, where they are known.
+    """
     opened = study.batches.filter(opened_at__isnull=False)
     return sum(
-        _count_strays(next(opening.layers), opening.slots(study, no))
-        for opening in _find_openings(study, opened, study.k)
-        for no in range(study.k)
+        _count_in_opening(opening, study)
+        for opening in _find_openings(study, opened, study.k, systems)
     )
 
 
-def _count_strays(places: Iterable[Place], slots: Any) -> int:
+def _count_in_opening(opening: _Opening, study: Study) -> int:
+    slots = opening.slots(study, no__lt=study.k).order_by("no", "item_id")
+    rows = slots.values_list("no", "item_id", "pos", "arrangement").iterator(CHUNK)
+    layers = groupby(rows, key=itemgetter(0))
+    strays = 0
+    layer, stored = next(layers, _NO_SLOTS)
+    for no in range(study.k):
+        is_there = layer == no
+        strays += _count_strays(next(opening.layers), stored if is_there else ())
+        if is_there:
+            layer, stored = next(layers, _NO_SLOTS)
+    return strays
+
+
+_NO_SLOTS: tuple[int, Iterator[tuple[int, ...]]] = (-1, iter(()))
+
+
+def _count_strays(places: Iterable[Place], slots: Iterable[tuple[int, ...]]) -> int:
     """Count with a few bytes for each slot: there may be a hundred thousand in a layer."""
-    columns = slots.order_by("item_id").values_list("item_id", "pos", "arrangement")
     item_ids, starts, own = array("q"), array("q"), array("l")
-    for item_id, pos, arrangement in columns.iterator(CHUNK):
+    for _, item_id, pos, arrangement in slots:
         item_ids.append(item_id)
         starts.append(pos)
         own.append(arrangement)

@@ -36,7 +36,11 @@ def reports_by_item(items: Iterable[Item]) -> dict[int, list[Annotation]]:
 
 def reason_in_words(report: Annotation) -> str:
     """What is wrong, as the person chose it."""
-    return str(_REASONS.get(report.reason, report.reason))
+    return name_reason(report.reason)
+
+
+def name_reason(reason: str) -> str:
+    return str(_REASONS.get(reason, reason))
 
 
 @transaction.atomic

@@ -16,6 +16,7 @@ from evalsite.annotation.allocation.feasibility import (
     most_each,
 )
 from evalsite.lib.clock import now
+from evalsite.lib.counting import count_together
 from evalsite.studies.consent_sentences import find_unknown_marks
 from evalsite.studies.models import Item, Study
 from evalsite.studies.qualification import plan_qualification
@@ -36,7 +37,6 @@ from evalsite.studies.versions import protocol_instructions, shown_content
 _NAMES = {"consent": "consent text"}
 _NO_END = 10**9
 _END_OF_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
-_COUNTED = ("kind", "items", "groups")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +70,12 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many items of each kind a study has, and in how many groups its main items are."""
+    """How many items of each kind a study has, in how many groups its main items are, and who."""
 
     by_kind: dict[str, int]
     groups: int
+    members: int
+    pilots: int
 
     @property
     def items(self) -> int:
@@ -89,13 +91,19 @@ class Counts:
 
 
 def count_kinds(study: Study) -> Counts:
-    """Count the items of a study, in one query."""
-    kinds = Item.objects.filter(study=study).order_by().values("kind")
-    rows = kinds.annotate(items=Count("pk"), groups=Count("group", distinct=True))
-    found = {kind: (items, groups) for kind, items, groups in rows.values_list(*_COUNTED)}
+    """Count the items of a study, and the people who set it up and try it, in one query."""
+    items = Item.objects.filter(study=study)
+    found = count_together(
+        **{kind: items.filter(kind=kind) for kind in Item.Kind.values},
+        groups=(items.filter(kind=Item.Kind.MAIN), "group"),
+        members=study.memberships.all(),
+        pilots=study.participants.filter(is_pilot=True),
+    )
     return Counts(
-        by_kind={kind: items for kind, (items, _) in found.items()},
-        groups=found.get(Item.Kind.MAIN, (0, 0))[1],
+        by_kind={kind: found[kind] for kind in Item.Kind.values if found[kind]},
+        groups=found["groups"],
+        members=found["members"],
+        pilots=found["pilots"],
     )
 
 

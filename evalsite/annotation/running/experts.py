@@ -15,8 +15,8 @@ from django.db.models import Count, Max
 from evalsite.annotation.allocation.assigned import (
     Assigned,
     assign_items,
+    find_who_has_any_of,
     foresee_assigning,
-    has_any_of,
     move_assigned,
 )
 from evalsite.annotation.models import TOP_UP_ACTION, Annotation, Draft, Slot
@@ -269,11 +269,8 @@ def list_takers(expert: Expert) -> list[Expert]:
     items = list_items_left(expert)
     others = Expert.objects.filter(study=expert.study_id).exclude(pk=expert.pk)
     others = others.filter(link__participant__withdrawn_at__isnull=True)
-    return [
-        other
-        for other in others.select_related("link__participant")
-        if other.link.participant is not None and not has_any_of(other.link.participant, items)
-    ]
+    people = others.exclude(link__participant=None).select_related("link__participant")
+    return list(people.exclude(link__participant__in=find_who_has_any_of(items)))
 
 
 def list_items_left(expert: Expert) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
-from django.db.models import Count, F, Max
+from django.db.models import Count, F, Max, QuerySet
 
 from evalsite.annotation.allocation.change_k import count_places, list_lacking
 from evalsite.annotation.allocation.slots import make_slots
@@ -164,10 +164,14 @@ class Held:
     until: datetime
 
 
+def find_held(study: Study) -> QuerySet[Slot]:
+    """Return the places of this study that people at work hold."""
+    return Slot.objects.leased().filter(study=study, lease_until__gt=now())
+
+
 def count_held(study: Study) -> Held | None:
     """Return what people at work hold of this study; None if they hold nothing."""
-    held = Slot.objects.leased().filter(study=study, lease_until__gt=now())
-    found = held.aggregate(places=Count("pk"), until=Max("lease_until"))
+    found = find_held(study).aggregate(places=Count("pk"), until=Max("lease_until"))
     return Held(**found) if found["places"] else None
 
 

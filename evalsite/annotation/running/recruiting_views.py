@@ -19,7 +19,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalsite.annotation.allocation.rounds import list_taken
+from evalsite.annotation.allocation.rounds import keep_taken, list_taken
 from evalsite.annotation.running.round_warnings import list_warnings
 from evalsite.participants.models import Expert, OutcomeCode, PersonalLink, Recruitment, Visit
 from evalsite.participants.recruiting import (
@@ -97,21 +97,17 @@ def show_recruitments(request: HttpRequest, study: Study) -> HttpResponseBase:
     found = [Recruitment.objects.open_link(study), *study.recruitments.exclude(number=0)]
     for recruitment in found:
         recruitment.study = study
+    visits = keep_taken(Visit.objects.filter(recruitment__study=study), study)
+    taken = dict(visits.order_by().values_list("recruitment").annotate(n=Count("pk")))
     return TemplateResponse(
         request,
         "studies/recruitments.html",
         {
-            "rounds": [Round(one, link_of(request, one), _count_taken(one)) for one in found],
+            "rounds": [Round(one, link_of(request, one), taken.get(one.pk, 0)) for one in found],
             "platforms": [one for one in installed_platforms().values() if not one.is_open_link],
             "next_number": max(one.number for one in found) + 1,
         },
     )
-
-
-def _count_taken(recruitment: Recruitment) -> int:
-    if recruitment._state.adding:
-        return 0
-    return list_taken(recruitment, recruitment.study).count()
 
 
 @require_POST
@@ -187,7 +183,7 @@ def _describe(
         "recruitment": recruitment,
         "platform": platform,
         "link": link_of(request, recruitment),
-        "taken": _count_taken(recruitment),
+        "taken": list_taken(recruitment, study).count(),
         "arrived": sum(row.arrivals for row in counts.values()),
         "at_work": counts.get("", NO_ARRIVALS).arrivals,
         "outcomes": [

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.formats import date_format
 
@@ -46,8 +45,6 @@ class Setup:
     counts: Counts
     work: Workload
     checks: list[Check]
-    members: int
-    pilots: int
 
     @cached_property
     def problems(self) -> list[Check]:
@@ -91,8 +88,8 @@ class Setup:
             "batch-list": f"{self.counts.items:,}" if self.counts.items else "",
             "setup-checks": f"{self.counts.checks:,}" if self.counts.checks else "",
             "setup-work": self.cost,
-            "study-team": f"{self.members:,}",
-            "study-pilot": f"{self.pilots:,}" if self.pilots else "",
+            "study-team": f"{self.counts.members:,}",
+            "study-pilot": f"{self.counts.pilots:,}" if self.counts.pilots else "",
         }
         names = [*(section.page for section in SECTIONS), *_OTHERS]
         return {
@@ -109,17 +106,12 @@ def describe_setup(study: Study) -> Setup:
     known: Setup | None = study.__dict__.get("set_up")
     if known is None:
         counts = count_kinds(study)
-        people = Study.objects.filter(pk=study.pk).aggregate(
-            members=Count("memberships", distinct=True),
-            pilots=Count("participants", filter=Q(participants__is_pilot=True), distinct=True),
-        )
         work = measure_work(study, counts)
         known = study.__dict__["set_up"] = Setup(
             study=study,
             counts=counts,
             work=work,
             checks=check_launch(study, counts, work),
-            **people,
         )
     return known
 

@@ -30,6 +30,7 @@ from evalsite.imports.views import ImportPages
 from evalsite.imports.waiting import (
     Undoing,
     Waiting,
+    find_jobs,
     find_uploads,
     is_under_way,
     list_undoings,
@@ -254,15 +255,17 @@ def _show_items(
 ) -> HttpResponseBase:
     may_edit = has_role(request, study, Membership.Role.EDITOR)
     uploads = find_uploads(study) if may_edit else []
+    jobs, batches = find_jobs(study), summarise_batches(study)
     items = Paginator(list_items(study), PAGE)
+    items.count = sum(one.items for one in batches)
     rows = items.get_page(request.GET.get("page"))
-    places = describe_places(study)
+    places = describe_places(study) if study.version_id else {}
     page = ItemsPage(
-        batches=summarise_batches(study),
+        batches=batches,
         again=reverse("admin:batch-list", args=[study.pk]),
-        undoings=list_undoings(study, ITEMS),
-        **split_spent(list_waiting(study, Upload.Purpose.ITEMS, uploads)),
-        ratings_under_way=may_edit and is_under_way(study, Upload.Purpose.RATINGS, uploads),
+        undoings=list_undoings(study, ITEMS, jobs),
+        **split_spent(list_waiting(study, Upload.Purpose.ITEMS, uploads, jobs)),
+        ratings_under_way=may_edit and is_under_way(study, Upload.Purpose.RATINGS, uploads, jobs),
         rows=rows,
         listed=[(item, list_inputs(item, study.config)) for item in rows],
         item_count=count_of(items.count, "item"),

@@ -23,7 +23,7 @@ from evalsite.imports.models import MetricFile, MetricScore, Upload
 from evalsite.imports.steps import begin_check, begin_import, read_report
 from evalsite.imports.uploads import keep_upload
 from evalsite.imports.views import ImportPages
-from evalsite.imports.waiting import find_uploads, list_waiting, split_spent
+from evalsite.imports.waiting import find_jobs, find_uploads, list_waiting, split_spent
 from evalsite.studies.models import Item, Membership, Output, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 from evalsite.studies.summary_lines import count_of, name_start
@@ -92,7 +92,7 @@ def _show_files(
     context = {
         # after a refused upload the address in the bar takes nothing but files
         "again": reverse("admin:metrics-list", args=[study.pk]),
-        **split_spent(list_waiting(study, Upload.Purpose.METRICS, uploads)),
+        **split_spent(list_waiting(study, Upload.Purpose.METRICS, uploads, find_jobs(study))),
         "files": [
             (file, of_file.get(file.pk, []))
             for file in MetricFile.objects.filter(study=study).select_related("uploaded_by")

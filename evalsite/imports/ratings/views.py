@@ -22,6 +22,7 @@ from evalsite.imports.ratings.store import count_answers
 from evalsite.imports.views import ImportPages
 from evalsite.imports.waiting import (
     Waiting,
+    find_jobs,
     find_uploads,
     list_undoings,
     list_waiting,
@@ -136,13 +137,14 @@ def _show_files(
         )
     }
     files = list(RatingsFile.objects.filter(study=study).select_related("uploaded_by"))
-    jobs = {one.record.pk: one.job for one in list_undoings(study, RATINGS)}
+    found = find_jobs(study)
+    jobs = {one.record.pk: one.job for one in list_undoings(study, RATINGS, found)}
     may_edit = has_role(request, study, Membership.Role.EDITOR)
     uploads = find_uploads(study) if may_edit else []
     asked = ask(study)
     page = RatingsPage(
         again=reverse("admin:ratings-list", args=[study.pk]),
-        **split_spent(list_waiting(study, Upload.Purpose.RATINGS, uploads)),
+        **split_spent(list_waiting(study, Upload.Purpose.RATINGS, uploads, found)),
         files=[(file, counts.get(file.pk, {}), jobs.get(file.pk)) for file in files],
         form=form,
         can_upload=may_edit,

@@ -7,6 +7,7 @@ from typing import Any
 from evalsite.annotation.models import Annotation
 from evalsite.quality.exclusion_rules import Condition, Outcome, join_outcomes, run_rules
 from evalsite.quality.person_measures import measure_people
+from evalsite.results.progress import count_edge
 from evalsite.studies.models import Item, Study
 
 THIS, PILOT = "this", "pilot"
@@ -31,10 +32,9 @@ class DryRun:
 def list_targets(study: Study, user: Any) -> list[tuple[str, str]]:
     """Return what rules can be tried on: own answers, and studies with the same questions."""
     found = []
-    given = Annotation.objects.filter(study=study)
-    if given.counted().exists():
+    if count_edge(study).done:
         found.append((THIS, "This study’s answers"))
-    if given.filter(status=Annotation.Status.PILOT).exists():
+    if Annotation.objects.filter(study=study, status=Annotation.Status.PILOT).exists():
         found.append((PILOT, "Your pilot"))
     asked = [one.key for one in study.config.criteria]
     others = Study.objects.visible_to(user).filter(protocol=study.protocol)

@@ -1,5 +1,6 @@
 """What researchers write into an analysis plan."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -8,7 +9,7 @@ from django.core.exceptions import ValidationError
 
 from evalsite.analysis.thresholds import Limit
 from evalsite.quality.models import LONGEST_RULE, MOST_LETTERS, AnalysisPlan
-from evalsite.results.analysis_plan.stored import limits_of, mark_plan, own_thresholds
+from evalsite.results.analysis_plan.stored import Stored, limits_of, mark_plan, own_thresholds
 from evalsite.results.analysis_plan.wording import write_limit
 from evalsite.studies.models import Study
 
@@ -128,14 +129,23 @@ class PlanForm(forms.Form):
         },
     )
 
-    def __init__(self, data: Any, *, study: Study, plan: AnalysisPlan, unsaved: Any = None) -> None:
+    def __init__(
+        self,
+        data: Any,
+        *,
+        study: Study,
+        stored: Stored,
+        systems: Sequence[str],
+        unsaved: Any = None,
+    ) -> None:
         """`unsaved`: what stands in the fields, where it isn't saved yet."""
+        plan = stored.plan
         limits = limits_of(study)
         own = own_thresholds(study, plan)
         super().__init__(
             data,
             initial={
-                "seen": mark_plan(plan),
+                "seen": mark_plan(plan, stored.rules),
                 "primary": plan.primary,
                 "baseline": plan.baseline,
                 "exclusion_rule": plan.exclusion_rule,
@@ -149,7 +159,7 @@ class PlanForm(forms.Form):
         )
         self.plan, self.limits, self.study = plan, limits, study
         self.fields["primary"].choices = _list_criteria(study, plan)  # type: ignore[attr-defined]
-        self.fields["baseline"].choices = _list_choices(study, plan)  # type: ignore[attr-defined]
+        self.fields["baseline"].choices = _list_choices(systems, plan)  # type: ignore[attr-defined]
         for limit in limits:
             self.fields[limit.key] = ThresholdField(limit)
 
@@ -195,8 +205,7 @@ def _list_criteria(study: Study, plan: AnalysisPlan) -> list[tuple[str, str]]:
     return [("", "None: correct across all criteria"), *known]
 
 
-def _list_choices(study: Study, plan: AnalysisPlan) -> list[tuple[str, str]]:
-    names = list(study.systems.order_by("name").values_list("name", flat=True))
+def _list_choices(names: Sequence[str], plan: AnalysisPlan) -> list[tuple[str, str]]:
     choices = [("", EVERY_PAIR), *((name, f"Each system with {name}") for name in names)]
     if plan.baseline and plan.baseline not in names:
         # kept until another is chosen: results say that it has no ratings

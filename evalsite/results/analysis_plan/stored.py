@@ -1,6 +1,7 @@
 """The analysis plan of a study: its baseline, its thresholds of flags, its rule of exclusions."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -10,7 +11,12 @@ from evalsite.analysis.thresholds import Limit, list_limits
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.quality.exclusion_rules import describe_rule, list_conditions
-from evalsite.quality.frozen_plans import find_version, freeze_plan, list_deviations
+from evalsite.quality.frozen_plans import (
+    find_first,
+    freeze_plan,
+    list_deviations,
+    list_versions,
+)
 from evalsite.quality.models import (
     PLAN_MOMENTS,
     AnalysisPlan,
@@ -53,25 +59,26 @@ def _is_set(plan: AnalysisPlan, limit: Limit) -> bool:
     return value is not None and limit.least <= value <= limit.most
 
 
-def mark_plan(plan: AnalysisPlan) -> str:
-    """Return a text that is equal as long as the plan is worded the same."""
+def mark_plan(plan: AnalysisPlan, rules: Any) -> str:
+    """Return a text that is equal as long as the plan and its rules are worded the same."""
     content = {name: getattr(plan, name) for name in (*FIELDS, *OTHERS)}
-    return hash_content(content | {"rules": list_conditions(plan.study)})
+    return hash_content(content | {"rules": rules})
 
 
-def find_state(study: Study) -> list[Any]:
+def find_state(study: Study, counts: Mapping[str, int]) -> list[Any]:
     """Return what is equal as long as the plan stays, cheap enough for a page.
 
     A plan in which nothing was written is as good as none: other pages keep things in it too.
+    `counts`: of its versions and events.
     """
     plan = plan_of(study)
     moments = {name: at.isoformat() for name, at in plan.moments.items()}
     size = find_plan(study)
     return [
-        mark_plan(plan),
+        mark_plan(plan, list_conditions(study)),
         moments,
-        study.plan_versions.count(),
-        study.plan_events.count(),
+        counts["versions"],
+        counts["events"],
         *([size.kept_at.isoformat()] if size else []),
     ]
 
@@ -88,8 +95,8 @@ def change_plan(
     """
     # one after another: of two people who save at once, the second gets an error
     Study.objects.select_for_update().get(pk=study.pk)
-    plan = plan_of(study)
-    if mark_plan(plan) != seen:
+    plan, rules = plan_of(study), list_conditions(study)
+    if mark_plan(plan, rules) != seen:
         raise ValidationError(
             "Someone changed this plan while you had it open. Reload the page, and enter your "
             "changes again."
@@ -97,7 +104,7 @@ def change_plan(
     # a threshold that is not looked at any more is on no form
     stands = {name: getattr(plan, name) for name in (*FIELDS, *OTHERS)}
     stands["thresholds"] = own_thresholds(study, plan)
-    stands["rules"] = list_conditions(study)
+    stands["rules"] = rules
     changed = [name for name in stands if name in values and stands[name] != values[name]]
     if not changed:
         return []
@@ -148,9 +155,29 @@ def _store_rules(study: Study, rules: list[list[dict[str, Any]]], *, is_frozen: 
 # --- what reports say about it------------------------------------------------------------
 
 
-def describe_plan(study: Study) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """A study's plan, its rules and its frozen versions, as they were read at one moment."""
+
+    plan: AnalysisPlan
+    rules: list[list[dict[str, Any]]]
+    versions: list[AnalysisPlanVersion]
+    has_imported: bool
+
+
+def read_plan(study: Study) -> Stored:
+    return Stored(
+        plan=plan_of(study),
+        rules=list_conditions(study),
+        versions=list_versions(study),
+        has_imported=has_imported(study),
+    )
+
+
+def describe_plan(study: Study, stored: Stored | None = None) -> dict[str, Any]:
     """The plan as plain data, with the moment of each part and how many answers there were then."""
-    plan = plan_of(study)
+    stored = stored or read_plan(study)
+    plan = stored.plan
     return {
         "primary": plan.primary,
         "baseline": plan.baseline,
@@ -162,22 +189,22 @@ def describe_plan(study: Study) -> dict[str, Any]:
             name: {"at": plan.moments[name].isoformat(), "answers": answers}
             for name, answers in count_answers_at(plan).items()
         },
-        "has_imported": has_imported(study),
+        "has_imported": stored.has_imported,
         **({"size": size} if (size := describe_kept(study)) else {}),
-        **_describe_frozen(study, plan),
+        **_describe_frozen(study, stored),
     }
 
 
-def _describe_frozen(study: Study, plan: AnalysisPlan) -> dict[str, Any]:
+def _describe_frozen(study: Study, stored: Stored) -> dict[str, Any]:
     """Return what is planned beside, and what became of it; without what is empty."""
-    first = find_version(study)
+    plan, first = stored.plan, find_first(stored.versions)
     known = {
         "hypotheses": plan.hypotheses,
-        "rules": [describe_rule(one) for one in list_conditions(study)],
+        "rules": [describe_rule(one) for one in stored.rules],
         "has_own_errors": plan.has_own_errors,
         "planned": {} if first is None else first.content.get("planned", {}),
         "frozen_at": "" if first is None else first.frozen_at.isoformat(),
         "sha256": "" if first is None else first.sha256,
-        "deviations": [one.to_data() for one in list_deviations(study)],
+        "deviations": [one.to_data() for one in list_deviations(study, stored.versions)],
     }
     return {name: value for name, value in known.items() if value}

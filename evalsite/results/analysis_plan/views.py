@@ -10,13 +10,17 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
-from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES, list_conditions
-from evalsite.quality.models import AnalysisPlanVersion
-from evalsite.quality.plan_state import plan_of
+from evalsite.quality.exclusion_rules import COMPARISONS, MEASURES
 from evalsite.results.analysis_plan.dry_run import list_targets, try_rules
 from evalsite.results.analysis_plan.forms import EVERY_PAIR, PlanForm
 from evalsite.results.analysis_plan.rows import RELATIONS, PlanRows
-from evalsite.results.analysis_plan.stored import change_plan, describe_plan, limits_of
+from evalsite.results.analysis_plan.stored import (
+    Stored,
+    change_plan,
+    describe_plan,
+    limits_of,
+    read_plan,
+)
 from evalsite.results.analysis_plan.wording import (
     describe_deviation,
     describe_hypothesis,
@@ -24,7 +28,8 @@ from evalsite.results.analysis_plan.wording import (
     describe_moment,
     write_limit,
 )
-from evalsite.studies.models import Item, Membership, Study
+from evalsite.results.progress import count_edge
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role
 
 RUN = "run"
@@ -43,17 +48,19 @@ def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
     if request.method == "POST" and not may_change:
         raise PermissionDenied
     if not may_change:
-        return TemplateResponse(request, "results/plan_read.html", _describe(study))
-    plan, sent = plan_of(study), request.POST if request.method == "POST" else None
-    rows = PlanRows.of_plan(study, plan, list_conditions(study))
+        context = _describe(study, read_plan(study))
+        return TemplateResponse(request, "results/plan_read.html", context)
+    stored, sent = read_plan(study), request.POST if request.method == "POST" else None
+    systems = list(study.systems.order_by("name").values_list("name", flat=True))
+    rows = PlanRows.of_plan(study, stored.plan, stored.rules)
     if sent is not None:
         rows = PlanRows.of_post(sent)
     do = request.POST.get("do", "")
     if do:
-        form = PlanForm(None, study=study, plan=plan, unsaved=sent)
+        form = PlanForm(None, study=study, stored=stored, systems=systems, unsaved=sent)
         rows.act(do)
     else:
-        form = PlanForm(sent, study=study, plan=plan)
+        form = PlanForm(sent, study=study, stored=stored, systems=systems)
     if sent is not None and not do and _save(request, study, form, rows):
         return redirect("admin:study-analysis-plan", study.pk)
     has_errors = not do and bool(form.errors or rows.errors)
@@ -65,11 +72,11 @@ def show_analysis_plan(request: HttpRequest, study: Study) -> HttpResponseBase:
         "measures": [(key, one.label) for key, one in MEASURES.items()],
         "comparisons": COMPARISONS,
         "criteria": [(one.key, one.label) for one in study.config.criteria],
-        "systems": list(study.systems.order_by("name").values_list("name", flat=True)),
-        "items_planned": (items := Item.objects.main().filter(study=study).count()),
+        "systems": systems,
+        "items_planned": (items := count_edge(study).items),
         "answers_planned": items * study.k,
         **_run(request, study, rows, do),
-        **_describe(study),
+        **_describe(study, stored),
     }
     status = 422 if has_errors else 200
     return TemplateResponse(request, "results/plan.html", context, status=status)
@@ -107,15 +114,13 @@ def _save(request: HttpRequest, study: Study, form: PlanForm, rows: PlanRows) ->
     return True
 
 
-def _describe(study: Study) -> dict[str, Any]:
+def _describe(study: Study, stored: Stored) -> dict[str, Any]:
     """Return what the page shows beside the form, and instead of it to readers."""
-    plan = describe_plan(study)
+    plan = describe_plan(study, stored)
     own = plan["thresholds"]
     return {
         "plan": plan,
-        "versions": list(
-            AnalysisPlanVersion.objects.filter(study=study).select_related("frozen_by")
-        ),
+        "versions": stored.versions,
         "deviations": list(map(describe_deviation, plan.get("deviations", ()))),
         "hypotheses": [
             *map(describe_hypothesis, plan.get("hypotheses", ())),

@@ -11,9 +11,9 @@ from operator import itemgetter
 from statistics import median
 from typing import Any
 
-from django.db.models import Count, IntegerField, Q, QuerySet
+from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Coalesce
 
 from evalsite.annotation.allocation.arrangement import order_of
 from evalsite.annotation.allocation.slot_plan import place_in_group
@@ -61,17 +61,30 @@ def row_of(places: Places, system: int, size: int) -> list[int]:
 # --- answers per item and per participant ----------------------------------------------------
 
 
-def count_per_item(study: Study, *, is_planned: bool) -> dict[int, int]:
-    """Return how many main items have so many places, or so many answers that count."""
-    rows: QuerySet[Any] = (
-        Slot.objects.filter(study=study)
-        if is_planned
-        else Annotation.objects.counted().filter(study=study)
+@dataclass(frozen=True, kw_only=True)
+class PerItem:
+    """How many main items have so many places, and so many answers that count."""
+
+    planned: dict[int, int]
+    achieved: dict[int, int]
+
+
+def count_per_item(study: Study) -> PerItem:
+    """Count the places and the answers of each main item, in one query."""
+    items = Item.objects.main().filter(study=study).order_by()
+    counts = items.values_list(
+        _count_of_item(Slot.objects.all()), _count_of_item(Annotation.objects.counted())
     )
-    numbers = rows.order_by().values("item").annotate(n=Count("pk")).values_list("n", flat=True)
-    found = Counter(numbers.iterator())
-    found[0] = Item.objects.main().filter(study=study).count() - found.total()
-    return {number: found[number] for number in sorted(found) if found[number]}
+    planned, achieved = Counter[int](), Counter[int]()
+    for places, answers in counts.iterator():
+        planned[places] += 1
+        achieved[answers] += 1
+    return PerItem(planned=dict(sorted(planned.items())), achieved=dict(sorted(achieved.items())))
+
+
+def _count_of_item(rows: QuerySet[Any]) -> Any:
+    mine = rows.filter(item=OuterRef("pk")).order_by().values("item")
+    return Coalesce(Subquery(mine.annotate(n=Count("pk")).values("n")), 0)
 
 
 def spread_over_people(study: Study) -> Spread:

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from evalsite.annotation.allocation.slots import count_strays
-from evalsite.annotation.models import Slot
 from evalsite.results.design.evenness import (
+    PerItem,
     Places,
     count_group_places,
     count_meetings,
@@ -108,13 +108,13 @@ class Report:
         self.left_out = other.left_out
 
 
-def begin_report(study: Study) -> Report:
+def begin_report(study: Study, *, has_places: bool) -> Report:
     """Return what was chosen, and nothing counted yet."""
     return Report(
         study=str(study.pk),
         title=study.title,
         facts=describe_design(study),
-        has_places=Slot.objects.filter(study=study).exists(),
+        has_places=has_places,
     )
 
 
@@ -122,14 +122,16 @@ def report_design(
     study: Study, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Report:
     """Return the design with its balance; before there are places, only what was chosen."""
-    report = begin_report(study)
-    if not report.has_places:
+    items = count_per_item(study)
+    has_places = any(items.planned)
+    report = begin_report(study, has_places=has_places)
+    if not has_places:
         return report
     systems = dict(System.objects.filter(study=study).values_list("pk", "name"))
     sizes = find_sizes(study)
     parts: list[Callable[[], None]] = [
-        partial(_add_replay, report, study),
-        partial(_add_items, report, study),
+        partial(_add_replay, report, study, systems),
+        partial(_add_items, report, items),
         partial(_add_people, report, study),
         *(partial(_add_places, report, study, systems, size, sizes) for size in sizes),
         partial(_add_group_places, report, study, systems, sizes),
@@ -141,8 +143,8 @@ def report_design(
     return report
 
 
-def _add_replay(report: Report, study: Study) -> None:
-    strays = count_strays(study)
+def _add_replay(report: Report, study: Study, systems: dict[int, str]) -> None:
+    strays = count_strays(study, systems)
     report.replay = "The places are exactly those that the seed gives."
     if strays:
         report.replay = (
@@ -158,10 +160,9 @@ def _add_replay(report: Report, study: Study) -> None:
 # --- answers ------------------------------------------------------------------------------------
 
 
-def _add_items(report: Report, study: Study) -> None:
+def _add_items(report: Report, items: PerItem) -> None:
     """Items by how many places and answers they have; equal numbers are a design kept exactly."""
-    planned = count_per_item(study, is_planned=True)
-    achieved = count_per_item(study, is_planned=False)
+    planned, achieved = items.planned, items.achieved
     numbers = sorted({*planned, *achieved})
     report.answers = sum(number * items for number, items in achieved.items())
     report.tables.append(

@@ -15,7 +15,8 @@ from evalsite.jobs.models import Job
 from evalsite.results.design.balance_count import newest_count, newest_report, start_count
 from evalsite.results.design.report import begin_report, report_design
 from evalsite.results.design.wording import promise_design
-from evalsite.studies.models import Item, Membership, Study
+from evalsite.results.progress import count_edge
+from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role, study_url
 from evalsite.studies.summary_lines import count_of
 
@@ -26,13 +27,13 @@ MOST_COUNTED = 10_000
 @require_safe
 def show_design(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show how work is handed out, and how even that is; before the launch, how it will be."""
-    places = Slot.objects.filter(study=study).count()
-    if not places:
-        context = _describe_draft(request, study)
-    elif places <= MOST_COUNTED:
-        context = {"report": report_design(study)}
+    places = Slot.objects.filter(study=study)
+    if count_edge(study).target > MOST_COUNTED and (number := places.count()) > MOST_COUNTED:
+        context = _describe_large(study, number)
     else:
-        context = _describe_large(study, places)
+        context = {"report": (report := report_design(study))}
+        if not report.has_places:
+            context |= _describe_draft(request, study)
     response = TemplateResponse(request, "results/design.html", context)
     return keep_watching(response, context.get("job"))
 
@@ -40,8 +41,7 @@ def show_design(request: HttpRequest, study: Study) -> HttpResponseBase:
 def _describe_draft(request: HttpRequest, study: Study) -> dict[str, Any]:
     may_launch = has_role(request, study, Membership.Role.EDITOR)
     return {
-        "report": report_design(study),
-        "has_items": Item.objects.main().filter(study=study).exists(),
+        "has_items": count_edge(study).items > 0,
         "promises": promise_design(study),
         "people": check_people(study),
         "launch_url": study_url("study-launch", study) if may_launch else "",
@@ -51,7 +51,7 @@ def _describe_draft(request: HttpRequest, study: Study) -> dict[str, Any]:
 def _describe_large(study: Study, places: int) -> dict[str, Any]:
     """Return the last count, and whether another is running."""
     job, found = newest_count(study), newest_report(study)
-    report = begin_report(study)
+    report = begin_report(study, has_places=True)
     if found is not None:
         report.take_counts(found[1])
     return {

@@ -1,22 +1,23 @@
 """The design of a study in words: what was chosen, and what the launch will plan."""
 
 from evalsite.results.design.evenness import find_sizes
+from evalsite.results.progress import count_edge
 from evalsite.studies.models import Item, Study
 from evalsite.studies.summary_lines import count_of, format_moment, list_of, name_of_instrument
 
 
 def describe_design(study: Study) -> list[tuple[str, str]]:
     """Return the settings that rule the hand-out of work, each as a name and words."""
-    items = Item.objects.main().filter(study=study).order_by()
-    count, inputs = items.count(), items.values("group").distinct().count()
+    edge = count_edge(study)
+    inputs = Item.objects.main().filter(study=study).values("group").distinct().count()
     launched = f"launched {format_moment(study.launched_at)}" if study.launched_at else ""
     return [
         ("Protocol", name_of_instrument(study)),
         ("State", ", ".join(filter(None, (study.get_state_display(), launched)))),
         (
             "Items",
-            f"{count_of(count, 'item')} of {count_of(inputs, 'input')}, "
-            f"{count_of(study.systems.count(), 'system')}",
+            f"{count_of(edge.items, 'item')} of {count_of(inputs, 'input')}, "
+            f"{count_of(edge.systems, 'system')}",
         ),
         ("Answers per item", f"{study.k}, each by a different person"),
         ("Set size", count_of(study.set_size, "item")),

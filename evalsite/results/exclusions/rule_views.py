@@ -22,7 +22,7 @@ from evalsite.quality.applying_rules import (
     insist_on_rest,
 )
 from evalsite.quality.exclusion_rules import list_rules
-from evalsite.quality.frozen_plans import count_at_work, find_version, is_hidden, needs_decision
+from evalsite.quality.frozen_plans import count_at_work, find_state, find_version, is_hidden
 from evalsite.quality.models import MOST_LETTERS, PlanEvent
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView
@@ -79,7 +79,8 @@ def describe_matches(study: Study, matches: Matches) -> dict[str, Any]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_rules(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show who meets the rules now; a post applies them, or of a closed study declines them."""
-    must_decide = needs_decision(study)
+    state = find_state(study)
+    must_decide = state.needs_decision
     is_post = request.method == "POST"
     form = DecisionForm(_complete(request, must_decide) if is_post else None)
     if is_post and form.is_valid():
@@ -95,7 +96,7 @@ def show_rules(request: HttpRequest, study: Study) -> HttpResponseBase:
         "must_decide": must_decide,
         "at_work": count_at_work(study),
         "plan_version": find_version(study),
-        "are_systems_hidden": is_hidden(study),
+        "are_systems_hidden": state.is_hidden,
         "has_ended": study.has_ended,
         **describe_matches(study, find_matches(study)),
     }

@@ -9,7 +9,8 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Count
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -17,6 +18,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalsite.annotation.models import Annotation
+from evalsite.lib.counting import count_together
 from evalsite.participants.models import Participant
 from evalsite.quality.exclusion_rules import describe_rule, list_rules, run_rules
 from evalsite.quality.exclusions import (
@@ -27,20 +29,28 @@ from evalsite.quality.exclusions import (
 )
 from evalsite.quality.frozen_plans import (
     PLANNED,
+    find_first,
+    find_state,
     find_version,
-    is_hidden,
     list_deviations,
-    needs_decision,
+    list_versions,
 )
-from evalsite.quality.models import MOST_LETTERS, Exclusion, ExclusionRule, PlanEvent
+from evalsite.quality.models import (
+    MOST_LETTERS,
+    AnalysisPlan,
+    Exclusion,
+    ExclusionRule,
+    PlanEvent,
+)
 from evalsite.quality.person_measures import measure_people
 from evalsite.quality.plan_state import plan_of
 from evalsite.quality.top_up import excluded_answers, find_shortage
 from evalsite.results.models import Report
 from evalsite.results.people.answers import describe_answers, with_items
 from evalsite.results.people.flags import Raised, list_raised
-from evalsite.results.people.lookup import describe_people
-from evalsite.results.report.computation import newest_analysis, newest_report, take_fingerprint
+from evalsite.results.people.lookup import describe_people, with_answers
+from evalsite.results.progress import count_edge
+from evalsite.results.report.computation import newest_analysis, newest_report
 from evalsite.results.report.criterion_tables import name_average
 from evalsite.results.report.wording import describe_interval, hold_together, write_value
 from evalsite.studies.models import Membership, Study
@@ -79,7 +89,9 @@ class ExclusionForm(forms.Form):
         field.error_messages["required"] = "Choose a planned rule, or another reason."
 
 
-def list_bases(study: Study, people: Sequence[Participant]) -> list[tuple[str, str]]:
+def list_bases(
+    study: Study, people: Sequence[Participant], plan: AnalysisPlan
+) -> list[tuple[str, str]]:
     """Return what an exclusion can rest on under a frozen plan; [] without one."""
     if find_version(study) is None:
         return []
@@ -89,7 +101,7 @@ def list_bases(study: Study, people: Sequence[Participant]) -> list[tuple[str, s
         for one in outcomes
         if one.rule is not None and all(person.pk in one.people for person in people)
     ]
-    if plan_of(study).exclusion_rule:
+    if plan.exclusion_rule:
         bases.append((PLANNED, "The plan’s rule in words"))
     return [*bases, ("other", "Another reason")]
 
@@ -107,7 +119,7 @@ INVALID = 422
 @require_safe
 def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what is left out of results, what that changes, and every decision about it."""
-    decisions = Exclusion.objects.filter(study=study).select_related(
+    decisions: QuerySet[Any] = Exclusion.objects.filter(study=study).select_related(
         "planned_rule",
         "participant",
         "decided_by",
@@ -115,33 +127,57 @@ def show_exclusions(request: HttpRequest, study: Study) -> HttpResponseBase:
         "annotation__item",
         "annotation__participant",
     )
-    rows = Paginator(decisions.order_by("-id"), PAGE).get_page(request.GET.get("page"))
+    report, state = newest_report(study), find_state(study)
+    counts = count_together(
+        all=decisions,
+        standing=study.exclusions.standing(),
+        left_out=excluded_answers(study),
+        since=_find_decisions_since(study, report),
+    )
+    decisions = decisions.annotate(answers=_count_answers_of_people())
+    pages = Paginator(decisions.order_by("-id"), PAGE)
+    pages.count = counts["all"]
+    rows = pages.get_page(request.GET.get("page"))
     return TemplateResponse(
         request,
         "results/exclusions.html",
         {
-            **_describe_results(request, study, newest_report(study)),
-            "left_out": excluded_answers(study).count(),
-            "counted": Annotation.objects.filter(study=study).counted().count(),
-            "standing": study.exclusions.standing().count(),
+            **_describe_results(request, study, report, counts, is_blind=state.is_hidden),
+            "left_out": counts["left_out"],
+            "counted": count_edge(study).done,
+            "standing": counts["standing"],
             "shortage": find_shortage(study),
             "rows": rows,
             **_describe_plan(request, study),
+            "must_decide": state.needs_decision,
             "decisions": _describe(list(rows)),
         },
     )
 
 
-def _describe(exclusions: Sequence[Exclusion]) -> list[dict[str, Any]]:
+def _find_decisions_since(study: Study, report: Report | None) -> QuerySet[Exclusion]:
+    """Return the exclusions that were made or taken back since the data of this report were read.
+
+    Only they are compared on these pages; Results says if anything else has changed.
+    """
+    if report is None:
+        return Exclusion.objects.none()
+    since = Q(decided_at__gt=report.made_at) | Q(revoked_at__gt=report.made_at)
+    return Exclusion.objects.filter(since, study=study)
+
+
+def _count_answers_of_people() -> Any:
+    counted = Annotation.objects.counted().filter(participant=OuterRef("participant")).order_by()
+    return Coalesce(Subquery(counted.values("participant").annotate(n=Count("pk")).values("n")), 0)
+
+
+def _describe(exclusions: Sequence[Any]) -> list[dict[str, Any]]:
     """Return each decision with how many answers that count it is about."""
-    people = [one.participant_id for one in exclusions if one.participant_id]
-    counted = Annotation.objects.counted().filter(participant__in=people).order_by()
-    answers = dict(counted.values_list("participant").annotate(n=Count("pk")))
     return [
         {
             "exclusion": one,
             "who": one.participant or (one.annotation and one.annotation.participant),
-            "answers": answers.get(one.participant_id, 0) if one.annotation is None else
+            "answers": one.answers if one.annotation is None else
             int(one.annotation.status == Annotation.Status.COUNTED),
             "planned": describe_rule(one.planned_rule.conditions) if one.planned_rule else "",
         }
@@ -151,34 +187,41 @@ def _describe(exclusions: Sequence[Exclusion]) -> list[dict[str, Any]]:
 
 def _describe_plan(request: HttpRequest, study: Study) -> dict[str, Any]:
     """Return what the plan says about exclusions, and what became of it."""
-    events = PlanEvent.objects.filter(study=study)
-    decided = events.filter(kind__in=(PlanEvent.Kind.APPLIED, PlanEvent.Kind.DECLINED))
-    versions = study.plan_versions
+    versions, events = list_versions(study), list(study.plan_events.select_related("by"))
+    decided = [
+        one for one in events if one.kind in (PlanEvent.Kind.APPLIED, PlanEvent.Kind.DECLINED)
+    ]
     return {
         "rules": [describe_rule(rule.conditions) for rule in list_rules(study)],
-        "plan_version": find_version(study),
-        "versions": versions.count(),
-        "last_decision": decided.select_related("by").last(),
-        "must_decide": needs_decision(study),
-        "deviations": len(list_deviations(study)),
+        "plan_version": find_first(versions),
+        "versions": len(versions),
+        "last_decision": decided[-1] if decided else None,
+        "deviations": len(list_deviations(study, versions, events)),
         "is_owner": has_role(request, study, Membership.Role.OWNER),
         "may_apply": study.is_launched and study.state != Study.State.ARCHIVED,
     }
 
 
-def _describe_results(request: HttpRequest, study: Study, report: Report | None) -> dict[str, Any]:
+def _describe_results(
+    request: HttpRequest,
+    study: Study,
+    report: Report | None,
+    counts: dict[str, int],
+    *,
+    is_blind: bool,
+) -> dict[str, Any]:
     """Return the main result of the newest report, and whether it may be computed again.
 
     Nobody sees what an exclusion does to the comparison while systems are hidden.
     """
-    if is_hidden(study):
+    if is_blind:
         return {"are_systems_hidden": True, "report": report,
                 "can_decide": has_role(request, study, Membership.Role.EDITOR)}  # fmt: skip
     job = newest_analysis(study)
     return {
         "report": report,
-        "main": show_main(report, is_excluding=study.exclusions.standing().exists()),
-        "is_current": report is not None and report.fingerprint == take_fingerprint(study),
+        "main": show_main(report, is_excluding=counts["standing"] > 0),
+        "since": counts["since"],
         "is_computing": job is not None and job.is_open and not job.is_stale,
         "can_decide": has_role(request, study, Membership.Role.EDITOR),
     }
@@ -190,28 +233,32 @@ def _describe_results(request: HttpRequest, study: Study, report: Report | None)
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm_exclusion(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show what an exclusion would leave out, and the box for its reason; a post makes it."""
-    report = newest_report(study)
+    report, plan, state = newest_report(study), plan_of(study), find_state(study)
     offered = find_offered(study, request.GET, report)
     is_post = request.method == "POST"
     people, answers = offered.people, offered.answers
     if is_post:
         people, answers = read_chosen(study, request.POST)
-    form = ExclusionForm(request.POST if is_post else None, bases=list_bases(study, people))
+    bases = list_bases(study, people, plan)
+    form = ExclusionForm(request.POST if is_post else None, bases=bases)
     if is_post:
         if not people and not answers:
             form.add_error(None, "Tick whom to exclude.")
         if form.is_valid():
             said = _read_reason(study, form, offered)
             return _exclude(request, study, people, answers, said)
+    counts = count_together(
+        standing=study.exclusions.standing(), since=_find_decisions_since(study, report)
+    )
     ticked, chosen = {one.pk for one in people}, {one.pk for one in answers}
     return TemplateResponse(
         request,
         "results/exclude.html",
         {
-            **_describe_results(request, study, report),
+            **_describe_results(request, study, report, counts, is_blind=state.is_hidden),
             "form": form,
             "offered": offered,
-            "rule": plan_of(study).exclusion_rule,
+            "rule": plan.exclusion_rule,
             "people": [
                 (person, person.participant.pk in ticked)
                 for person in describe_people(study, offered.people, report)
@@ -222,8 +269,10 @@ def confirm_exclusion(request: HttpRequest, study: Study) -> HttpResponseBase:
             ],
             "effect": foresee_exclusion(
                 study, participants=offered.people, annotations=offered.answers
-            ),
-            "counted": Annotation.objects.filter(study=study).counted().count(),
+            )
+            if offered.people or offered.answers
+            else None,
+            "counted": count_edge(study).done,
         },
         status=INVALID if is_post else 200,
     )
@@ -330,9 +379,9 @@ def find_offered(study: Study, asked: QueryDict, report: Report | None) -> Offer
     if raised is not None:
         people = _find_people(study, set(raised.pseudonyms))
     standing = Exclusion.objects.standing().filter(study=study)
-    gone_people = set(standing.values_list("participant", flat=True))
-    gone_answers = set(standing.values_list("annotation", flat=True))
-    open_people = [one for one in people if one.pk not in gone_people]
+    gone = set(standing.values_list("participant", "annotation"))
+    open_people = [one for one in people if (one.pk, None) not in gone]
+    gone_answers = {annotation for _, annotation in gone}
     open_answers = [one for one in answers if one.pk not in gone_answers]
     return Offered(
         people=open_people[:MOST],
@@ -361,7 +410,8 @@ def read_chosen(study: Study, sent: QueryDict) -> tuple[list[Participant], list[
 def _find_people(study: Study, names: set[str]) -> list[Participant]:
     # no database holds a NUL in a text, and some refuse to look for one
     known = [name for name in names if "\0" not in name]
-    return list(Participant.objects.filter(study=study, pseudonym__in=known).order_by("pk"))
+    people = Participant.objects.filter(study=study, pseudonym__in=known)
+    return list(with_answers(people).order_by("pk"))
 
 
 # --- the effect on the results ------------------------------------------------------------------

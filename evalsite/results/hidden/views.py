@@ -12,10 +12,11 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
 from evalsite.analysis.families import find_family
+from evalsite.annotation.running.launch import find_held
 from evalsite.jobs.live_page import keep_watching
-from evalsite.quality.exclusion_rules import list_rules
-from evalsite.quality.frozen_plans import count_at_work, find_version, is_hidden, reveal_results
-from evalsite.quality.models import MOST_LETTERS
+from evalsite.lib.counting import count_together
+from evalsite.quality.frozen_plans import find_version, is_hidden, reveal_results
+from evalsite.quality.models import MOST_LETTERS, ExclusionRule
 from evalsite.results.models import Report
 from evalsite.results.people.flags import list_raised
 from evalsite.results.progress import count_edge
@@ -44,6 +45,11 @@ def show_hidden(
     """Show counts, precision and agreement, and until when systems are hidden."""
     report, job = newest_report(study), newest_analysis(study)
     edge = count_edge(study)
+    counts = count_together(
+        at_work=find_held(study),
+        rules=ExclusionRule.objects.current().filter(study=study),
+        held=Item.objects.filter(study=study, held_at__isnull=False),
+    )
     context: dict[str, Any] = {
         "form": form or RevealForm(),
         "report": report,
@@ -55,9 +61,9 @@ def show_hidden(
         "is_owner": has_role(request, study, Membership.Role.OWNER),
         "plan_version": find_version(study),
         "edge": edge,
-        "at_work": count_at_work(study),
-        "rules": len(list_rules(study)),
-        "held": Item.objects.filter(study=study, held_at__isnull=False).count(),
+        "at_work": counts["at_work"],
+        "rules": counts["rules"],
+        "held": counts["held"],
         "hidden": None if report is None else describe_report(report, edge.done, edge.target),
     }
     status = 422 if form is not None else 200

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from evalsite.annotation.pages.held_items import reason_in_words, reports_by_item
+from django.db.models import OuterRef, Subquery
+
+from evalsite.annotation.models import Annotation
+from evalsite.annotation.pages.held_items import name_reason
 from evalsite.annotation.running.kept_places import IDLE_MINUTES, count_places, list_holders
 from evalsite.annotation.running.launch import count_held
-from evalsite.quality.pay import list_reviews
 from evalsite.quality.top_up import find_shortage
 from evalsite.results.progress import Activity, Progress
 from evalsite.studies.models import Item, Study
@@ -92,8 +94,8 @@ def _while_live(
 def _pay(study: Study, activity: Activity) -> list[Task]:
     """Return the reviews to answer and the sets to approve."""
     tasks = []
-    if activity.reviews and (review := list_reviews(study).first()):
-        tasks += [Task(key="reviews", count=activity.reviews, until=review.review_due_at)]
+    if activity.reviews:
+        tasks += [Task(key="reviews", count=activity.reviews, until=activity.review_due_at)]
     if activity.to_approve:
         tasks += [Task(key="approve", count=activity.to_approve)]
     return tasks
@@ -102,10 +104,10 @@ def _pay(study: Study, activity: Activity) -> list[Task]:
 def _held_items(study: Study, activity: Activity) -> list[Task]:
     if not activity.held:
         return []
-    item = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id").first()
-    reports = reports_by_item([] if item is None else [item])
-    reasons = [reason_in_words(report) for found in reports.values() for report in found]
-    reason = reasons[0] if reasons else ""
+    reports = Annotation.objects.reports().filter(item=OuterRef("pk"))
+    held = Item.objects.filter(study=study, held_at__isnull=False).order_by("held_at", "id")
+    item = held.annotate(reason=Subquery(reports.values("reason")[:1])).first()
+    reason = name_reason(item.reason) if item is not None and item.reason else ""
     return [Task(key="held", count=activity.held, item=item, reason=reason)]
 
 

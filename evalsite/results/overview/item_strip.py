@@ -47,17 +47,17 @@ class Strip:
     left_out: int  # systems that are not shown
 
 
-def draw_strip(study: Study, items: int, *, has_held: bool = True) -> Strip | None:
+def draw_strip(study: Study, items: int) -> Strip | None:
     """Draw the strip of the open items in the order of their upload; None for none, or too many."""
     if not items or items > MOST_ITEMS:
         return None
-    answers = _count_answers(study)
-    stopped = _open_items(study).filter(held_at__isnull=False) if has_held else Item.objects.none()
-    held = set(stopped.values_list("pk", flat=True))
+    answers, held = _count_answers(study), set()
     outputs: dict[str, list[int]] = defaultdict(list)
     pairs = Output.objects.filter(item__in=_open_items(study)).order_by("item_id", "pk")
-    for system, item in pairs.values_list("system__name", "item_id"):
+    for system, item, held_at in pairs.values_list("system__name", "item_id", "item__held_at"):
         outputs[system].append(item)
+        if held_at is not None:
+            held.add(item)
     counted = {item: answers.get(item, 0) for pks in outputs.values() for item in pks}
     rows = [_draw_row(name, pks, counted, held, study.k) for name, pks in outputs.items()]
     rows.sort(key=lambda row: (row.done / row.target, row.name))

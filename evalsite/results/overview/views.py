@@ -84,8 +84,8 @@ def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 def _build_overview(request: HttpRequest, study: Study) -> Overview:
-    moment, progress = now(), progress_of(study)
-    activity = activity_of(study, progress)
+    moment, activity = now(), activity_of(study)
+    progress = progress_of(study)
     counts = count_by_hour(study) if progress.last_at is not None else []
     forecast = _forecast(study, progress, counts, moment)
     given = sum(answers for _, answers in counts)
@@ -121,9 +121,7 @@ def _build_overview(request: HttpRequest, study: Study) -> Overview:
             forecast=forecast,
         ),
         bars=None if study.has_ended else draw_bars(counts, moment),
-        strip=draw_strip(study, count_edge(study).items, has_held=activity.held > 0)
-        if study.is_launched
-        else None,
+        strip=draw_strip(study, count_edge(study).items) if study.is_launched else None,
         events=list_events(study, moment),
         launch=newest_launch(study) if is_launching else None,
         join_url=request.build_absolute_uri(join_url),
@@ -163,13 +161,13 @@ def show_progress(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show the answers of each item and system, those with the fewest first."""
     batches = list(study.batches.all())
     batch_id = _chosen_batch(request, {batch.pk for batch in batches})
-    progress = progress_of(study)
+    activity = activity_of(study)
     return TemplateResponse(
         request,
         "results/progress.html",
         {
-            "progress": progress,
-            "activity": activity_of(study, progress),
+            "progress": progress_of(study),
+            "activity": activity,
             "systems": progress_by_system(study),
             "batches": batches,
             "batch_id": batch_id,

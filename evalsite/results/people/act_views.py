@@ -25,6 +25,7 @@ from evalsite.quality.models import LONGEST_NOTE, Exclusion, ExclusionRule, Note
 from evalsite.quality.notes import add_notes, delete_note
 from evalsite.quality.pay import list_payable
 from evalsite.quality.pay_views import decide_on
+from evalsite.quality.plan_state import plan_of
 from evalsite.results.exclusions.views import ExclusionForm, list_bases
 from evalsite.results.people.lookup import clean_search, find_people
 from evalsite.studies.forms import use_our_words
@@ -242,7 +243,9 @@ _ACTS = {
         _stop,
     ),
     "exclude": Act(
-        lambda data, study, people: ExclusionForm(data, bases=list_bases(study, people)),
+        lambda data, study, people: ExclusionForm(
+            data, bases=list_bases(study, people, plan_of(study))
+        ),
         lambda row: not row.now.endswith("excluded"),
         _exclude,
     ),

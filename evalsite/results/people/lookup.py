@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
 
 from evalsite.analysis.thresholds import make_thresholds
 from evalsite.annotation.models import Annotation
@@ -53,7 +54,7 @@ def find_people(study: Study, search: str, *, by_receipt: bool) -> QuerySet[Part
 
     Receipts are searched only for people who may see them.
     """
-    people = Participant.objects.filter(study=study).order_by("-id")
+    people = with_answers(Participant.objects.filter(study=study)).order_by("-id")
     if not search:
         return people
     sets = ItemSet.objects.filter(study=study, finished_at__isnull=False)
@@ -114,7 +115,7 @@ def _is_fixed_code(study: Study, search: str) -> bool:
 
 def describe_people(
     study: Study,
-    participants: list[Participant],
+    participants: list[Any],
     report: Report | None = None,
     *,
     with_figures: bool = True,
@@ -128,7 +129,6 @@ def describe_people(
     sets: dict[int, list[ItemSet]] = {}
     for item_set in ItemSet.objects.filter(study=study, participant__in=ids).order_by("number"):
         sets.setdefault(item_set.participant_id, []).append(item_set)
-    answers = dict(_answers(study, ids))
     earners = find_earners(study, ids)
     reserved = _count_reserved(study, ids)
     checks = count_checks(study, ids) if with_figures and study.check_every else {}
@@ -139,7 +139,7 @@ def describe_people(
         Person(
             participant=one,
             state=state_of(one, sets.get(one.pk, [])),
-            answers=answers.get(one.pk, 0),
+            answers=one.given,
             finished=[
                 (item_set, codes.of(one.pk) or item_set.code)
                 for item_set in sets.get(one.pk, [])
@@ -163,15 +163,14 @@ def _count_reserved(study: Study, ids: list[int]) -> dict[int, ReservedUse]:
     return count_reserved(study, ids, most=limits.reserved, fewest=limits.reserved_ratings)
 
 
-def _answers(study: Study, ids: list[int]) -> Any:
+def with_answers(people: QuerySet[Participant]) -> QuerySet[Any]:
+    """Return these people with the number of their answers, as `describe_people` needs them."""
     # practice is there to be learned from, and controls tell of people, not of systems
-    given = Annotation.objects.agreed().filter(study=study, participant__in=ids)
-    return (
-        given.filter(item__kind=Item.Kind.MAIN)
-        .order_by()
-        .values_list("participant")
-        .annotate(given=Count("pk"))
+    given = Annotation.objects.agreed().filter(
+        participant=OuterRef("pk"), item__kind=Item.Kind.MAIN
     )
+    counts = given.order_by().values("participant").annotate(given=Count("pk")).values("given")
+    return people.annotate(given=Coalesce(Subquery(counts), 0))
 
 
 def _active_seconds(study: Study, ids: list[int]) -> dict[int, float]:

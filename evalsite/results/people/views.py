@@ -29,6 +29,7 @@ from evalsite.results.people.lookup import (
     find_people,
     put_first,
     show_only,
+    with_answers,
 )
 from evalsite.results.people.scatter import draw_scatter
 from evalsite.results.people.work import describe_others, describe_pay, describe_work, read_work
@@ -117,9 +118,8 @@ def _describe_often(study: Study, limits: Thresholds) -> dict[str, str] | None:
 def show_person(request: HttpRequest, study: Study, pseudonym: str) -> HttpResponseBase:
     """One participant: how they did, and all that they answered, with its times."""
     # no database holds a NUL in a text, and some refuse to look for one
-    participant = get_object_or_404(
-        Participant, study=study, pseudonym=pseudonym.replace("\0", " ")
-    )
+    people = with_answers(Participant.objects.filter(study=study))
+    participant = get_object_or_404(people, pseudonym=pseudonym.replace("\0", " "))
     report = newest_report(study)
     [person] = describe_people(study, [participant], report)
     rows = Paginator(answers_of(participant), PAGE).get_page(request.GET.get("page"))

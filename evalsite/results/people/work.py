@@ -4,10 +4,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef, Q
 
 from evalsite.analysis.thresholds import Thresholds, make_thresholds
-from evalsite.quality.models import Approval, PeopleFigures
+from evalsite.quality.models import Approval, Exclusion, PeopleFigures
 from evalsite.quality.pay import list_payable
 from evalsite.quality.people_figures import find_figures, read_people
 from evalsite.quality.person_measures import Measures
@@ -65,18 +65,28 @@ def read_work(study: Study) -> Work:
     """Return the stored figures, less those of people who withdrew since, with flags."""
     figures = find_figures(study)
     people = read_people(figures)
-    left = study.participants.filter(withdrawn_at__isnull=False).values_list("pk", flat=True)
+    excluded, left = _find_gone(study)
     for pk in left:
         people.pop(pk, None)
     limits = make_thresholds(own_thresholds(study, plan_of(study)))
-    standing = study.exclusions.standing().filter(annotation__isnull=True)
     return Work(
         figures=figures,
         people=people,
         flags=flag_people(people, limits),
         limits=limits,
-        excluded=set(standing.values_list("participant_id", flat=True)),
+        excluded=excluded,
     )
+
+
+def _find_gone(study: Study) -> tuple[set[int], set[int]]:
+    """Return who is excluded, and who withdrew."""
+    standing = Exclusion.objects.standing().filter(participant=OuterRef("pk"))
+    gone = study.participants.annotate(is_excluded=Exists(standing)).filter(
+        Q(is_excluded=True) | Q(withdrawn_at__isnull=False)
+    )
+    rows = list(gone.order_by().values_list("pk", "is_excluded", "withdrawn_at"))
+    excluded = {pk for pk, is_excluded, _ in rows if is_excluded}
+    return excluded, {pk for pk, _, withdrawn_at in rows if withdrawn_at is not None}
 
 
 def describe_others(work: Work) -> str:

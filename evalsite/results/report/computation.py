@@ -22,10 +22,11 @@ from evalsite.annotation.models import Annotation, RatingsFile, Revision
 from evalsite.exports.csv_writer import LINE_END
 from evalsite.exports.services import Choice, write_file
 from evalsite.exports.snapshot import consistent_cut
-from evalsite.imports.models import MetricFile, MetricScore
+from evalsite.imports.models import MetricFile
 from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, revive_job, start_job
 from evalsite.lib.clock import now
+from evalsite.lib.counting import count_together
 from evalsite.lib.integrity import is_violation
 from evalsite.lib.seeds import derive_number
 from evalsite.participants.models import Participant
@@ -49,19 +50,31 @@ def take_fingerprint(study: Study) -> str:
 
     It is made of counts and newest rows, which a page can afford, not of the data themselves.
     """
-    answers = Annotation.objects.agreed().filter(study=study)
+    answers = Annotation.objects.agreed().filter(study=study).order_by().values("status")
+    by_status = list(answers.annotate(n=Count("id"), last=Max("id")))
     decisions = Exclusion.objects.filter(study=study)
+    files = MetricFile.objects.filter(study=study).order_by("pk")
+    counts = count_together(
+        revised=Revision.objects.filter(study=study),
+        decided=decisions,
+        standing=decisions.standing(),
+        imported=RatingsFile.objects.filter(study=study),
+        metrics=files,
+        versions=study.plan_versions.all(),
+        events=study.plan_events.all(),
+    )
+    scores: dict[Any, int] = {}
+    if counts["metrics"]:
+        scores = dict(files.annotate(n=Count("scores")).values_list("pk", "n"))
     return hash_content(
         {
-            "answers": sorted(answers.order_by().values_list("status").annotate(n=Count("id"))),
-            "newest": answers.aggregate(last=Max("id"))["last"],
-            "revised": Revision.objects.filter(study=study).aggregate(n=Count("id")),
-            "decided": decisions.aggregate(last=Max("id"))["last"],
-            "standing": decisions.standing().count(),
-            "imported": RatingsFile.objects.filter(study=study).count(),
+            **counts,
+            "answers": sorted((one["status"], one["n"]) for one in by_status),
+            "newest": max((one["last"] for one in by_status), default=None),
             "options": study.config.default_options | study.options,
-            "metrics": _find_metrics(study),
-            "plan": find_state(study),
+            # a batch may take some scores along
+            "metrics": {"files": [str(pk) for pk in scores], "scores": sum(scores.values())},
+            "plan": find_state(study, counts),
             "version": study.version_id,
             "methods": METHODS_VERSION,
             "software": evalsite.__version__,
@@ -76,15 +89,6 @@ def _count_sharing(study: Study) -> dict[str, int]:
         return {}
     asked = Participant.objects.filter(study=study, is_pilot=False, may_share__isnull=False)
     return asked.aggregate(asked=Count("pk"), not_sharing=Count("pk", filter=Q(may_share=False)))
-
-
-def _find_metrics(study: Study) -> dict[str, Any]:
-    """Which files of metric scores there are, and how many scores: a batch may take some along."""
-    files = MetricFile.objects.filter(study=study).order_by("pk")
-    return {
-        "files": [str(pk) for pk in files.values_list("pk", flat=True)],
-        "scores": MetricScore.objects.filter(file__study=study).count(),
-    }
 
 
 def newest_report(study: Study) -> Report | None:

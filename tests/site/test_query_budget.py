@@ -1,0 +1,144 @@
+"""Each page of a study asks the database at most 14 times, for 2 rows as for more."""
+
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evalsite.admin import collect_study_views
+from evalsite.imports.uploads import keep_upload
+from evalsite.jobs.models import Job
+from evalsite.lib.clock import now
+from evalsite.participants.models import ItemSet, PilotComment
+from evalsite.quality.exclusions import exclude
+from evalsite.quality.frozen_plans import reveal_results
+from evalsite.quality.models import Approval, Note
+from evalsite.quality.people_figures import store_figures
+from evalsite.studies.members import invite_colleague
+from evalsite.studies.models import Item, Membership, Study, TeamRole
+from tests.site.test_roles import PARAMETER
+from tests.site.test_staff_pages import sign_in
+from tests.support.experts import invite
+from tests.support.factories import add_batch, make_annotator, make_study, make_user
+from tests.support.imported import load, rows_for
+from tests.support.planned import AT_LEAST_TWO, ONE_POINT, add_person, make_planned_study
+from tests.support.reports import keep_report
+from tests.support.rounds import make_round
+from tests.support.uploads import GOOD
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.slow]
+
+MOST = 14
+# everything about one person: a page for one look at a time
+LARGER = {f"study-person, {state}" for state in ("hidden", "shown", "draft")}
+
+
+def fill_study(study: Study, rows: int) -> dict[str, object]:
+    """Give the study this many rows of each kind; return what addresses of its pages ask for."""
+    jane = Membership.objects.filter(study=study).first().user
+    add_batch(study, items=rows, first=1000)
+    parts: dict[str, object] = {}
+    for number in range(rows):
+        me = add_person(study, score=50 if number % 2 else None)
+        item_set = ItemSet.objects.create(
+            study=study, participant=me, number=1, code=f"CODE-{number:04}", finished_at=now()
+        )
+        parts["approval_id"] = Approval.objects.create(
+            study=study, item_set=item_set, state="review", reason="effort", message="No.",
+            review_asked_at=now(), review_due_at=now(), decided_at=now(),
+        ).pk  # fmt: skip
+        parts["pseudonym"] = me.pseudonym
+        parts["note_id"] = Note.objects.create(
+            study=study, participant=me, text="Hm", author=jane
+        ).pk
+        item = study.items.main()[number % 2]
+        Note.objects.create(study=study, item=item, text="Hm", author=jane)
+        if number % 2:
+            [exclusion] = exclude(study=study, participants=[me], reason="Too fast", by=None)
+            parts["exclusion_id"] = exclusion.pk
+        parts["invitation_id"] = invite_colleague(
+            study=study, key=uuid4(), role=TeamRole.OWNER, by=jane
+        ).pk
+        member = make_user(f"member-{study.pk}-{number}")
+        parts["member_id"] = Membership.objects.create(study=study, user=member, role="editor").pk
+        tester = make_annotator(study, is_pilot=True)
+        parts["comment_id"] = PilotComment.objects.create(
+            study=study, participant=tester, kind="text", subject="consent", text="Why?"
+        ).pk
+        keep_report(study)
+        parts["number"] = make_round(study, "panel").number
+        held = study.items.main().last()
+        Item.objects.filter(pk=held.pk).update(held_at=now())
+        parts["file_id"] = load(study, rows_for(study, [f"w{number}"], study.items.main()[:2])).pk
+    parts["expert_id"] = invite(study, *(f"Ana{n} Costa" for n in range(rows)), by=jane)[0].pk
+    parts["report_id"] = keep_report(study).pk
+    parts["upload_id"] = keep_upload(
+        study=study, file_name="a.csv", chunks=[GOOD.encode()], by=None
+    ).pk
+    parts["job_id"] = Job.objects.create(
+        kind="bundle", study_id=study.pk, params={"has_data": True, "has_free_text": False}
+    ).pk
+    store_figures(study)
+    parts["batch_id"] = study.batches.first().pk
+    parts["item_id"] = study.items.main()[0].pk
+    return parts | {
+        "file": "ratings",
+        "part": "raters",
+        "name": "ethics",
+        "kind": "html",
+        "key": "variety",
+    }
+
+
+def count_queries(client: Client, study: Study, parts: dict[str, object]) -> dict[str, int]:
+    """Count the queries of each page that is shown, by the name of the page."""
+    counts = {}
+    for page in collect_study_views():
+        captured = [parts[name] for name in PARAMETER.findall(page.path)]
+        address = reverse(f"admin:{page.name}", args=[study.pk, *captured])
+        with CaptureQueriesContext(connection) as queries:
+            response = client.get(address)
+        if response.status_code == 200 and "text/html" in response["Content-Type"]:
+            counts[page.name] = len(queries)
+    return counts
+
+
+def reveal(study: Study) -> None:
+    reveal_results(study=study, by=study.memberships.first().user)
+
+
+def take_back_launch(study: Study) -> None:
+    study.plan_versions.all().delete()
+    study.plan_events.all().delete()
+    Study.objects.filter(pk=study.pk).update(state="draft", version=None, launched_at=None)
+
+
+def test_every_page_of_a_study_takes_few_queries_however_many_rows_it_has():
+    make_study(items=1, title="An earlier one")
+    counts: list[dict[str, int]] = []
+    for rows in (2, 9):
+        study = make_planned_study(
+            rules=[AT_LEAST_TWO, ONE_POINT], title=f"Of {rows}", pay_per_set="2.00"
+        )
+        client = sign_in(study.memberships.first().user)
+        parts = fill_study(study, rows)
+        client.get(reverse("admin:study-overview", args=[study.pk]))
+        found = {}
+        for state, change in (
+            ("hidden", lambda study: None),
+            ("shown", reveal),
+            ("draft", take_back_launch),
+        ):
+            change(study)
+            found |= {
+                f"{name}, {state}": n for name, n in count_queries(client, study, parts).items()
+            }
+        counts.append(found)
+
+    few, many = counts
+    assert len(few) > 140
+    assert {name: n for name, n in few.items() if n > MOST and name not in LARGER} == {}
+    assert {name: (n, many[name]) for name, n in few.items() if many.get(name, n) != n} == {}
