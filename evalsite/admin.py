@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.generic import RedirectView
 
@@ -28,6 +29,7 @@ from evalsite.studies.staff_pages import (
     is_enough,
 )
 from evalsite.studies.summary_lines import describe_study
+from evalsite.studies.time_zones import name_zone, zone_of
 
 APPS_WITH_PAGES = (
     "results", "operations", "imports", "exports", "quality", "annotation", "participants",
@@ -203,9 +205,12 @@ class EvalsiteAdminSite(AdminSite):
                 response.context_data = {
                     **self._name(),
                     "study": study,
+                    "zone": name_zone(study),
                     "frame": build_frame(study, page, rank, count_edge(study)),
                     **(response.context_data or {}),
                 }
+                with timezone.override(zone_of(study)):
+                    response.render()
             return response
 
         return view

@@ -9,12 +9,19 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from evalsite.annotation.models import Annotation, Slot
-from evalsite.annotation.running.launch import AT_LAUNCH, count_held, insist_on_owner
+from evalsite.annotation.running.launch import (
+    AT_LAUNCH,
+    AtLaunch,
+    Frozen,
+    count_held,
+    insist_on_owner,
+)
 from evalsite.audit.models import AuditEntry
 from evalsite.lib.clock import now
 from evalsite.lib.counting import count_together
-from evalsite.quality.exclusion_rules import list_conditions
+from evalsite.quality.exclusion_rules import describe_rule, list_conditions
 from evalsite.quality.models import (
+    AnalysisPlan,
     AnalysisPlanVersion,
     Exclusion,
     ExclusionRule,
@@ -33,9 +40,9 @@ _PARTS = ("primary", "baseline", "hypotheses", "margins", "exclusion_rule", "rul
 Kind = PlanEvent.Kind
 
 
-def build_plan(study: Study) -> dict[str, Any]:
+def build_plan(study: Study, plan: AnalysisPlan | None = None) -> dict[str, Any]:
     """Return the plan as it is now as plain data, without what is empty."""
-    plan = plan_of(study)
+    plan = plan or plan_of(study)
     content = {
         "primary": plan.primary,
         "baseline": plan.baseline,
@@ -93,7 +100,27 @@ def freeze_at_launch(study: Study, by: Any) -> None:
     freeze_plan(study, by)
 
 
-AT_LAUNCH.append(freeze_at_launch)
+def describe_at_launch(study: Study) -> Frozen:
+    """Return the plan as the launch would freeze it, with its hash."""
+    plan = plan_of(study)
+    content = build_plan(study, plan)
+    labels = {one.key: one.label for one in study.config.criteria}
+    digest = hash_content(content)
+    facts = [
+        ("Hash", " ".join(digest[start : start + 4] for start in range(0, 16, 4)) + "…"),
+        ("Primary criterion", str(labels.get(plan.primary, "none"))),
+        ("Hypotheses", f"{len(plan.hypotheses) + len(plan.margins)}"),
+        ("Exclude", "; ".join(map(describe_rule, content.get("rules", ()))) or "no rules"),
+    ]
+    who = f" by {plan.changed_by}" if plan.changed_by else ""
+    return Frozen(
+        mark=digest,
+        facts=facts if has_plan(content) else [],
+        changed=f"The analysis plan was changed{who} while you had this page open.",
+    )
+
+
+AT_LAUNCH.append(AtLaunch(describe=describe_at_launch, freeze=freeze_at_launch))
 
 
 def list_versions(study: Study) -> list[AnalysisPlanVersion]:

@@ -13,7 +13,7 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import start_job
 from evalsite.studies.models import Study, StudyVersion
 from evalsite.studies.starter_texts import find_placeholders
-from evalsite.studies.summary_lines import format_moment
+from evalsite.studies.time_zones import format_local
 from evalsite.studies.versions import make_version
 
 # What rules the hand-out of work and the instrument itself: fixed from launch on.
@@ -150,7 +150,7 @@ def describe_last_change(study: Study) -> str:
         study_id=study.pk, action__in=["settings changed", "launch started", CHANGED_K]
     ).first()
     who = "Someone" if entry is None else entry.actor_name or "Someone"
-    when = "" if entry is None else f" at {format_moment(entry.created_at)}"
+    when = "" if entry is None else f" at {format_local(study, entry.created_at)}"
     return (
         f"Changed by {who}{when}, after you opened this page. Nothing was overwritten, and what "
         "you entered is still on this page."

@@ -14,6 +14,7 @@ from evalsite.lib.words import count_of
 from evalsite.protocol import installed_folders
 from evalsite.studies.models import Item, Study
 from evalsite.studies.set_size import checks_in, items_per_set, mains_per_set, repeats_in
+from evalsite.studies.time_zones import format_local
 
 _SIGNS = {"GBP": "£", "EUR": "€", "USD": "$"}
 
@@ -60,10 +61,10 @@ def describe_study(study: Study, *, items: int, systems: int) -> list[str]:
     if study.is_demo:
         facts.append("demo")
     if study.closed_at is not None:
-        facts.append(f"closed {format_moment(study.closed_at)}")
+        facts.append(f"closed {format_local(study, study.closed_at)}")
     elif study.closes_at is not None:
         verb = "ended" if study.is_past_its_end else "ends"
-        facts.append(f"{verb} {format_moment(study.closes_at)}")
+        facts.append(f"{verb} {format_local(study, study.closes_at)}")
     return facts
 
 

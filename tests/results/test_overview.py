@@ -11,12 +11,14 @@ from django.urls import reverse
 from evalsite.annotation.models import Annotation, Slot
 from evalsite.lib.clock import now
 from evalsite.participants.models import ItemSet, Origin
+from evalsite.quality.closing import close_due_studies
 from evalsite.quality.models import Approval
 from evalsite.results.overview.activity_log import list_events
 from evalsite.results.overview.item_strip import draw_strip, shade_of
 from evalsite.studies.models import Item, Study
 from tests.site.test_staff_pages import answer, member, sign_in, url
 from tests.support.factories import add_batch, launch, make_participant, make_study, make_user
+from tests.support.planned import AT_LEAST_TWO, make_planned_study
 
 pytestmark = pytest.mark.one_database
 
@@ -279,3 +281,18 @@ def test_sets_to_approve_and_reviews_are_for_those_who_see_identities(db):
         ("reviews", 1), ("approve", 1),
     ]  # fmt: skip
     assert not {"reviews", "approve"} & {task.key for task in page.context["tasks"]}
+
+
+def test_study_that_closed_by_itself_says_that_its_rules_keep_results_hidden(db):
+    study = make_planned_study(rules=[AT_LEAST_TWO])
+    Study.objects.update(closes_at=now() - timedelta(minutes=1))
+    close_due_studies()
+    study.refresh_from_db()
+
+    pages = {role: overview(member(study, role), study) for role in ("owner", "editor")}
+
+    assert study.state == "closed"
+    assert {role: page.context["tasks"][0].key for role, page in pages.items()} == {
+        "owner": "decide", "editor": "decide",
+    }  # fmt: skip
+    assert [url("study-rules", study) in page.text for page in pages.values()] == [True, False]

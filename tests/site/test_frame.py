@@ -1,13 +1,16 @@
 """What surrounds each page of a study: five places, their tabs, the menu, and old addresses."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from evalsite.admin import collect_study_views
+from evalsite.quality.models import Exclusion
 from evalsite.results.progress import count_edge
 from evalsite.studies.models import Study
 from evalsite.studies.staff_pages import PLACES
 from tests.site.test_staff_pages import ROLES, answer, member, url
-from tests.support.factories import launch, make_study
+from tests.support.factories import launch, make_participant, make_study
 
 pytestmark = pytest.mark.one_database
 
@@ -131,3 +134,21 @@ def test_draft_has_no_progress_edge(staff_client):
 
     assert 'class="bar"' not in draft
     assert 'class="bar" value="0" max="6"' in staff_client.get(url("study-team", study)).text
+
+
+def test_every_time_of_day_is_in_the_time_zone_of_the_study(staff_client):
+    moment = datetime(2026, 7, 1, 2, 30, tzinfo=UTC)
+    study = launch(make_study(items=2, time_zone="America/New_York"))
+    me = make_participant(study)
+    Exclusion.objects.create(study=study, participant=me, reason="Too fast")
+    Exclusion.objects.update(decided_at=moment)
+    Study.objects.update(state="closed", closed_at=moment)
+
+    exclusions = staff_client.get(url("study-exclusions", study)).text
+    overview = staff_client.get(url("study-overview", study))
+
+    assert "30 Jun 2026, 22:30" in exclusions
+    assert "closed 30 June 2026, 22:30 America/New York time" in exclusions
+    assert "Times are in America/New York time" in exclusions
+    assert "UTC" not in exclusions + overview.text
+    assert overview.context["headline"].moment == "30 June"

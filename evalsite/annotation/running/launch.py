@@ -1,6 +1,6 @@
 """Letting people in: launch, pause, resume, close; and putting away what is closed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,17 +18,43 @@ from evalsite.jobs.models import Job
 from evalsite.jobs.services import job_kind, report_progress, restart_job, start_job
 from evalsite.lib.clock import now
 from evalsite.studies.models import Batch, Membership, Study
-from evalsite.studies.summary_lines import count_of, format_moment
+from evalsite.studies.summary_lines import count_of
+from evalsite.studies.time_zones import format_local
 from evalsite.studies.versions import make_version
 
 KIND = "launch"
 # what apps above this one do as a study is launched, with the study and who launches it
-AT_LAUNCH: list[Callable[[Study, Any], object]] = []
+AT_LAUNCH: list["AtLaunch"] = []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frozen:
+    """What is about to be frozen, as the launch page shows it; `mark` changes with it."""
+
+    mark: str
+    facts: list[tuple[str, str]]
+    changed: str  # who changed it last, and when
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtLaunch:
+    """What another part freezes when a study is launched."""
+
+    describe: Callable[[Study], Frozen]
+    freeze: Callable[[Study, Any], object]
+
+
+def describe_frozen(study: Study) -> list[Frozen]:
+    """Return what the launch would freeze now, beside the texts."""
+    return [one.describe(study) for one in AT_LAUNCH]
 
 
 @transaction.atomic
-def launch_study(*, study: Study, by: Any) -> Job:
-    """Freeze the texts as version 1, and start the job that makes the slots and opens the study."""
+def launch_study(*, study: Study, by: Any, seen: Collection[str] | None = None) -> Job:
+    """Freeze the texts as version 1, and start the job that makes the slots and opens the study.
+
+    `seen`: the marks of what else is frozen, as the owner saw it.
+    """
     insist_on_owner(study, by)
     study = Study.objects.select_for_update().get(pk=study.pk)
     if study.is_launched:
@@ -37,9 +63,14 @@ def launch_study(*, study: Study, by: Any) -> Job:
     problems = [check.problem for check in check_launch(study) if not check.is_met]
     if problems:
         raise ValidationError(problems)
+    changes = (
+        [] if seen is None else [one for one in describe_frozen(study) if one.mark not in seen]
+    )
+    if changes:
+        raise ValidationError([f"{one.changed} Read it, then launch." for one in changes])
     version = make_version(study, by=by)
-    for act in AT_LAUNCH:
-        act(study, by)
+    for one in AT_LAUNCH:
+        one.freeze(study, by)
     # who still has the settings open must not save over what is being launched
     Study.objects.filter(pk=study.pk).update(revision=F("revision") + 1)
     AuditEntry.objects.record(
@@ -151,8 +182,8 @@ def archive_study(*, study: Study, by: Any) -> None:
     if held := count_held(study):
         raise ValidationError(
             f"{count_of(held.places, 'place')} of this study {'is' if held.places == 1 else 'are'} "
-            f"still kept for people at work, until {format_moment(held.until)} at the latest. "
-            "Archive it after that, or take the places back first."
+            f"still kept for people at work, until {format_local(study, held.until)} at the "
+            "latest. Archive it after that, or take the places back first."
         )
 
 

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalsite.annotation.running.launch import launch_study, newest_launch
+from evalsite.annotation.running.launch import describe_frozen, launch_study, newest_launch
 from evalsite.annotation.running.made_check_views import made_check_views
 from evalsite.annotation.running.made_checks import list_made, list_uploaded
 from evalsite.annotation.running.previews import is_preview, make_previews
@@ -201,6 +201,7 @@ def show_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
                 if setup.marks[section.page].is_ready
             ],
             "is_owner": has_role(request, study, Membership.Role.OWNER),
+            "frozen": describe_frozen(study),
         },
     )
     return keep_watching(response, job)
@@ -220,7 +221,8 @@ def start_launch(request: HttpRequest, study: Study) -> HttpResponseBase:
     try:
         if request.POST.get("revision", str(study.revision)) != str(study.revision):
             raise ValidationError(f"{describe_last_change(study)} Look at the list again.")
-        launch_study(study=study, by=request.user)
+        seen = request.POST.getlist("seen") if "revision" in request.POST else None
+        launch_study(study=study, by=request.user, seen=seen)
     except ValidationError as error:
         for problem in error.messages:
             messages.error(request, problem)

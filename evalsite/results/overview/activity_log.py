@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.utils import timezone
 from django.utils.formats import date_format
 
 from evalsite.audit.models import AuditEntry
@@ -54,6 +55,7 @@ def list_events(study: Study, moment: datetime) -> list[Event]:
 
 def describe_time(at: datetime, moment: datetime) -> str:
     """Return the time of day today, the day within a week, and the date before that."""
+    at, moment = timezone.localtime(at), timezone.localtime(moment)
     if at.date() == moment.date():
         return date_format(at, "H:i")
     return date_format(at, "D" if moment - at < timedelta(days=6) else "j M")

@@ -9,6 +9,7 @@ from evalsite.annotation.models import Annotation
 from evalsite.annotation.pages.held_items import name_reason
 from evalsite.annotation.running.kept_places import IDLE_MINUTES, count_places, list_holders
 from evalsite.annotation.running.launch import count_held
+from evalsite.quality.frozen_plans import needs_decision
 from evalsite.quality.top_up import find_shortage
 from evalsite.results.progress import Activity, Progress
 from evalsite.studies.models import Item, Study
@@ -47,7 +48,7 @@ def list_tasks(
         return _before_launch(study, progress)
     tasks = []
     if study.has_ended:
-        tasks += _after_closing(study)
+        tasks += _after_closing(study, is_owner=is_owner)
     elif study.state == Study.State.PAUSED:
         tasks += [Task(key="resume", count=max(0, progress.target - progress.done))]
     else:
@@ -74,9 +75,12 @@ def _before_launch(study: Study, progress: Progress) -> list[Task]:
     return [*([Task(key="texts")] if needs_texts else []), Task(key="pilot"), Task(key="launch")]
 
 
-def _after_closing(study: Study) -> list[Task]:
+def _after_closing(study: Study, *, is_owner: bool) -> list[Task]:
+    """Return what keeps results hidden after the closing: people at work, then the rules."""
     held = count_held(study)
-    return [] if held is None else [Task(key="kept", count=held.places, until=held.until)]
+    if held is not None:
+        return [Task(key="kept", count=held.places, until=held.until)]
+    return [Task(key="decide", count=int(is_owner))] if needs_decision(study) else []
 
 
 def _while_live(

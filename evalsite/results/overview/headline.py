@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.utils import timezone
 from django.utils.formats import date_format
 
 from evalsite.results.overview.forecast import Forecast
@@ -74,6 +75,7 @@ def _of_pace(
 
 def describe_day(day: datetime, moment: datetime) -> str:
     """Return a day near this moment by its name, and any other by its date."""
+    day, moment = timezone.localtime(day), timezone.localtime(moment)
     apart = (day.date() - moment.date()).days
     if apart in (-1, 0, 1):
         return ("yesterday", "today", "tomorrow")[apart + 1]
@@ -85,4 +87,5 @@ def describe_day(day: datetime, moment: datetime) -> str:
 def describe_moment(at: datetime, moment: datetime) -> str:
     """Return a moment as a day and an hour; without the hour where it is more than a week off."""
     day = describe_day(at, moment)
-    return f"{day}, {date_format(at, 'H:i')}" if abs(at - moment) < timedelta(days=7) else day
+    hour = date_format(timezone.localtime(at), "H:i")
+    return f"{day}, {hour}" if abs(at - moment) < timedelta(days=7) else day

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import CharField, Count
 from django.db.models.functions import Cast, Substr
+from django.utils import timezone
 from django.utils.formats import date_format
 
 from evalsite.annotation.models import Annotation
@@ -133,7 +134,7 @@ def _thin_out(points: Sequence[tuple[datetime, int]]) -> list[tuple[datetime, in
 
 def _draw_ticks(start: datetime, end: datetime) -> list[Tick]:
     """Return up to nine moments: whole days, or hours where the chart is of a day or two."""
-    span = end - start
+    span, start = end - start, timezone.localtime(start)
     days = span > timedelta(days=2)
     unit = timedelta(days=1) if days else HOUR
     step = unit * max(1, -(-(span // unit) // 8))

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from evalsite.annotation.running.launch import newest_launch
@@ -42,6 +43,7 @@ from evalsite.studies.models import Membership, Study
 from evalsite.studies.set_size import items_per_set
 from evalsite.studies.staff_pages import StudyView, has_role, may_see_identities
 from evalsite.studies.summary_lines import format_money
+from evalsite.studies.time_zones import zone_of
 
 PAGE = 50
 
@@ -75,7 +77,8 @@ class Overview:
 @require_safe
 def show_overview(request: HttpRequest, study: Study) -> HttpResponseBase:
     """Show how the study goes: what is counted, and what needs attention."""
-    page = _build_overview(request, study)
+    with timezone.override(zone_of(study)):
+        page = _build_overview(request, study)
     places = describe_places(study) if page.activity.has_work else {}
     context = {field.name: getattr(page, field.name) for field in fields(page)}
     context |= {**places, "can_steer": has_role(request, study, Membership.Role.EDITOR)}

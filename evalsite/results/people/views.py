@@ -40,6 +40,7 @@ from evalsite.studies.bonus import promises_bonus
 from evalsite.studies.models import Membership, Study
 from evalsite.studies.staff_pages import StudyView, has_role, may_see_identities
 from evalsite.studies.summary_lines import count_of, format_money
+from evalsite.studies.time_zones import zone_of
 
 PAGE = 50
 
@@ -184,7 +185,7 @@ def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[st
     facts: list[tuple[str, Any]] = [
         ("State", person.state),
         ("Answers", f"{person.answers:,}"),
-        ("Finished sets", _name_sets(person)),
+        ("Finished sets", _name_sets(study, person)),
     ]
     if study.pay_per_set is not None:
         due = format_money(study.pay_per_set * len(person.finished), study.currency)
@@ -200,11 +201,13 @@ def _facts(study: Study, person: Person, *, sees_receipt: bool) -> list[tuple[st
     return [*facts, ("Receipt", person.participant.receipt)] if sees_receipt else facts
 
 
-def _name_sets(person: Person) -> str:
+def _name_sets(study: Study, person: Person) -> str:
     """Return each finished set with the code that was shown for it."""
+    zone = zone_of(study)
     named = [
-        f"{item_set.number}: {code or 'no code'}, {item_set.finished_at:%-d %b, %H:%M}"
+        f"{item_set.number}: {code or 'no code'}, {at.astimezone(zone):%-d %b, %H:%M}"
         for item_set, code in person.finished
+        if (at := item_set.finished_at)
     ]
     return "; ".join(named) or "none"
 
