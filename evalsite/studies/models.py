@@ -366,6 +366,7 @@ class Item(models.Model):
             models.Index(
                 fields=["repeat_of"], condition=Q(repeat_of__isnull=False), name="item_by_original"
             ),
+            models.Index(fields=["study"], condition=Q(held_at__isnull=False), name="item_held"),
         ]
 
     def __str__(self) -> str:
